@@ -1,5 +1,6 @@
 //! What the engine fires: iterations of scripted users.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -9,15 +10,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::Tally;
+use gake_core::metric::{SeriesKey, SeriesValue, Tags};
+use gake_core::record::{Sum, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
 
-use crate::test::{LogLevel, Test};
-use crate::user::book::Book;
+use crate::metrics::Builtin;
+use crate::test::{LogLevel, Test, WrittenSample};
+use crate::user::book::{Book, TagSource};
 use crate::user::clock::UserClock;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
@@ -124,6 +127,58 @@ impl ScriptFactory {
     }
 }
 
+impl ScriptFactory {
+    /// Adds the iterations that never began to the metric of them, unless they are there already.
+    fn note_dropped(&self, tally: &mut Tally) {
+        let number = Builtin::DroppedIterations.number();
+        let Some(metric) = self.book.definition(number) else { return };
+        let noted: u64 = tally
+            .series
+            .select(&metric.name, &Tags::default())
+            .map(|(_, value)| value.samples())
+            .sum();
+        let fresh = tally.counts.dropped.saturating_sub(noted);
+        if fresh == 0 {
+            return;
+        }
+        let source = OfScenario { test: &self.load.test, scenario: &self.scenario };
+        let set = self.book.set(&source);
+        let mut sum = Sum::default();
+        sum.add(fresh as f64);
+        let value = SeriesValue::Counter { sum, samples: fresh };
+        let key = SeriesKey { metric: Arc::clone(&metric), tags: set.tags().clone() };
+        tally.series.add_value(key, &value);
+        if let Some(tap) = self.load.test.tap.get() {
+            let tags = set.all().cloned().unwrap_or_default();
+            let sample =
+                WrittenSample { metric, tags, value: 1.0, unix_ns: self.load.test.unix_ns() };
+            tap(vec![sample; usize::try_from(fresh).unwrap_or(usize::MAX)]);
+        }
+    }
+}
+
+/// The tags of what happens to a scenario and to no user of it.
+struct OfScenario<'a> {
+    test: &'a Test,
+    scenario: &'a ScenarioFacts,
+}
+
+impl TagSource for OfScenario<'_> {
+    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
+        if key == "scenario" {
+            return Some(self.scenario.name.as_str().into());
+        }
+        let tags = self.scenario.tags.iter().chain(&self.test.settings().tags);
+        let found = tags.into_iter().find(|(name, _)| name == key);
+        found.map(|(_, value)| value.as_str().into())
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let tags = self.scenario.tags.iter().chain(&self.test.settings().tags);
+        tags.map(|(name, _)| name.clone()).chain(["scenario".to_owned()]).collect()
+    }
+}
+
 impl Factory for ScriptFactory {
     type Work = ScriptWork;
 
@@ -150,11 +205,13 @@ impl Factory for ScriptFactory {
             begun: Arc::clone(&self.load.begun),
             least: self.load.least,
             is_fired: false,
+            ended: None,
             clock: self.clock.clone(),
         }
     }
 
     fn observe(&self, tally: &mut Tally) -> Gauges {
+        self.note_dropped(tally);
         let http = self.client.observe(&mut tally.counts);
         http.beside(self.grpc.observe(&mut tally.counts))
     }
@@ -171,12 +228,15 @@ pub struct ScriptWork {
     begun: Arc<AtomicU64>,
     least: Nanos,
     is_fired: bool,
+    /// How its last iteration ended, until the engine hears of it.
+    ended: Option<Ended>,
     clock: UserClock,
 }
 
 impl Work for ScriptWork {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
-        let Self { user, iterations, processes, begun, least, is_fired, clock } = self;
+        let Self { user, iterations, processes, begun, least, is_fired, ended, clock } = self;
+        *ended = None;
         let Some(user) = user else { return Err(Exhausted) };
         let vu = Rc::clone(&user.vu);
         if vu.test.aborted().is_some() {
@@ -202,15 +262,11 @@ impl Work for ScriptWork {
             })
             .await
         };
-        if polls == 1 {
-            // It waited for nothing, and neither may the next: others must have their turn.
-            yield_once().await;
-        }
         *is_fired = false;
         *iterations += 1;
         vu.test.levels.end(end == CallEnd::Ended && !vu.aborts.get());
         let now = clock.now();
-        let ended = match end {
+        let how = match end {
             CallEnd::Returned(_) | CallEnd::NoData(_) => Ended::finished(now),
             CallEnd::Ended if vu.aborts.get() => Ended::finished(now),
             CallEnd::Ended => Ended::interrupted(now),
@@ -223,12 +279,17 @@ impl Work for ScriptWork {
                 Ended::finished(now)
             }
         };
+        *ended = Some(how);
+        if polls == 1 {
+            // It waited for nothing, and neither may the next: others must have their turn.
+            yield_once().await;
+        }
         let earliest = iteration.fired.saturating_add(*least);
         if *least > 0 && earliest > now && vu.test.aborted().is_none() {
             clock.sleep_until(earliest).await;
-            return Ok(Ended { at: clock.now(), ..ended });
+            return Ok(Ended { at: clock.now(), ..how });
         }
-        Ok(ended)
+        Ok(how)
     }
 
     fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
@@ -240,7 +301,8 @@ impl Work for ScriptWork {
             }
             user.vu.notes.record(&user.vu.test, &user.vu.book, iteration);
         }
-        Ended::interrupted(self.clock.now())
+        // Its script was done; only the engine was not told yet.
+        self.ended.take().unwrap_or_else(|| Ended::interrupted(self.clock.now()))
     }
 }
 

@@ -1086,6 +1086,7 @@ struct JSModuleDef {
     JSValue eval_exception;
     JSValue meta_obj; /* for import.meta */
     JSValue private_value; /* private value for C modules */
+    bool is_open; /* gake: it exports what the object `private_value` has */
 };
 
 typedef struct JSJobEntry {
@@ -1290,6 +1291,7 @@ typedef enum OPCodeEnum {
 static int JS_InitAtoms(JSRuntime *rt);
 static void js_free_names(JSArenaState *s);
 static void js_free_deferred(JSRuntime *names, JSArenaState *s);
+static int js_note_host_lists(JSContext *ctx);
 static int js_list_size(JSContext *ctx, const JSCFunctionListEntry *tab, int len,
                         int more);
 static JSAtom __JS_NewAtomInit(JSRuntime *rt, const char *str, int len,
@@ -3464,6 +3466,11 @@ static JSRuntime *js_get_names(JSRuntime *rt)
     names = JS_NewRuntime2(&rt->mf, rt->malloc_state.opaque);
     if (names) {
         ctx = JS_NewContext(names);
+        if (ctx && js_note_host_lists(ctx)) {
+            js_free_deferred(names, s);
+            JS_FreeContext(ctx);
+            ctx = NULL;
+        }
         if (!ctx) {
             JS_FreeRuntime(names);
             names = NULL;
@@ -6982,6 +6989,8 @@ static void free_property(JSRuntime *rt, JSProperty *pr, int prop_flags)
 static JSShapeProperty *js_find_deferred(JSProperty **ppr, JSObject *p,
                                          JSAtom atom);
 static void js_make_deferred(JSObject *p);
+static JSVarRef *js_create_module_var(JSContext *ctx, bool is_lexical);
+static bool js_lists_deferred(JSObject *p, int flags);
 
 static inline JSShapeProperty *find_own_property1(JSObject *p, JSAtom atom)
 {
@@ -9715,8 +9724,7 @@ static int __exception JS_GetOwnPropertyNamesInternal(JSContext *ctx,
     exotic_keys_count = 0;
     exotic_count = 0;
     tab_exotic = NULL;
-    /* no deferred property is enumerable */
-    if (p->deferred && !(flags & JS_GPN_ENUM_ONLY))
+    if (p->deferred && js_lists_deferred(p, flags))
         js_make_deferred(p);
     sh = p->shape;
     for(i = 0, prs = get_shape_prop(sh); i < sh->prop_count; i++, prs++) {
@@ -31018,6 +31026,73 @@ static JSModuleDef *js_host_resolve_imported_module_atom(JSContext *ctx,
     return m;
 }
 
+/* gake: a module of the host exports what its object has, and `undefined` under
+   other names. An entry is made when a name is imported, since scripts import few
+   of them. */
+static JSExportEntry *js_open_export(JSContext *ctx, JSModuleDef *m, JSAtom name)
+{
+    JSExportEntry *me;
+    JSVarRef *var_ref;
+    JSValue val;
+
+    if (name == JS_ATOM_default)
+        return NULL;
+    /* undefined where the object has no such property */
+    val = JS_GetProperty(ctx, m->private_value, name);
+    if (JS_IsException(val))
+        return NULL;
+    var_ref = js_create_module_var(ctx, false);
+    if (!var_ref)
+        goto fail;
+    me = add_export_entry2(ctx, NULL, m, name, name, JS_EXPORT_TYPE_LOCAL);
+    if (!me) {
+        free_var_ref(ctx->rt, var_ref);
+        goto fail;
+    }
+    me->u.local.var_ref = var_ref;
+    set_value(ctx, var_ref->pvalue, val);
+    return me;
+ fail:
+    JS_FreeValue(ctx, val);
+    return NULL;
+}
+
+/* Make an entry of each name. */
+static int js_open_exports(JSContext *ctx, JSModuleDef *m)
+{
+    JSPropertyEnum *tab;
+    uint32_t len, i;
+    int ret = 0;
+
+    if (JS_GetOwnPropertyNamesInternal(ctx, &tab, &len, JS_VALUE_GET_OBJ(m->private_value),
+                                       JS_GPN_STRING_MASK | JS_GPN_ENUM_ONLY))
+        return -1;
+    for (i = 0; i < len && ret == 0; i++) {
+        JSAtom name = tab[i].atom;
+        if (name != JS_ATOM_default && !find_export_entry(ctx, m, name) &&
+            !js_open_export(ctx, m, name))
+            ret = -1;
+    }
+    js_free_prop_enum(ctx, tab, len);
+    return ret;
+}
+
+int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj)
+{
+    JSAtom name = JS_NewAtom(ctx, module_name);
+    JSModuleDef *m;
+
+    if (name == JS_ATOM_NULL)
+        return -1;
+    m = js_find_loaded_module_by_name(ctx, name);
+    JS_FreeAtom(ctx, name);
+    if (!m)
+        return -1;
+    set_value(ctx, &m->private_value, js_dup(obj));
+    m->is_open = true;
+    return 0;
+}
+
 typedef struct JSResolveEntry {
     JSModuleDef *module;
     JSAtom name;
@@ -31080,6 +31155,8 @@ static JSResolveResultEnum js_resolve_export1(JSContext *ctx,
     if (add_resolve_entry(ctx, s, m, export_name) < 0)
         return JS_RESOLVE_RES_EXCEPTION;
     me = find_export_entry(ctx, m, export_name);
+    if (!me && m->is_open)
+        me = js_open_export(ctx, m, export_name);
     if (me) {
         if (me->export_type == JS_EXPORT_TYPE_LOCAL) {
             /* local export */
@@ -31112,6 +31189,15 @@ static JSResolveResultEnum js_resolve_export1(JSContext *ctx,
                 JSResolveResultEnum ret;
 
                 m1 = m->req_module_entries[se->req_module_idx].module;
+                if (m1->is_open) {
+                    int has = JS_GetOwnPropertyInternal(ctx, NULL,
+                                                        JS_VALUE_GET_OBJ(m1->private_value),
+                                                        export_name);
+                    if (has < 0)
+                        return JS_RESOLVE_RES_EXCEPTION;
+                    if (!has)
+                        continue;
+                }
                 ret = js_resolve_export1(ctx, &res_m, &res_me, m1,
                                          export_name, s);
                 if (ret == JS_RESOLVE_RES_AMBIGUOUS ||
@@ -31302,9 +31388,15 @@ static __exception int get_exported_names(JSContext *ctx,
         return -1;
     s->modules[s->modules_count++] = m;
 
+    if (m->is_open && js_open_exports(ctx, m))
+        return -1;
     for(i = 0; i < m->export_entries_count; i++) {
         JSExportEntry *me = &m->export_entries[i];
         if (from_star && me->export_name == JS_ATOM_default)
+            continue;
+        /* others were imported by somebody, or are the object itself */
+        if (m->is_open &&
+            !find_own_property1(JS_VALUE_GET_OBJ(m->private_value), me->export_name))
             continue;
         j = find_exported_name(s, me->export_name);
         if (j < 0) {
@@ -31628,7 +31720,7 @@ static int js_create_module_function(JSContext *ctx, JSModuleDef *m)
         /* initialize the exported variables */
         for(i = 0; i < m->export_entries_count; i++) {
             JSExportEntry *me = &m->export_entries[i];
-            if (me->export_type == JS_EXPORT_TYPE_LOCAL) {
+            if (me->export_type == JS_EXPORT_TYPE_LOCAL && !me->u.local.var_ref) {
                 var_ref = js_create_module_var(ctx, false);
                 if (!var_ref)
                     return -1;
@@ -40968,7 +41060,8 @@ static int JS_InstantiateFunctionListItem(JSContext *ctx, JSValueConst obj,
    empty user takes. The lists are those that `names` was made of, so that their
    names are atoms that all runtimes of the thread share. */
 typedef struct JSDeferredList {
-    const JSCFunctionListEntry *tab;
+    const JSCFunctionListEntry *tab; /* NULL if it is a list of the host's */
+    const JSHostList *host;
     int len;
     uint32_t hash_mask;
     JSAtom *atoms; /* of the entries */
@@ -40988,22 +41081,30 @@ static void js_free_deferred(JSRuntime *names, JSArenaState *s)
     s->n_deferred = 0;
 }
 
-/* Note a list of `names`, whose object has none of its properties yet. */
-static int js_note_deferred(JSContext *ctx, JSObject *p,
-                            const JSCFunctionListEntry *tab, int len)
+/* The lists of the host, which `names` has the names of. */
+static _Atomic(const JSHostList *const *) js_host_lists;
+
+void JS_SetHostLists(const JSHostList *const *lists)
+{
+    atomic_store(&js_host_lists, lists);
+}
+
+static JSAtom js_deferred_name(JSContext *ctx, const JSCFunctionListEntry *tab,
+                               const JSHostList *host, int i)
+{
+    if (tab)
+        return find_atom(ctx, tab[i].name);
+    return JS_NewAtom(ctx, host->names[i]);
+}
+
+static int js_add_deferred(JSContext *ctx, const JSCFunctionListEntry *tab,
+                           const JSHostList *host, int len)
 {
     JSArenaState *s = ctx->rt->arena_state;
     JSDeferredList *d;
     uint32_t size, h;
     int i;
 
-    for (i = 0; i < len; i++) {
-        JSAtom atom = find_atom(ctx, tab[i].name);
-        bool is_there = find_own_property1(p, atom) != NULL;
-        JS_FreeAtom(ctx, atom);
-        if (is_there || (tab[i].prop_flags & JS_PROP_ENUMERABLE))
-            return 0;
-    }
     d = js_realloc(ctx, s->deferred, sizeof(*d) * (s->n_deferred + 1));
     if (!d)
         return -1;
@@ -41013,6 +41114,7 @@ static int js_note_deferred(JSContext *ctx, JSObject *p,
     while (size < 2 * (uint32_t)len)
         size *= 2;
     d->tab = tab;
+    d->host = host;
     d->len = len;
     d->hash_mask = size - 1;
     d->atoms = js_malloc(ctx, sizeof(d->atoms[0]) * max_int(len, 1));
@@ -41021,10 +41123,37 @@ static int js_note_deferred(JSContext *ctx, JSObject *p,
     if (!d->atoms || !d->hash)
         return -1;
     for (i = 0; i < len; i++) {
-        d->atoms[i] = find_atom(ctx, tab[i].name);
+        d->atoms[i] = js_deferred_name(ctx, tab, host, i);
         for (h = d->atoms[i]; d->hash[h & d->hash_mask] != 0; h++)
             ;
         d->hash[h & d->hash_mask] = i + 1;
+    }
+    return 0;
+}
+
+/* Note a list of `names`, whose object has none of its properties yet. */
+static int js_note_deferred(JSContext *ctx, JSObject *p,
+                            const JSCFunctionListEntry *tab, int len)
+{
+    int i;
+
+    for (i = 0; i < len; i++) {
+        JSAtom atom = find_atom(ctx, tab[i].name);
+        bool is_there = find_own_property1(p, atom) != NULL;
+        JS_FreeAtom(ctx, atom);
+        if (is_there || (tab[i].prop_flags & JS_PROP_ENUMERABLE))
+            return 0;
+    }
+    return js_add_deferred(ctx, tab, NULL, len);
+}
+
+static int js_note_host_lists(JSContext *ctx)
+{
+    const JSHostList *const *lists = atomic_load(&js_host_lists);
+
+    for (; lists && *lists; lists++) {
+        if (js_add_deferred(ctx, NULL, *lists, (*lists)->len))
+            return -1;
     }
     return 0;
 }
@@ -41039,8 +41168,32 @@ static uint32_t js_deferred_number(JSContext *ctx, const JSCFunctionListEntry *t
     if (!ctx->rt->names)
         return 0;
     for (i = 0; i < s->n_deferred; i++) {
-        if (s->deferred[i].tab == tab && s->deferred[i].len == len)
+        if (tab && s->deferred[i].tab == tab && s->deferred[i].len == len)
             return i + 1;
+    }
+    return 0;
+}
+
+int JS_DeferProperties(JSContext *ctx, JSValueConst obj, const JSHostList *list)
+{
+    JSArenaState *s = ctx->rt->arena_state;
+    JSObject *p = JS_VALUE_GET_OBJ(obj);
+    uint32_t i;
+
+    if (p->deferred)
+        js_make_deferred(p);
+    if (ctx->rt->names && !p->first_weak_ref) {
+        for (i = 0; i < s->n_deferred; i++) {
+            if (s->deferred[i].host == list) {
+                p->deferred = i + 1;
+                p->deferred_realm = JS_DupContext(ctx);
+                return 0;
+            }
+        }
+    }
+    for (i = 0; i < list->len; i++) {
+        if (list->make(ctx, obj, i, list->opaque) < 0)
+            return -1;
     }
     return 0;
 }
@@ -41062,7 +41215,7 @@ static void js_make_deferred_one(JSObject *p, int i)
     const JSCFunctionListEntry *e = &d->tab[i];
     size_t limit = rt->malloc_state.malloc_limit;
 
-    if (e->def_type == JS_DEF_ALIAS && e->u.alias.base == -1) {
+    if (!d->host && e->def_type == JS_DEF_ALIAS && e->u.alias.base == -1) {
         JSAtom atom = find_atom(ctx, e->u.alias.name);
         find_own_property1(p, atom);
         JS_FreeAtom(ctx, atom);
@@ -41072,9 +41225,17 @@ static void js_make_deferred_one(JSObject *p, int i)
     rt->malloc_state.malloc_limit = 0;
     p->deferred = 0;
     p->first_weak_ref = NULL;
-    if (JS_InstantiateFunctionListItem(ctx, JS_MKPTR(JS_TAG_OBJECT, p),
-                                       d->atoms[i], e))
-        abort();
+    if (d->host) {
+        JSHostList host = *d->host;
+        JSValue thrown = ctx->rt->current_exception;
+        ctx->rt->current_exception = JS_UNINITIALIZED;
+        if (host.make(ctx, JS_MKPTR(JS_TAG_OBJECT, p), i, host.opaque) < 0)
+            JS_FreeValue(ctx, JS_GetException(ctx));
+        ctx->rt->current_exception = thrown;
+    } else {
+        JS_InstantiateFunctionListItem(ctx, JS_MKPTR(JS_TAG_OBJECT, p),
+                                       d->atoms[i], e);
+    }
     p->deferred = number;
     p->deferred_realm = ctx;
     rt->malloc_state.malloc_limit = limit;
@@ -41092,6 +41253,15 @@ static int js_deferred_entry(JSObject *p, JSAtom atom)
             return i - 1;
     }
     return -1;
+}
+
+/* whether what lists the properties that `flags` choose lists deferred ones:
+   those of the language are not enumerable */
+static bool js_lists_deferred(JSObject *p, int flags)
+{
+    JSArenaState *s = p->deferred_realm->rt->arena_state;
+
+    return !(flags & JS_GPN_ENUM_ONLY) || s->deferred[p->deferred - 1].host;
 }
 
 /* find_own_property() where the properties that are there lack `atom` */

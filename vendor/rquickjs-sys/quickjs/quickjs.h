@@ -1425,6 +1425,22 @@ typedef struct JSCFunctionListEntry {
 #define JS_ALIAS_DEF(name, from) { name, JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE, JS_DEF_ALIAS, 0, { .alias = { from, -1 } } }
 #define JS_ALIAS_BASE_DEF(name, from, base) { name, JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE, JS_DEF_ALIAS, 0, { .alias = { from, base } } }
 
+/* gake: properties of the host's that objects get when they are looked up.
+   `make` defines property `i` of an object, or throws. Lists last as long as the
+   process; those that are known before a thread's first runtime are deferred. */
+typedef struct JSHostList {
+    const char *const *names;
+    int len;
+    int (*make)(JSContext *ctx, JSValueConst obj, int i, void *opaque);
+    void *opaque;
+} JSHostList;
+
+/* the lists end with NULL */
+JS_EXTERN void JS_SetHostLists(const JSHostList *const *lists);
+JS_EXTERN int JS_DeferProperties(JSContext *ctx, JSValueConst obj, const JSHostList *list);
+/* gake: lets the module `module_name` export what `obj` has, besides `default`. */
+JS_EXTERN int JS_OpenModule(JSContext *ctx, const char *module_name, JSValueConst obj);
+
 JS_EXTERN int JS_SetPropertyFunctionList(JSContext *ctx, JSValueConst obj,
                                           const JSCFunctionListEntry *tab,
                                           int len);

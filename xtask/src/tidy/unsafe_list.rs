@@ -59,6 +59,16 @@ pub const UNSAFE: &[Unsafe] = &[
         why: "the bytes of a script's buffer are lent by QuickJS, and copied at once",
     },
     Unsafe {
+        path: "crates/gake-k6/src/user/loader.rs",
+        count: 1,
+        why: "rquickjs's JsLifetime of what a context keeps: unsafe to implement",
+    },
+    Unsafe {
+        path: "crates/gake-k6/src/user/vu.rs",
+        count: 1,
+        why: "rquickjs's JsLifetime of what a context keeps: unsafe to implement",
+    },
+    Unsafe {
         path: "crates/gake-lab/src/serve.rs",
         count: 1,
         why: "ioctl TIOCOUTQ, the bytes not yet acknowledged: no library has it",
@@ -78,6 +88,12 @@ pub const UNSAFE: &[Unsafe] = &[
         count: 4,
         why: "a coroutine outlives every lifetime for the compiler: its function and its switch are lent \
               to it, and it lends what it waits for",
+    },
+    Unsafe {
+        path: "crates/gake-script/src/user/lazy.rs",
+        count: 9,
+        why: "calls of and from QuickJS for properties that are made when they are looked up: \
+              rquickjs does not know them",
     },
     Unsafe {
         path: "crates/gake-script/src/user/mod.rs",

@@ -9,8 +9,8 @@ use md4::Md4;
 use md5::Md5;
 use ripemd::Ripemd160;
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
-use rquickjs::function::{Constructor, Func, This};
-use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Value};
+use rquickjs::function::{Constructor, Func, Opt, This};
+use rquickjs::{Class, Ctx, IntoJs, JsLifetime, Object, Value};
 use sha2::Sha512_224;
 
 use super::value;
@@ -154,35 +154,40 @@ impl<'js> JsClass<'js> for Hasher {
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
     for (name, algorithm) in ALGORITHMS {
-        let hash = move |ctx: Ctx<'js>, input: Value<'js>, encoding: Value<'js>| {
-            let bytes = input_bytes(&ctx, &input)?;
-            encoded(&ctx, algorithm.digest(&bytes), &encoding)
+        let hash = move |ctx: Ctx<'js>, input: Opt<Value<'js>>, encoding: Opt<Value<'js>>| {
+            let bytes = value::bytes_of(&ctx, input.0)
+                .map_err(|why| why.told(&ctx, &format!("{name} failed: ")))?;
+            encoded(&ctx, algorithm.digest(&bytes), encoding.0)
         };
         module.set(name, Func::from(hash))?;
     }
-    let hmac =
-        |ctx: Ctx<'js>, name: String, key: Value<'js>, input: Value<'js>, encoding: Value<'js>| {
-            let algorithm = Algorithm::named(&ctx, &name)?;
-            let (key, bytes) = (input_bytes(&ctx, &key)?, input_bytes(&ctx, &input)?);
-            encoded(&ctx, algorithm.keyed(&key, &bytes), &encoding)
-        };
+    let hmac = |ctx: Ctx<'js>,
+                name: Opt<Value<'js>>,
+                key: Opt<Value<'js>>,
+                input: Opt<Value<'js>>,
+                encoding: Opt<Value<'js>>| {
+        let algorithm = Algorithm::named(&ctx, &value::taken_text(&ctx, name.0)?)?;
+        let (key, bytes) = (input_bytes(&ctx, key.0)?, input_bytes(&ctx, input.0)?);
+        encoded(&ctx, algorithm.keyed(&key, &bytes), encoding.0)
+    };
     module.set("hmac", Func::from(hmac))?;
-    let create = |ctx: Ctx<'js>, name: String| {
-        let algorithm = Algorithm::named(&ctx, &name)?;
+    let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>| {
+        let algorithm = Algorithm::named(&ctx, &value::taken_text(&ctx, name.0)?)?;
         Class::instance(ctx, Hasher { algorithm, key: None, fed: RefCell::default() })
     };
     module.set("createHash", Func::from(create))?;
-    let create = |ctx: Ctx<'js>, name: String, key: Value<'js>| {
-        let algorithm = Algorithm::named(&ctx, &name)?;
-        let key = Some(input_bytes(&ctx, &key)?);
+    let create = |ctx: Ctx<'js>, name: Opt<Value<'js>>, key: Opt<Value<'js>>| {
+        let algorithm = Algorithm::named(&ctx, &value::taken_text(&ctx, name.0)?)?;
+        let key = Some(input_bytes(&ctx, key.0)?);
         Class::instance(ctx, Hasher { algorithm, key, fed: RefCell::default() })
     };
     module.set("createHMAC", Func::from(create))?;
     let encode =
-        |ctx: Ctx<'js>, input: Value<'js>| input_bytes(&ctx, &input).map(|bytes| hex(&bytes));
+        |ctx: Ctx<'js>, input: Opt<Value<'js>>| input_bytes(&ctx, input.0).map(|bytes| hex(&bytes));
     module.set("hexEncode", Func::from(encode))?;
-    let bytes = |ctx: Ctx<'js>, count: f64| {
-        if count < 1.0 {
+    let bytes = |ctx: Ctx<'js>, count: Opt<Value<'js>>| {
+        let count = value::taken_number(&ctx, count.0)?;
+        if count.is_nan() || count < 1.0 {
             return Err(go_error(&ctx, "invalid size"));
         }
         let bytes = random(&ctx, count as usize)?;
@@ -200,19 +205,16 @@ pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> rquickjs::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn input_bytes<'js>(ctx: &Ctx<'js>, input: &Value<'js>) -> rquickjs::Result<Vec<u8>> {
-    value::bytes(ctx, input)?.ok_or_else(|| {
-        let message = format!("invalid type {}, expected string or ArrayBuffer", input.type_name());
-        Exception::throw_type(ctx, &message)
-    })
+fn input_bytes<'js>(ctx: &Ctx<'js>, input: Option<Value<'js>>) -> rquickjs::Result<Vec<u8>> {
+    value::bytes_of(ctx, input).map_err(|why| why.told(ctx, ""))
 }
 
 fn update<'js>(
     ctx: Ctx<'js>,
     this: This<Class<'js, Hasher>>,
-    input: Value<'js>,
+    input: Opt<Value<'js>>,
 ) -> rquickjs::Result<()> {
-    let bytes = input_bytes(&ctx, &input)?;
+    let bytes = input_bytes(&ctx, input.0)?;
     this.0.borrow().fed.borrow_mut().extend_from_slice(&bytes);
     Ok(())
 }
@@ -220,7 +222,7 @@ fn update<'js>(
 fn finish<'js>(
     ctx: Ctx<'js>,
     this: This<Class<'js, Hasher>>,
-    encoding: Value<'js>,
+    encoding: Opt<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
     let hasher = this.0.borrow();
     let fed = hasher.fed.borrow();
@@ -228,7 +230,7 @@ fn finish<'js>(
         Some(key) => hasher.algorithm.keyed(key, &fed),
         None => hasher.algorithm.digest(&fed),
     };
-    encoded(&ctx, bytes, &encoding)
+    encoded(&ctx, bytes, encoding.0)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -238,9 +240,9 @@ fn hex(bytes: &[u8]) -> String {
 fn encoded<'js>(
     ctx: &Ctx<'js>,
     bytes: Vec<u8>,
-    encoding: &Value<'js>,
+    encoding: Option<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
-    match value::text(ctx, encoding)?.as_str() {
+    match value::taken_text(ctx, encoding)?.as_str() {
         "base64" => STANDARD.encode(bytes).into_js(ctx),
         "base64url" => URL_SAFE.encode(bytes).into_js(ctx),
         "base64rawurl" => URL_SAFE_NO_PAD.encode(bytes).into_js(ctx),

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use rquickjs::function::{Func, Opt};
-use rquickjs::{Ctx, Exception, IntoJs, Object, Value};
+use rquickjs::{Ctx, IntoJs, Object, Value};
 
 use super::value;
 use crate::errors::go_error;
@@ -17,11 +17,11 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 }
 
 /// What a name means: `std`, `rawstd`, `url`, `rawurl`.
-fn engine(name: Option<&str>) -> GeneralPurpose {
+fn engine(name: &str) -> GeneralPurpose {
     let (alphabet, is_raw) = match name {
-        Some("rawstd") => (&STANDARD, true),
-        Some("url") => (&URL_SAFE, false),
-        Some("rawurl") => (&URL_SAFE, true),
+        "rawstd" => (&STANDARD, true),
+        "url" => (&URL_SAFE, false),
+        "rawurl" => (&URL_SAFE, true),
         _ => (&STANDARD, false),
     };
     let padding = match is_raw {
@@ -35,26 +35,25 @@ fn engine(name: Option<&str>) -> GeneralPurpose {
 
 fn encode<'js>(
     ctx: Ctx<'js>,
-    input: Value<'js>,
-    variant: Opt<Option<String>>,
+    input: Opt<Value<'js>>,
+    variant: Opt<Value<'js>>,
 ) -> rquickjs::Result<String> {
-    let Some(bytes) = value::bytes(&ctx, &input)? else {
-        return Err(Exception::throw_type(&ctx, "only a string or an ArrayBuffer can be encoded"));
-    };
-    Ok(engine(variant.0.flatten().as_deref()).encode(bytes))
+    let bytes = value::bytes_of(&ctx, input.0).map_err(|why| why.told(&ctx, ""))?;
+    Ok(engine(&value::taken_text(&ctx, variant.0)?).encode(bytes))
 }
 
 fn decode<'js>(
     ctx: Ctx<'js>,
-    input: String,
-    variant: Opt<Option<String>>,
-    format: Opt<Option<String>>,
+    input: Opt<Value<'js>>,
+    variant: Opt<Value<'js>>,
+    format: Opt<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
+    let input = value::taken_text(&ctx, input.0)?;
     let input: String = input.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let decoded = engine(variant.0.flatten().as_deref()).decode(input);
+    let decoded = engine(&value::taken_text(&ctx, variant.0)?).decode(input);
     let bytes = decoded.map_err(|error| go_error(&ctx, &format!("no base64: {error}")))?;
-    match format.0.flatten().as_deref() {
-        Some("s") => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),
+    match value::taken_text(&ctx, format.0)?.as_str() {
+        "s" => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),
         _ => value::buffer(&ctx, bytes)?.into_js(&ctx),
     }
 }

@@ -1,12 +1,15 @@
 //! The module `k6`: check, fail, group, sleep, randomSeed.
 
+use std::ffi::CStr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use gake_script::user::{LazyList, lazily};
+use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
-use super::value::{self, truthy};
+use super::value::{self, given, truthy};
 use crate::errors::go_error;
 use crate::metrics::Builtin;
 use crate::user::vu::{Tagged, Vu, VuStage};
@@ -16,43 +19,64 @@ const ASYNC_CHECK: &str = "the built-in check() does not support async functions
      library as a replacement. Refer to \
      https://grafana.com/docs/k6/latest/javascript-api/jslib/utils/check/ for more info";
 
+/// What k6 says of a group that is an async function.
+const ASYNC_GROUP: &str = "group() does not support async functions as arguments, please see \
+     https://grafana.com/docs/k6/latest/javascript-api/k6/group/ for more info";
+
 /// What separates the names of a group's path.
 const SEPARATOR: &str = "::";
 
-pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+/// What the module has.
+pub(super) static LIST: LazyList =
+    LazyList::new(&[c"check", c"group", c"sleep", c"fail", c"randomSeed"], make_property);
+
+pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
-    let user = Rc::clone(vu);
-    module.set(
-        "check",
-        Func::from(
-            move |ctx: Ctx<'js>,
-                  value: Value<'js>,
-                  sets: Opt<Value<'js>>,
-                  tags: Opt<Value<'js>>| { check(&ctx, &user, value, sets.0, tags.0) },
-        ),
-    )?;
-    let user = Rc::clone(vu);
-    module.set(
-        "group",
-        Func::from(move |ctx: Ctx<'js>, name: String, function: Function<'js>| {
-            group(&ctx, &user, &name, &function)
-        }),
-    )?;
-    let user = Rc::clone(vu);
-    module
-        .set("sleep", Func::from(move |ctx: Ctx<'js>, seconds: f64| sleep(&ctx, &user, seconds)))?;
-    module.set(
-        "fail",
-        Func::from(|ctx: Ctx<'js>, reason: Opt<Value<'js>>| -> rquickjs::Result<()> {
-            let reason = reason.0.map(|reason| value::text(&ctx, &reason)).transpose()?;
-            Err(go_error(&ctx, &reason.unwrap_or_default()))
-        }),
-    )?;
-    module.set(
-        "randomSeed",
-        Func::from(|ctx: Ctx<'js>, seed: f64| seed_random(&ctx, seed as i64 as u64)),
-    )?;
+    lazily(&module, &LIST)?;
     Ok(module)
+}
+
+fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Result<()> {
+    let vu = Vu::of(module.ctx())?;
+    let name = name.to_str()?;
+    match name {
+        "check" => {
+            let check = move |ctx: Ctx<'js>,
+                              value: Opt<Value<'js>>,
+                              sets: Opt<Value<'js>>,
+                              tags: Opt<Value<'js>>| {
+                let value = value.0.unwrap_or_else(|| Value::new_undefined(ctx.clone()));
+                check(&ctx, &vu, value, sets.0, tags.0)
+            };
+            module.set(name, Func::from(check))
+        }
+        "group" => {
+            let group = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, function: Opt<Value<'js>>| {
+                group(&ctx, &vu, &value::taken_text(&ctx, name.0)?, function.0)
+            };
+            module.set(name, Func::from(group))
+        }
+        "sleep" => {
+            let sleep = move |ctx: Ctx<'js>, seconds: Opt<Value<'js>>| {
+                sleep(&ctx, &vu, value::taken_number(&ctx, seconds.0)?)
+            };
+            module.set(name, Func::from(sleep))
+        }
+        "fail" => {
+            let fail = |ctx: Ctx<'js>, reason: Opt<Value<'js>>| -> rquickjs::Result<()> {
+                let reason = reason.0.map(|reason| value::text(&ctx, &reason)).transpose()?;
+                Err(go_error(&ctx, &reason.unwrap_or_default()))
+            };
+            module.set(name, Func::from(fail))
+        }
+        _ => {
+            let seed = |ctx: Ctx<'js>, seed: Opt<Value<'js>>| {
+                let seed = value::taken_number(&ctx, seed.0)?;
+                seed_random(&ctx, seed as i64 as u64)
+            };
+            module.set(name, Func::from(seed))
+        }
+    }
 }
 
 fn checked_name(ctx: &Ctx<'_>, name: &str) -> rquickjs::Result<()> {
@@ -74,9 +98,11 @@ fn check<'js>(
     let Some(sets) = sets else {
         return Err(go_error(ctx, "no checks provided to `check`"));
     };
-    let Some(sets) = sets.as_object() else {
+    if given(Some(sets.clone())).is_none() {
         return Err(Exception::throw_type(ctx, "Cannot convert undefined or null to object"));
-    };
+    }
+    // What is no object has no checks.
+    let Some(sets) = sets.as_object() else { return Ok(true) };
     let mut tags = value::tags(ctx, tags)?.map_err(|why| go_error(ctx, &why))?;
     tags.push(("check".to_owned(), String::new()));
     let mut all = true;
@@ -110,9 +136,16 @@ fn group<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,
     name: &str,
-    function: &Function<'js>,
+    function: Option<Value<'js>>,
 ) -> rquickjs::Result<Value<'js>> {
     vu.not_in_init(ctx, "Using group()")?;
+    let function = function.and_then(Value::into_function);
+    let Some(function) = function else {
+        return Err(go_error(ctx, "group() requires a callback as a second argument"));
+    };
+    if is_async(&function)? {
+        return Err(go_error(ctx, ASYNC_GROUP));
+    }
     checked_name(ctx, name)?;
     let outer = Rc::clone(&vu.group.borrow());
     *vu.group.borrow_mut() = format!("{outer}{SEPARATOR}{name}").into();
@@ -122,6 +155,12 @@ fn group<'js>(
     vu.note(Builtin::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
     *vu.group.borrow_mut() = outer;
     result
+}
+
+/// Whether a function is an `async` one.
+fn is_async(function: &Function<'_>) -> rquickjs::Result<bool> {
+    let tag: Option<String> = function.get(PredefinedAtom::SymbolToStringTag)?;
+    Ok(tag.as_deref() == Some("AsyncFunction"))
 }
 
 fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {

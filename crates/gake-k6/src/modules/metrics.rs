@@ -1,8 +1,10 @@
 //! The module `k6/metrics`: a script's own metrics.
 
+use std::ffi::CStr;
 use std::rc::Rc;
 
 use gake_core::metric::{MetricKind, MetricUnit};
+use gake_script::user::{LazyList, lazily};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::Property;
@@ -51,21 +53,30 @@ impl<'js> JsClass<'js> for Metric {
     }
 }
 
-pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+/// What the module has.
+pub(super) static LIST: LazyList =
+    LazyList::new(&[c"Counter", c"Gauge", c"Rate", c"Trend"], make_property);
+
+pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
-    for (name, kind) in [
-        ("Counter", MetricKind::Counter),
-        ("Gauge", MetricKind::Gauge),
-        ("Rate", MetricKind::Rate),
-        ("Trend", MetricKind::Trend),
-    ] {
-        let user = Rc::clone(vu);
-        let make = move |ctx: Ctx<'js>, name: String, is_time: Opt<Value<'js>>| {
-            metric(&ctx, &user, kind, name, is_time.0)
-        };
-        module.set(name, Constructor::new_class::<Metric, _, _>(ctx.clone(), make)?)?;
-    }
+    lazily(&module, &LIST)?;
     Ok(module)
+}
+
+fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Result<()> {
+    let ctx = module.ctx();
+    let vu = Vu::of(ctx)?;
+    let name = name.to_str()?;
+    let kind = match name {
+        "Counter" => MetricKind::Counter,
+        "Gauge" => MetricKind::Gauge,
+        "Rate" => MetricKind::Rate,
+        _ => MetricKind::Trend,
+    };
+    let make = move |ctx: Ctx<'js>, name: String, is_time: Opt<Value<'js>>| {
+        metric(&ctx, &vu, kind, name, is_time.0)
+    };
+    module.set(name, Constructor::new_class::<Metric, _, _>(ctx.clone(), make)?)
 }
 
 fn metric<'js>(

@@ -25,6 +25,7 @@ pub(crate) use value::{buffer, evaluate, given, shown};
 
 use std::rc::Rc;
 
+use gake_script::user::LazyList;
 use rquickjs::{Ctx, Object};
 
 use crate::errors::go_error;
@@ -52,6 +53,9 @@ pub const NAMES: [&str; 18] = [
     "k6/ws",
 ];
 
+/// The properties of modules that are made when a script looks them up.
+pub(crate) const LISTS: [&LazyList; 4] = [&http::LIST, &http::RESPONSE, &k6::LIST, &metrics::LIST];
+
 /// Modules of k6 that are not there, and why.
 const ABSENT: &[(&str, &str)] = &[
     ("k6/browser", "gake drives no browser"),
@@ -71,7 +75,7 @@ pub fn is_builtin(name: &str) -> bool {
 /// When it is not supported.
 pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Object<'js>> {
     match name {
-        "k6" => k6::make(ctx, vu),
+        "k6" => k6::make(ctx),
         "k6/crypto" => crypto::make(ctx),
         "k6/crypto/x509" => x509::make(ctx),
         "k6/data" => data::make(ctx, vu),
@@ -81,8 +85,8 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
         "k6/experimental/fs" => files::make(ctx, vu, "fs"),
         "k6/experimental/streams" => streams::make(ctx),
         "k6/html" => html::make(ctx),
-        "k6/http" => http::make(ctx, vu),
-        "k6/metrics" => metrics::make(ctx, vu),
+        "k6/http" => http::make(ctx),
+        "k6/metrics" => metrics::make(ctx),
         "k6/net/grpc" => grpc::make(ctx, vu),
         "k6/secrets" => secrets::make(ctx, vu),
         "k6/timers" => timers::make(ctx),

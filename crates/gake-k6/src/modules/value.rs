@@ -6,6 +6,8 @@ use gake_script::user::{Builtins, add_builtins};
 use rquickjs::array::ArrayIter;
 use rquickjs::{Array, Coerced, Ctx, Exception, FromJs, Object, Value};
 
+use crate::errors::go_error;
+
 /// How deep a value is shown.
 const DEPTH_MAX: usize = 16;
 
@@ -36,6 +38,23 @@ pub(crate) fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquick
     }
 }
 
+/// A text that a function of k6 takes: `String(value)`, and nothing where none is given.
+pub(crate) fn taken_text<'js>(
+    ctx: &Ctx<'js>,
+    value: Option<Value<'js>>,
+) -> rquickjs::Result<String> {
+    value.map_or_else(|| Ok(String::new()), |value| text(ctx, &value))
+}
+
+/// A number that a function of k6 takes: `Number(value)`, and 0 where none is given.
+pub(crate) fn taken_number<'js>(
+    ctx: &Ctx<'js>,
+    value: Option<Value<'js>>,
+) -> rquickjs::Result<f64> {
+    let number = value.map(|value| Coerced::<f64>::from_js(ctx, value)).transpose()?;
+    Ok(number.map_or(0.0, |number| number.0))
+}
+
 /// Whether a value counts as true.
 pub(crate) fn truthy<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<bool> {
     Coerced::<bool>::from_js(ctx, value).map(|truth| truth.0)
@@ -52,6 +71,12 @@ pub(crate) fn tags<'js>(
     value: Option<Value<'js>>,
 ) -> rquickjs::Result<Result<Vec<(String, String)>, String>> {
     let Some(value) = given(value) else { return Ok(Ok(Vec::new())) };
+    if value.is_string() {
+        // Its characters by their places, as of any object.
+        let text = text(ctx, &value)?;
+        let named = text.chars().enumerate();
+        return Ok(Ok(named.map(|(place, c)| (place.to_string(), c.to_string())).collect()));
+    }
     let Some(object) = value.as_object() else {
         return Ok(Err("metric tags must be an object".to_owned()));
     };
@@ -107,6 +132,45 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> rquickjs::Result
     // SAFETY: no code of the script runs until they are copied.
     let all = unsafe { buffer.as_bytes() };
     Ok(all.and_then(|all| all.get(offset..offset.checked_add(len)?)).map(<[u8]>::to_vec))
+}
+
+/// Why a value has no bytes.
+#[derive(Debug)]
+pub(crate) enum NoBytes {
+    /// It is of a type that has none, as k6 names it.
+    Type(&'static str),
+    /// Reading them threw.
+    Thrown(rquickjs::Error),
+}
+
+impl NoBytes {
+    /// It as an error of a script, in k6's words.
+    pub(crate) fn told(self, ctx: &Ctx<'_>, before: &str) -> rquickjs::Error {
+        match self {
+            Self::Thrown(error) => error,
+            Self::Type(name) => go_error(
+                ctx,
+                &format!("{before}invalid type {name}, expected string, []byte or ArrayBuffer"),
+            ),
+        }
+    }
+}
+
+/// The bytes of what a function takes that wants a string or an `ArrayBuffer`.
+///
+/// # Errors
+/// When it is neither, or none is given.
+pub(crate) fn bytes_of<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Vec<u8>, NoBytes> {
+    let Some(value) = given(value) else { return Err(NoBytes::Type("<nil>")) };
+    bytes(ctx, &value).map_err(NoBytes::Thrown)?.ok_or_else(|| {
+        NoBytes::Type(match () {
+            () if value.is_bool() => "bool",
+            () if value.is_int() => "int64",
+            () if value.is_number() => "float64",
+            () if value.is_array() => "[]interface {}",
+            () => "map[string]interface {}",
+        })
+    })
 }
 
 /// An `ArrayBuffer` with these bytes.

@@ -78,6 +78,18 @@ pub struct TagSet {
     series: RefCell<Vec<Cell<Option<SeriesId>>>>,
 }
 
+impl TagSet {
+    /// Those that series are told apart by.
+    pub(crate) fn tags(&self) -> &Tags {
+        &self.tags
+    }
+
+    /// All of them, when somebody wants them.
+    pub(crate) fn all(&self) -> Option<&Tags> {
+        self.all.as_ref()
+    }
+}
+
 /// Why a metric cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MetricError {

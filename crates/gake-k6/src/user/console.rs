@@ -1,7 +1,8 @@
 //! `console`: lines of the log.
 
-use std::rc::Rc;
+use std::ffi::CStr;
 
+use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Rest};
 use rquickjs::{Ctx, Object, Value};
 
@@ -9,28 +10,35 @@ use super::vu::Vu;
 use crate::modules::shown;
 use crate::test::LogLevel;
 
-/// Gives a script its `console`.
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
+/// What it has.
+pub(crate) static LIST: LazyList =
+    LazyList::new(&[c"log", c"info", c"debug", c"warn", c"error"], make_property);
+
+/// A script's `console`.
+pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let console = Object::new(ctx.clone())?;
-    for (name, level) in [
-        ("log", LogLevel::Info),
-        ("info", LogLevel::Info),
-        ("debug", LogLevel::Debug),
-        ("warn", LogLevel::Warning),
-        ("error", LogLevel::Error),
-    ] {
-        let vu = Rc::clone(vu);
-        let write = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| {
-            let mut line = String::new();
-            for (place, value) in values.0.iter().enumerate() {
-                if place > 0 {
-                    line.push(' ');
-                }
-                line += &shown(&ctx, value);
+    lazily(&console, &LIST)?;
+    Ok(console)
+}
+
+fn make_property<'js>(console: &Object<'js>, name: &'static CStr) -> rquickjs::Result<()> {
+    let vu = Vu::of(console.ctx())?;
+    let name = name.to_str()?;
+    let level = match name {
+        "debug" => LogLevel::Debug,
+        "warn" => LogLevel::Warning,
+        "error" => LogLevel::Error,
+        _ => LogLevel::Info,
+    };
+    let write = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| {
+        let mut line = String::new();
+        for (place, value) in values.0.iter().enumerate() {
+            if place > 0 {
+                line.push(' ');
             }
-            vu.test.log(level, &line, &[("source", "console")]);
-        };
-        console.set(name, Func::from(write))?;
-    }
-    ctx.globals().set("console", console)
+            line += &shown(&ctx, value);
+        }
+        vu.test.log(level, &line, &[("source", "console")]);
+    };
+    console.set(name, Func::from(write))
 }

@@ -2,15 +2,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
+use std::ffi::CStr;
 use std::rc::Rc;
 
 use gake_core::clock::Clock;
-use gake_script::user::Completion;
+use gake_script::user::{Completion, LazyList, lazily};
 use rquickjs::function::{Func, Opt, Rest, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, IntoJs, Object, Persistent, Value};
 
 use super::vu::Vu;
+use super::{console, loader};
 use crate::errors::go_error;
 use crate::modules::{buffer, evaluate, given, random, seed_random, subtle};
 
@@ -23,56 +25,98 @@ const ENV: &str = "__ENV";
 /// Between the seeds of two users: an odd number of random bits.
 const USER_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Globals that are made when a script looks them up.
+pub(crate) static LIST: LazyList = LazyList::new(
+    &[
+        c"__ENV",
+        c"crypto",
+        c"console",
+        c"open",
+        c"require",
+        c"setTimeout",
+        c"setInterval",
+        c"clearTimeout",
+        c"clearInterval",
+    ],
+    make_global,
+);
+
 /// Gives a script its globals.
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
     let globals = ctx.globals();
+    lazily(&globals, &LIST)?;
     globals.set("global", globals.clone())?;
     globals.set("__VU", vu.number as f64)?;
     if vu.number > 0 {
         globals.set("__ITER", 0)?;
     }
-    environment(ctx, vu)?;
-    let crypto = crypto(ctx)?;
-    crypto.prop("subtle", Accessor::new_get(subtle_once).enumerable().configurable())?;
-    globals.set("crypto", crypto)?;
     if let Some(seed) = vu.test.settings().seed {
         seed_random(ctx, seed.wrapping_add(vu.number_in_test.wrapping_mul(USER_STEP)))?;
     }
-    let timers = Rc::new(Timers::default());
-    for (name, repeats) in [("setTimeout", false), ("setInterval", true)] {
-        let (vu, timers) = (Rc::clone(vu), Rc::clone(&timers));
-        let start = move |ctx: Ctx<'js>,
-                          callback: Opt<Value<'js>>,
-                          delay: Opt<Value<'js>>,
-                          arguments: Rest<Value<'js>>| {
-            let callback = callback_of(&ctx, name, callback.0)?;
-            let delay = delay.0.map(|delay| Coerced::<f64>::from_js(&ctx, delay)).transpose()?;
-            let delay = delay.map_or(0.0, |delay| delay.0);
-            let number = timers.next();
-            let arguments = arguments.0.into_js(&ctx)?;
-            let timer = Timer {
-                number,
-                delay: (delay.max(0.0) * MILLISECOND) as u64,
-                repeats,
-                callback: Persistent::save(&ctx, callback),
-                arguments: Persistent::save(&ctx, arguments),
-            };
-            timer.start(&vu, &timers);
-            Ok::<_, rquickjs::Error>(number)
-        };
-        globals.set(name, Func::from(start))?;
-    }
-    for name in ["clearTimeout", "clearInterval"] {
-        let timers = Rc::clone(&timers);
-        let clear = move |number: Opt<Value<'js>>| {
-            let number = number.0.and_then(|number| number.as_number());
-            if let Some(number) = number {
-                timers.live.borrow_mut().remove(&(number as u32));
-            }
-        };
-        globals.set(name, Func::from(clear))?;
-    }
     Ok(())
+}
+
+fn make_global<'js>(globals: &Object<'js>, name: &'static CStr) -> rquickjs::Result<()> {
+    let ctx = globals.ctx();
+    let vu = Vu::of(ctx)?;
+    let name = name.to_str()?;
+    match name {
+        ENV => {
+            let environment = environment(ctx, &vu)?;
+            globals.prop(name, Property::from(environment).writable().enumerable().configurable())
+        }
+        "crypto" => {
+            let crypto = crypto(ctx)?;
+            crypto.prop("subtle", Accessor::new_get(subtle_once).enumerable().configurable())?;
+            globals.set(name, crypto)
+        }
+        "console" => globals.set(name, console::make(ctx)?),
+        "open" => globals.set(name, Func::from(loader::open)),
+        "require" => globals.set(name, Func::from(loader::require)),
+        "setTimeout" | "setInterval" => {
+            let start = move |ctx: Ctx<'js>,
+                              callback: Opt<Value<'js>>,
+                              delay: Opt<Value<'js>>,
+                              arguments: Rest<Value<'js>>| {
+                start_timer(&ctx, &vu, name, callback.0, delay.0, arguments)
+            };
+            globals.set(name, Func::from(start))
+        }
+        _ => {
+            let clear = move |number: Opt<Value<'js>>| {
+                let number = number.0.and_then(|number| number.as_number());
+                if let Some(number) = number {
+                    vu.timers.live.borrow_mut().remove(&(number as u32));
+                }
+            };
+            globals.set(name, Func::from(clear))
+        }
+    }
+}
+
+/// Starts a timer: `setTimeout`, or `setInterval`, which repeats. Returns its number.
+fn start_timer<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Rc<Vu>,
+    name: &str,
+    callback: Option<Value<'js>>,
+    delay: Option<Value<'js>>,
+    arguments: Rest<Value<'js>>,
+) -> rquickjs::Result<u32> {
+    let callback = callback_of(ctx, name, callback)?;
+    let delay = delay.map(|delay| Coerced::<f64>::from_js(ctx, delay)).transpose()?;
+    let delay = delay.map_or(0.0, |delay| delay.0);
+    let number = vu.timers.next();
+    let arguments = arguments.0.into_js(ctx)?;
+    let timer = Timer {
+        number,
+        delay: (delay.max(0.0) * MILLISECOND) as u64,
+        repeats: name == "setInterval",
+        callback: Persistent::save(ctx, callback),
+        arguments: Persistent::save(ctx, arguments),
+    };
+    timer.start(vu);
+    Ok(number)
 }
 
 /// The function that a timer calls, else k6's words for what is none.
@@ -97,23 +141,14 @@ fn callback_of<'js>(
     }
 }
 
-/// `__ENV`, made when it is first read: a copy of the whole environment is kilobytes.
-fn environment<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
-    let keep = |ctx: &Ctx<'js>, value: Value<'js>| {
-        ctx.globals().prop(ENV, Property::from(value).writable().enumerable().configurable())
-    };
-    let user = Rc::clone(vu);
-    let read = move |ctx: Ctx<'js>| -> rquickjs::Result<Object<'js>> {
-        let made = Object::new(ctx.clone())?;
-        let settings = user.test.settings();
-        for (name, value) in settings.environment.iter().chain(&user.scenario.environment) {
-            made.set(name.as_str(), value.as_str())?;
-        }
-        keep(&ctx, made.clone().into_value())?;
-        Ok(made)
-    };
-    let write = move |ctx: Ctx<'js>, value: Value<'js>| keep(&ctx, value);
-    ctx.globals().prop(ENV, Accessor::new(read, write).enumerable().configurable())
+/// `__ENV`.
+fn environment<'js>(ctx: &Ctx<'js>, vu: &Vu) -> rquickjs::Result<Object<'js>> {
+    let made = Object::new(ctx.clone())?;
+    let settings = vu.test.settings();
+    for (name, value) in settings.environment.iter().chain(&vu.scenario.environment) {
+        made.set(name.as_str(), value.as_str())?;
+    }
+    Ok(made)
 }
 
 /// `crypto.subtle`, made when it is first read: most scripts never do.
@@ -153,7 +188,7 @@ fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 
 /// The timers of one user.
 #[derive(Default)]
-struct Timers {
+pub(super) struct Timers {
     last: Cell<u32>,
     live: RefCell<HashSet<u32>>,
 }
@@ -176,19 +211,19 @@ struct Timer {
 }
 
 impl Timer {
-    fn start(self, vu: &Rc<Vu>, timers: &Rc<Timers>) {
-        let (user, timers) = (Rc::clone(vu), Rc::clone(timers));
+    fn start(self, vu: &Rc<Vu>) {
+        let user = Rc::clone(vu);
         vu.tasks.add(async move {
             let until = user.clock.now().saturating_add(self.delay);
             user.clock.sleep_until(until).await;
-            Box::new(move |ctx: &Ctx<'_>| self.fire(ctx, &user, &timers)) as Completion
+            Box::new(move |ctx: &Ctx<'_>| self.fire(ctx, &user)) as Completion
         });
     }
 
-    fn fire(self, ctx: &Ctx<'_>, vu: &Rc<Vu>, timers: &Rc<Timers>) -> rquickjs::Result<()> {
+    fn fire(self, ctx: &Ctx<'_>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
         let is_live = match self.repeats {
-            true => timers.live.borrow().contains(&self.number),
-            false => timers.live.borrow_mut().remove(&self.number),
+            true => vu.timers.live.borrow().contains(&self.number),
+            false => vu.timers.live.borrow_mut().remove(&self.number),
         };
         if !is_live {
             return Ok(());
@@ -196,7 +231,7 @@ impl Timer {
         let callback = self.callback.clone().restore(ctx)?;
         let arguments: Vec<Value<'_>> = self.arguments.clone().restore(ctx)?.get()?;
         if self.repeats {
-            self.start(vu, timers);
+            self.start(vu);
         }
         callback.call::<_, ()>((Rest(arguments),))
     }

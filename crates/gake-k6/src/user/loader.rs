@@ -7,10 +7,10 @@ use std::rc::Rc;
 
 use gake_script::Exception as Caught;
 use gake_script::user::add_builtins;
-use rquickjs::function::{Func, This};
+use rquickjs::function::{Func, Opt, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
-use rquickjs::{Ctx, Function, Module, Object, Persistent, Value};
+use rquickjs::{Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
 use url::Url;
 
 use super::exports::module_of;
@@ -42,18 +42,16 @@ impl Modules {
         self.made.borrow_mut().clear();
     }
 
-    /// Gives a script `require` and `open`.
-    pub(crate) fn install<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<()> {
-        let modules = self.clone();
-        let require = move |ctx: Ctx<'js>, name: String| {
-            modules.require(&ctx, &caller(&ctx, &modules.vu.test.main), &name)
-        };
-        ctx.globals().set("require", Func::from(require))?;
-        let modules = self.clone();
-        let open = move |ctx: Ctx<'js>, name: String, mode: rquickjs::function::Opt<String>| {
-            modules.open(&ctx, &name, mode.0.as_deref())
-        };
-        ctx.globals().set("open", Func::from(open))
+    /// The modules of the user whose context this is.
+    fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Self> {
+        let known = ctx.userdata::<OfContext>().map(|kept| kept.0.clone());
+        known.ok_or(rquickjs::Error::Unknown)
+    }
+
+    /// Makes the modules known to the context of their user.
+    pub(crate) fn keep_in(&self, ctx: &Ctx<'_>) {
+        // It fails only while somebody reads it, which nobody can yet.
+        let _ = ctx.store_userdata(OfContext(self.clone()));
     }
 
     /// The main module.
@@ -246,6 +244,29 @@ impl Loader for Modules {
         let text = self.text(ctx, name)?;
         self.declare(ctx, name, text)
     }
+}
+
+/// A script's `require`.
+pub(super) fn require<'js>(ctx: Ctx<'js>, name: String) -> rquickjs::Result<Value<'js>> {
+    let modules = Modules::of(&ctx)?;
+    modules.require(&ctx, &caller(&ctx, &modules.vu.test.main), &name)
+}
+
+/// A script's `open`.
+pub(super) fn open<'js>(
+    ctx: Ctx<'js>,
+    name: String,
+    mode: Opt<String>,
+) -> rquickjs::Result<Value<'js>> {
+    Modules::of(&ctx)?.open(&ctx, &name, mode.0.as_deref())
+}
+
+/// What a context keeps of its user's modules.
+struct OfContext(Modules);
+
+// SAFETY: what it holds of a script is persistent, and forgotten before the runtime is freed.
+unsafe impl<'js> JsLifetime<'js> for OfContext {
+    type Changed<'to> = Self;
 }
 
 /// What a script threw, or what went wrong around it.

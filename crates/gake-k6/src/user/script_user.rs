@@ -11,9 +11,9 @@ use gake_wire::Client;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 
+use super::loader;
 use super::loader::Modules;
 use super::vu::{Vu, VuParts, VuStage};
-use super::{console, loader};
 use crate::metrics::Builtin;
 use crate::modules::evaluate;
 
@@ -133,8 +133,8 @@ impl ScriptUser {
     }
 
     fn globals<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<()> {
-        console::install(ctx, &self.vu)?;
-        self.modules.install(ctx)?;
+        self.vu.keep_in(ctx);
+        self.modules.keep_in(ctx);
         super::globals::install(ctx, &self.vu)
     }
 

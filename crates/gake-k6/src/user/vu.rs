@@ -9,10 +9,11 @@ use cookie_store::CookieStore;
 use gake_core::clock::{Clock, Nanos};
 use gake_script::user::{Cut, Tasks, cut, wait, wait_long};
 use gake_wire::Client;
-use rquickjs::Ctx;
+use rquickjs::{Ctx, JsLifetime};
 
 use super::book::{Book, TagSet, TagSource};
 use super::clock::UserClock;
+use super::globals::Timers;
 use super::notes::Notes;
 use super::requests::RequestCache;
 use crate::bodies::UserBodies;
@@ -112,6 +113,8 @@ pub struct Vu {
     pub notes: Notes,
     /// Its tasks besides the script.
     pub tasks: Tasks,
+    /// Its timers.
+    pub(super) timers: Timers,
     /// What is open, and ends with the call of the script's function.
     held: RefCell<Vec<Weak<dyn Held>>>,
 }
@@ -163,7 +166,30 @@ pub struct VuParts {
     pub number_in_test: u64,
 }
 
+/// What a context keeps of its user.
+struct OfContext(Rc<Vu>);
+
+// SAFETY: it holds nothing of a script.
+unsafe impl<'js> JsLifetime<'js> for OfContext {
+    type Changed<'to> = Self;
+}
+
 impl Vu {
+    /// The user whose context this is.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Rc<Self>> {
+        let known = ctx.userdata::<OfContext>().map(|kept| Rc::clone(&kept.0));
+        known.ok_or(rquickjs::Error::Unknown)
+    }
+
+    /// Makes the user known to the context that it gets.
+    pub(crate) fn keep_in(self: &Rc<Self>, ctx: &Ctx<'_>) {
+        // It fails only while somebody reads it, which nobody can yet.
+        let _ = ctx.store_userdata(OfContext(Rc::clone(self)));
+    }
+
     /// A user that is about to load its script.
     #[must_use]
     pub fn new(parts: VuParts) -> Rc<Self> {
@@ -200,6 +226,7 @@ impl Vu {
             aborts: Cell::new(false),
             notes: Notes::default(),
             tasks: Tasks::default(),
+            timers: Timers::default(),
             held: RefCell::default(),
         })
     }

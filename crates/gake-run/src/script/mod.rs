@@ -343,20 +343,25 @@ impl LoadedScript {
         let tally = &mut recorded.run.tally;
         tally.merge(&aside);
         levels.add_to(tally, &self.metrics);
-        let left: u64 = crews.iter().map(Crew::left).sum();
-        let is_whole = is_set_up && self.test.aborted().is_none();
-        let dropped = tally.counts.dropped + if is_whole { left } else { 0 };
-        self.add_dropped(tally, dropped);
+        if is_set_up && self.test.aborted().is_none() {
+            for (crew, scenario) in crews.iter().zip(&run.spec.scenarios) {
+                let tags = Tags::new([("scenario", scenario.name.as_str())]);
+                self.add_dropped(tally, tags, crew.left());
+            }
+        }
+        // What no user's process knew of: those of a lost agent.
+        self.add_dropped(tally, Tags::default(), tally.counts.lost);
         Ok(ScriptRecorded { recorded, setup_data, setup: setup.map(drop), teardown })
     }
 
-    /// Adds iterations that never began to the metric of them.
-    fn add_dropped(&self, tally: &mut Tally, dropped: u64) {
+    /// Adds iterations that never began, and that no user's process counted, to the metric of them.
+    fn add_dropped(&self, tally: &mut Tally, tags: Tags, dropped: u64) {
         if dropped > 0 {
             let mut sum = Sum::default();
             sum.add(dropped as f64);
             let value = SeriesValue::Counter { sum, samples: dropped };
-            tally.series.add_value(key(&self.metrics, Builtin::DroppedIterations), &value);
+            let key = SeriesKey { tags, ..key(&self.metrics, Builtin::DroppedIterations) };
+            tally.series.add_value(key, &value);
         }
     }
 

@@ -8,6 +8,7 @@
 
 mod builtins;
 mod fiber;
+mod lazy;
 mod rejections;
 mod sample;
 mod stack;
@@ -23,6 +24,7 @@ use rquickjs::{Context, Ctx, Runtime, qjs};
 
 pub use builtins::{Builtins, add_builtins};
 pub use fiber::{Cut, Fiber, is_late, wait, wait_long, within, yield_once};
+pub use lazy::{LazyList, lazily, open_module, share_lists};
 pub use rejections::Rejections;
 pub use sample::SAMPLE_STEPS;
 pub use stack::Stacks;

@@ -194,7 +194,7 @@ impl Ask {
                 }
                 "timeout" => self.timeout = timeout(ctx, &value)?,
                 "redirects" => {
-                    self.redirects = value.as_number().unwrap_or(0.0).max(0.0) as u32;
+                    self.redirects = value::taken_number(ctx, Some(value))?.max(0.0) as u32;
                     self.bounds_redirects = true;
                 }
                 "throw" => self.throw = truthy(ctx, value)?,

@@ -21,17 +21,18 @@ mod select;
 mod send;
 
 use std::borrow::Cow;
+use std::ffi::CStr;
 use std::rc::Rc;
 
+use gake_script::user::{LazyList, lazily};
 use rquickjs::function::{Func, Opt, Rest};
-use rquickjs::object::Property;
-use rquickjs::{Class, Ctx, Object, Value};
+use rquickjs::{Class, Ctx, Object, Promise, Value};
 
 use self::ask::Ask;
 pub(super) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
-pub(super) use self::response::Response;
 use self::response::ResponseFacts;
+pub(super) use self::response::{LIST as RESPONSE, Response};
 use super::value::{self, given};
 use crate::errors::go_error;
 use crate::test::LogLevel;
@@ -65,106 +66,187 @@ const URL: &str = "(strings, ...values) => {
     return { name, url, clean_url: url, toString: () => url };
 }";
 
-pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+/// What the module has.
+pub(super) static LIST: LazyList = LazyList::new(
+    &[
+        c"get",
+        c"head",
+        c"post",
+        c"put",
+        c"patch",
+        c"del",
+        c"options",
+        c"request",
+        c"asyncRequest",
+        c"batch",
+        c"url",
+        c"file",
+        c"CookieJar",
+        c"cookieJar",
+        c"expectedStatuses",
+        c"setResponseCallback",
+        c"TLS_1_0",
+        c"TLS_1_1",
+        c"TLS_1_2",
+        c"TLS_1_3",
+        c"OCSP_STATUS_GOOD",
+        c"OCSP_STATUS_REVOKED",
+        c"OCSP_STATUS_SERVER_FAILED",
+        c"OCSP_STATUS_UNKNOWN",
+        c"OCSP_REASON_UNSPECIFIED",
+        c"OCSP_REASON_KEY_COMPROMISE",
+        c"OCSP_REASON_CA_COMPROMISE",
+        c"OCSP_REASON_AFFILIATION_CHANGED",
+        c"OCSP_REASON_SUPERSEDED",
+        c"OCSP_REASON_CESSATION_OF_OPERATION",
+        c"OCSP_REASON_CERTIFICATE_HOLD",
+        c"OCSP_REASON_REMOVE_FROM_CRL",
+        c"OCSP_REASON_PRIVILEGE_WITHDRAWN",
+        c"OCSP_REASON_AA_COMPROMISE",
+    ],
+    make_property,
+);
+
+pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
-    for (name, method) in [("get", "GET"), ("head", "HEAD")] {
-        let vu = Rc::clone(vu);
-        let send = move |ctx: Ctx<'js>,
-                         url: Value<'js>,
-                         params: Opt<Value<'js>>,
-                         more: Rest<Value<'js>>| {
-            if !more.0.is_empty() {
-                let count = more.0.len() + 2;
-                let warning = format!(
-                    "http.{name} only accepts a url and a params argument (2 arguments), but \
-                     {count} were given"
-                );
-                vu.test.log(LogLevel::Warning, &warning, &[]);
-            }
-            request(&ctx, &vu, method.into(), &url, None, params.0)
-        };
-        module.set(name, Func::from(send))?;
-    }
-    for (name, method) in [
-        ("post", "POST"),
-        ("put", "PUT"),
-        ("patch", "PATCH"),
-        ("del", "DELETE"),
-        ("options", "OPTIONS"),
-    ] {
-        let vu = Rc::clone(vu);
-        let send = move |ctx: Ctx<'js>,
-                         url: Value<'js>,
-                         body: Opt<Value<'js>>,
-                         params: Opt<Value<'js>>| {
-            request(&ctx, &vu, method.into(), &url, body.0, params.0)
-        };
-        module.set(name, Func::from(send))?;
-    }
-    let user = Rc::clone(vu);
-    let send = move |ctx: Ctx<'js>,
-                     method: Value<'js>,
-                     url: Value<'js>,
-                     body: Opt<Value<'js>>,
-                     params: Opt<Value<'js>>| {
-        let method = value::text(&ctx, &method)?;
-        request(&ctx, &user, method.into(), &url, body.0, params.0)
-    };
-    module.set("request", Func::from(send))?;
-    // What forms and links of a response are sent with.
-    if let Some(prototype) = Class::<Response>::prototype(ctx)? {
-        let request: Value<'js> = module.get("request")?;
-        prototype.prop(response::REQUEST, Property::from(request))?;
-    }
-    let user = Rc::clone(vu);
-    module.set(
-        "asyncRequest",
-        Func::from(
-            move |ctx: Ctx<'js>,
-                  method: Value<'js>,
-                  url: Value<'js>,
-                  body: Opt<Value<'js>>,
-                  params: Opt<Value<'js>>| {
-                let method = value::text(&ctx, &method)?;
-                batch::request_later(&ctx, &user, method, &url, body.0, params.0)
-            },
-        ),
-    )?;
-    let user = Rc::clone(vu);
-    module.set(
-        "batch",
-        Func::from(move |ctx: Ctx<'js>, requests: Value<'js>| batch::batch(&ctx, &user, &requests)),
-    )?;
-    helpers(ctx, vu, &module)?;
+    lazily(&module, &LIST)?;
     Ok(module)
 }
 
+fn make_property(module: &Object<'_>, name: &'static CStr) -> rquickjs::Result<()> {
+    let ctx = module.ctx();
+    let vu = Vu::of(ctx)?;
+    let name = name.to_str()?;
+    match name {
+        "get" => module.set(name, Func::from(bodiless(vu, name, "GET"))),
+        "head" => module.set(name, Func::from(bodiless(vu, name, "HEAD"))),
+        "post" => module.set(name, Func::from(with_body(vu, "POST"))),
+        "put" => module.set(name, Func::from(with_body(vu, "PUT"))),
+        "patch" => module.set(name, Func::from(with_body(vu, "PATCH"))),
+        "del" => module.set(name, Func::from(with_body(vu, "DELETE"))),
+        "options" => module.set(name, Func::from(with_body(vu, "OPTIONS"))),
+        "request" => module.set(name, Func::from(of_method(vu))),
+        "asyncRequest" => module.set(name, Func::from(later(vu))),
+        "batch" => module.set(name, Func::from(of_batch(vu))),
+        _ => helper(module, &vu, name),
+    }
+}
+
+/// A call without a body.
+fn bodiless<'js>(
+    vu: Rc<Vu>,
+    name: &'static str,
+    method: &'static str,
+) -> impl Fn(
+    Ctx<'js>,
+    Value<'js>,
+    Opt<Value<'js>>,
+    Rest<Value<'js>>,
+) -> rquickjs::Result<Class<'js, Response>>
++ 'js {
+    move |ctx, url, params, more| {
+        if !more.0.is_empty() {
+            let count = more.0.len() + 2;
+            let warning = format!(
+                "http.{name} only accepts a url and a params argument (2 arguments), but {count} \
+                 were given"
+            );
+            vu.test.log(LogLevel::Warning, &warning, &[]);
+        }
+        request(&ctx, &vu, method.into(), &url, None, params.0)
+    }
+}
+
+/// A call with a body.
+fn with_body<'js>(
+    vu: Rc<Vu>,
+    method: &'static str,
+) -> impl Fn(
+    Ctx<'js>,
+    Value<'js>,
+    Opt<Value<'js>>,
+    Opt<Value<'js>>,
+) -> rquickjs::Result<Class<'js, Response>>
++ 'js {
+    move |ctx, url, body, params| request(&ctx, &vu, method.into(), &url, body.0, params.0)
+}
+
+/// `http.request`.
+pub(super) fn of_method<'js>(
+    vu: Rc<Vu>,
+) -> impl Fn(
+    Ctx<'js>,
+    Value<'js>,
+    Value<'js>,
+    Opt<Value<'js>>,
+    Opt<Value<'js>>,
+) -> rquickjs::Result<Class<'js, Response>>
++ 'js {
+    move |ctx, method, url, body, params| {
+        let method = value::text(&ctx, &method)?;
+        request(&ctx, &vu, method.into(), &url, body.0, params.0)
+    }
+}
+
+/// `http.asyncRequest`.
+fn later<'js>(
+    vu: Rc<Vu>,
+) -> impl Fn(
+    Ctx<'js>,
+    Value<'js>,
+    Value<'js>,
+    Opt<Value<'js>>,
+    Opt<Value<'js>>,
+) -> rquickjs::Result<Promise<'js>>
++ 'js {
+    move |ctx, method, url, body, params| {
+        let method = value::text(&ctx, &method)?;
+        batch::request_later(&ctx, &vu, method, &url, body.0, params.0)
+    }
+}
+
+/// `http.batch`.
+fn of_batch<'js>(
+    vu: Rc<Vu>,
+) -> impl Fn(Ctx<'js>, Value<'js>) -> rquickjs::Result<Value<'js>> + 'js {
+    move |ctx, requests| batch::batch(&ctx, &vu, &requests)
+}
+
 /// Everything that sends nothing.
-fn helpers<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, module: &Object<'js>) -> rquickjs::Result<()> {
-    module.set("url", value::evaluate::<Value<'js>>(ctx, URL)?)?;
-    module.set("file", Func::from(file))?;
-    let jar = Class::<CookieJar>::create_constructor(ctx)?;
-    module.set("CookieJar", jar)?;
+fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickjs::Result<()> {
+    let ctx = module.ctx();
     let user = Rc::clone(vu);
-    let jar = move |ctx: Ctx<'js>| Class::instance(ctx, CookieJar { store: Rc::clone(&user.jar) });
-    module.set("cookieJar", Func::from(jar))?;
-    let expect = |ctx: Ctx<'js>, statuses: Rest<Value<'js>>| expected::make(&ctx, &statuses.0);
-    module.set("expectedStatuses", Func::from(expect))?;
-    let user = Rc::clone(vu);
-    let set = move |ctx: Ctx<'js>, callback: Value<'js>| -> rquickjs::Result<()> {
-        *user.expected.borrow_mut() = Rc::new(expected::of(&ctx, &callback)?);
-        Ok(())
-    };
-    module.set("setResponseCallback", Func::from(set))?;
-    for (name, value) in
-        [("TLS_1_0", "tls1.0"), ("TLS_1_1", "tls1.1"), ("TLS_1_2", "tls1.2"), ("TLS_1_3", "tls1.3")]
-    {
-        module.set(name, value)?;
+    match name {
+        "url" => module.set(name, value::evaluate::<Value<'js>>(ctx, URL)?),
+        "file" => module.set(name, Func::from(file)),
+        "CookieJar" => module.set(name, Class::<CookieJar>::create_constructor(ctx)?),
+        "cookieJar" => {
+            let jar = move |ctx: Ctx<'js>| {
+                Class::instance(ctx, CookieJar { store: Rc::clone(&user.jar) })
+            };
+            module.set(name, Func::from(jar))
+        }
+        "expectedStatuses" => {
+            let expect =
+                |ctx: Ctx<'js>, statuses: Rest<Value<'js>>| expected::make(&ctx, &statuses.0);
+            module.set(name, Func::from(expect))
+        }
+        "setResponseCallback" => {
+            let set = move |ctx: Ctx<'js>, callback: Value<'js>| -> rquickjs::Result<()> {
+                *user.expected.borrow_mut() = Rc::new(expected::of(&ctx, &callback)?);
+                Ok(())
+            };
+            module.set(name, Func::from(set))
+        }
+        "TLS_1_0" => module.set(name, "tls1.0"),
+        "TLS_1_1" => module.set(name, "tls1.1"),
+        "TLS_1_2" => module.set(name, "tls1.2"),
+        "TLS_1_3" => module.set(name, "tls1.3"),
+        _ => match OCSP.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => module.set(name, *value),
+            None => Ok(()),
+        },
     }
-    for (name, value) in OCSP {
-        module.set(name, value)?;
-    }
-    Ok(())
 }
 
 /// A file of a form.

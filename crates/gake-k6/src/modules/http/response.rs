@@ -1,12 +1,14 @@
 //! What a script gets for a request. Its parts are made when they are read.
 
 use std::borrow::Cow;
+use std::ffi::CStr;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::Nanos;
 use gake_core::record::Exchange;
+use gake_script::user::{LazyList, lazily};
 use gake_wire::{TlsFacts, TlsVersion};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
@@ -16,11 +18,13 @@ use rquickjs::{Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 use super::ask::{Ask, BodyKind};
 use super::decode::decoded;
 use super::headers::HeaderList;
+use super::of_method;
 use super::select::select;
 use crate::bodies::Body;
 use crate::errors::go_error;
 use crate::modules::html::kit;
 use crate::modules::value;
+use crate::user::vu::Vu;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
@@ -174,9 +178,6 @@ unsafe impl<'js> JsLifetime<'js> for Response {
     type Changed<'to> = Self;
 }
 
-/// Where the prototype of responses keeps `http.request`.
-pub(super) const REQUEST: &str = "__request";
-
 /// The properties of a response, in k6's order.
 const PROPERTIES: [&str; 16] = [
     "remote_ip",
@@ -197,35 +198,70 @@ const PROPERTIES: [&str; 16] = [
     "request",
 ];
 
+/// What the prototype of responses has.
+pub(in crate::modules) static LIST: LazyList = LazyList::new(
+    &[
+        c"remote_ip",
+        c"remote_port",
+        c"url",
+        c"status",
+        c"status_text",
+        c"proto",
+        c"headers",
+        c"cookies",
+        c"body",
+        c"timings",
+        c"tls_version",
+        c"tls_cipher_suite",
+        c"ocsp",
+        c"error",
+        c"error_code",
+        c"request",
+        c"json",
+        c"toJSON",
+        c"html",
+        c"submitForm",
+        c"clickLink",
+    ],
+    make_property,
+);
+
 impl<'js> JsClass<'js> for Response {
     const NAME: &'static str = "Response";
     type Mutable = Readable;
 
     fn prototype(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Object<'js>>> {
         let prototype = Object::new(ctx.clone())?;
-        for name in PROPERTIES {
-            let get = move |ctx: Ctx<'js>, this: This<Class<'js, Self>>| read(&ctx, &this.0, name);
-            let set = move |this: This<Object<'js>>, value: Value<'js>| keep(&this.0, name, value);
-            let accessor = Accessor::new(get, set).enumerable().configurable();
-            prototype.prop(name, accessor)?;
-        }
-        prototype.set("json", Func::from(json))?;
-        prototype.set("toJSON", Func::from(whole))?;
-        prototype.set("html", Func::from(html))?;
-        for name in ["submitForm", "clickLink"] {
-            let follow = move |ctx: Ctx<'js>, this: This<Object<'js>>, args: Opt<Value<'js>>| {
-                let request: Value<'js> = this.0.get(REQUEST)?;
-                let args = value::given(args.0);
-                let function: Function<'js> = kit(&ctx)?.get(name)?;
-                function.call::<_, Value<'js>>((request, this.0, args))
-            };
-            prototype.set(name, Func::from(follow))?;
-        }
+        lazily(&prototype, &LIST)?;
         Ok(Some(prototype))
     }
 
     fn constructor(_: &Ctx<'js>) -> rquickjs::Result<Option<Constructor<'js>>> {
         Ok(None)
+    }
+}
+
+fn make_property<'js>(prototype: &Object<'js>, name: &'static CStr) -> rquickjs::Result<()> {
+    let name = name.to_str()?;
+    match name {
+        "json" => prototype.set(name, Func::from(json)),
+        "toJSON" => prototype.set(name, Func::from(whole)),
+        "html" => prototype.set(name, Func::from(html)),
+        "submitForm" | "clickLink" => {
+            let follow = move |ctx: Ctx<'js>, this: This<Object<'js>>, args: Opt<Value<'js>>| {
+                let request = Func::from(of_method(Vu::of(&ctx)?));
+                let args = value::given(args.0);
+                let function: Function<'js> = kit(&ctx)?.get(name)?;
+                function.call::<_, Value<'js>>((request, this.0, args))
+            };
+            prototype.set(name, Func::from(follow))
+        }
+        _ => {
+            let get =
+                move |ctx: Ctx<'js>, this: This<Class<'js, Response>>| read(&ctx, &this.0, name);
+            let set = move |this: This<Object<'js>>, value: Value<'js>| keep(&this.0, name, value);
+            prototype.prop(name, Accessor::new(get, set).enumerable().configurable())
+        }
     }
 }
 

@@ -369,7 +369,10 @@ impl Hop {
                 response.error_code = codes::of_status(answer.status);
                 response.timings = Timings::of(exchange);
             }
-            End::Fault(fault) => (response.error_code, response.error) = codes::of(fault),
+            End::Fault(fault) => {
+                (response.error_code, response.error) = codes::of(fault);
+                response.timings = Timings::of(exchange);
+            }
             End::Unfinished => {}
         }
         response.decode();

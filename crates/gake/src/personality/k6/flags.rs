@@ -88,6 +88,8 @@ pub struct RunFlags {
     pub body_memory: Option<u64>,
     /// The script: a path, or `-`.
     pub script: String,
+    /// Whether `--rate` says the load: what no user is free for waits.
+    pub is_open_loop: bool,
     /// What `-e` adds to the environment.
     pub environment: BTreeMap<String, String>,
     /// Whether scripts see the environment of the process.
@@ -158,15 +160,16 @@ impl RunFlags {
                 set.map_err(|error| format!("--{} {text}: {error}", flag.names[0]))?;
             }
         }
-        for (flag, key) in [("stage", "stages"), ("tag", "tags")] {
-            let all: Vec<&str> = parsed.all(flag).collect();
-            if !all.is_empty() {
-                let text = all.join(",");
-                let text = if flag == "tag" { text.replacen('=', ":", all.len()) } else { text };
-                options
-                    .set_text(key, &text)
-                    .map_err(|error| format!("--{flag} {text}: {error}"))?;
-            }
+        let stages: Vec<&str> = parsed.all("stage").collect();
+        if !stages.is_empty() {
+            let text = stages.join(",");
+            options
+                .set_text("stages", &text)
+                .map_err(|error| format!("--stage {text}: {error}"))?;
+        }
+        let tags = parsed.all("tag").filter_map(|tag| tag.split_once('='));
+        for (name, value) in tags {
+            options.tags.get_or_insert_default().insert(name.to_owned(), value.to_owned());
         }
         if let Some(rate) = parsed.last("rate") {
             set_rate(&mut options, rate)?;
@@ -183,6 +186,7 @@ impl RunFlags {
             script_profile: parsed.on("script-profile")?,
             body_memory: body_memory.transpose()?,
             script: script.clone(),
+            is_open_loop: parsed.last("rate").is_some(),
             environment: pairs(parsed.all("env"))?,
             system_environment: parsed.last("include-system-env-vars").is_none()
                 || parsed.on("include-system-env-vars")?,

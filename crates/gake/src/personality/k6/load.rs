@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use gake_core::plan::Overflow;
 use gake_k6::metrics::registry;
 use gake_k6::options::{
     Consolidated, Options, Tiers, from_environment, validate, validate_trend_stats,
@@ -93,6 +94,11 @@ pub(super) fn load_source(
     let mut run = plan::script_run(&options, &path).map_err(invalid)?;
     run.tls.check().map_err(|error| invalid(error.to_string()))?;
     run.spec.seed = flags.seed.unwrap_or(run.spec.seed);
+    if flags.is_open_loop {
+        for scenario in &mut run.spec.scenarios {
+            scenario.overflow = Overflow::Wait;
+        }
+    }
     for warning in network::warnings(&options).into_iter().chain(tls::warning(&options)) {
         script.test.log(LogLevel::Warning, &warning, &[]);
     }

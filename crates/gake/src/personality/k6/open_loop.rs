@@ -6,6 +6,9 @@ use serde_json::json;
 /// How long it lasts when `--duration` does not say it.
 const DURATION: &str = "10s";
 
+/// Decimals of a rate.
+const DECIMALS: usize = 3;
+
 /// Users when `--vus` does not say how many.
 const USERS: i64 = 100;
 
@@ -17,9 +20,9 @@ const USERS: i64 = 100;
 pub fn set_rate(options: &mut Options, rate: &str) -> Result<(), String> {
     let wrong = || format!("--rate {rate}: write iterations a second, as 500, or 30/m");
     let (count, unit) = rate.split_once('/').unwrap_or((rate, "s"));
-    let count: i64 = count.parse().map_err(|_| wrong())?;
+    let (count, units) = whole(count).ok_or_else(wrong)?;
     let unit = match unit {
-        "s" | "m" | "h" | "ms" => format!("1{unit}"),
+        "s" | "m" | "h" | "ms" => format!("{units}{unit}"),
         _ => return Err(wrong()),
     };
     let duration = options.duration.take().map_or_else(|| json!(DURATION), |given| json!(given));
@@ -31,6 +34,18 @@ pub fn set_rate(options: &mut Options, rate: &str) -> Result<(), String> {
     let read = Options::read(&json!({ "scenarios": { "default": scenario } }));
     options.scenarios = read.map_err(|error| error.to_string())?.options.scenarios;
     Ok(())
+}
+
+/// A rate in whole iterations and the units of time in which they come: 1.5 is 15 in 10.
+fn whole(count: &str) -> Option<(i64, u32)> {
+    let (whole, part) = count.split_once('.').unwrap_or((count, ""));
+    if count.ends_with('.') || part.len() > DECIMALS {
+        return None;
+    }
+    let digits = format!("{whole}{part}");
+    let is_number = digits.bytes().all(|digit| digit.is_ascii_digit());
+    let count = digits.parse().ok().filter(|_| is_number)?;
+    Some((count, 10_u32.pow(part.len() as u32)))
 }
 
 #[cfg(test)]
@@ -51,7 +66,14 @@ mod tests {
         assert_eq!(scenario.time_unit, Some(GoDuration::from_secs(60)));
         assert_eq!(scenario.duration, Some(GoDuration::from_secs(10)));
         assert_eq!(options.vus, None);
-        for wrong in ["", "x", "5/", "5/d", "1.5"] {
+        let mut options = Options::default();
+        set_rate(&mut options, "1.25").unwrap();
+        let scenario = &options.scenarios.unwrap()["default"];
+        assert_eq!(
+            (scenario.rate, scenario.time_unit),
+            (Some(125), Some(GoDuration::from_secs(100)))
+        );
+        for wrong in ["", "x", "5/", "5/d", "1.", ".", "-1", "1e3", "1.2345"] {
             assert!(set_rate(&mut Options::default(), wrong).is_err(), "{wrong}");
         }
     }

@@ -1,0 +1,176 @@
+//! Properties of the host's that an object gets when they are looked up.
+//!
+//! A script reads few of them, and a function takes some 250 bytes of each user. QuickJS does it for
+//! its own built-in objects, in the copy of it under `vendor/`; here it does it for the host's.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
+
+use rquickjs::{Ctx, Object, Value, qjs};
+
+/// Properties that objects get when they are looked up: their names, and what makes one.
+#[derive(Debug)]
+pub struct LazyList {
+    names: &'static [&'static CStr],
+    make: fn(&Object<'_>, &'static CStr) -> rquickjs::Result<()>,
+    host: OnceLock<HostList>,
+}
+
+/// A list as QuickJS wants it (`JSHostList` in quickjs.h).
+#[repr(C)]
+#[derive(Debug)]
+struct HostList {
+    names: *const *const c_char,
+    len: c_int,
+    make: unsafe extern "C" fn(*mut qjs::JSContext, qjs::JSValue, c_int, *mut c_void) -> c_int,
+    opaque: *mut c_void,
+}
+
+// SAFETY: all that it points to is never changed and lasts as long as the process.
+unsafe impl Send for HostList {}
+// SAFETY: as above.
+unsafe impl Sync for HostList {}
+
+unsafe extern "C" {
+    fn JS_SetHostLists(lists: *const *const HostList);
+    fn JS_DeferProperties(
+        ctx: *mut qjs::JSContext,
+        object: qjs::JSValue,
+        list: *const HostList,
+    ) -> c_int;
+    fn JS_OpenModule(ctx: *mut qjs::JSContext, name: *const c_char, object: qjs::JSValue) -> c_int;
+}
+
+impl LazyList {
+    /// A list. `make` gives an object the property with this name.
+    #[must_use]
+    pub const fn new(
+        names: &'static [&'static CStr],
+        make: fn(&Object<'_>, &'static CStr) -> rquickjs::Result<()>,
+    ) -> Self {
+        Self { names, make, host: OnceLock::new() }
+    }
+
+    fn host(&'static self) -> &'static HostList {
+        self.host.get_or_init(|| {
+            let names: Vec<*const c_char> = self.names.iter().map(|name| name.as_ptr()).collect();
+            HostList {
+                names: names.leak().as_ptr(),
+                len: self.names.len() as c_int,
+                make: make_one,
+                opaque: ptr::from_ref(self).cast_mut().cast(),
+            }
+        })
+    }
+}
+
+/// Makes these lists known before the first user. Objects with lists that are not known have all
+/// their properties from the start.
+pub fn share_lists(lists: &[&'static LazyList]) {
+    static SHARED: OnceLock<()> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let hosts = lists.iter().map(|list| ptr::from_ref(list.host()));
+        let hosts: Vec<*const HostList> = hosts.chain([ptr::null()]).collect();
+        // SAFETY: what it is given ends with null, and lasts as long as the process.
+        unsafe { JS_SetHostLists(hosts.leak().as_ptr()) };
+    });
+}
+
+/// Gives an object the properties of a list, none of which it has yet.
+///
+/// # Errors
+/// When one that is made at once throws.
+pub fn lazily(object: &Object<'_>, list: &'static LazyList) -> rquickjs::Result<()> {
+    let ctx = object.ctx().as_raw().as_ptr();
+    // SAFETY: the object is one of this context, which is alive.
+    match unsafe { JS_DeferProperties(ctx, object.as_raw(), list.host()) } {
+        0 => Ok(()),
+        _ => Err(rquickjs::Error::Exception),
+    }
+}
+
+/// Lets the declared module `name` export what an object has, besides its `default`.
+///
+/// # Errors
+/// When there is no such module, or no memory.
+pub fn open_module(ctx: &Ctx<'_>, name: &str, object: &Object<'_>) -> rquickjs::Result<()> {
+    let name = CString::new(name)?;
+    // SAFETY: the object is one of this context, which is alive.
+    match unsafe { JS_OpenModule(ctx.as_raw().as_ptr(), name.as_ptr(), object.as_raw()) } {
+        0 => Ok(()),
+        _ => Err(rquickjs::Error::Unknown),
+    }
+}
+
+/// Makes the property `place` of a list, which is `opaque`. Returns a negative number if that threw.
+unsafe extern "C" fn make_one(
+    ctx: *mut qjs::JSContext,
+    object: qjs::JSValue,
+    place: c_int,
+    opaque: *mut c_void,
+) -> c_int {
+    let Some(raw) = NonNull::new(ctx) else { return -1 };
+    // SAFETY: QuickJS calls this with a list of `LazyList::host`, which is never freed.
+    let list = unsafe { &*opaque.cast::<LazyList>() };
+    // SAFETY: it is the context that looks the property up, whose runtime the caller has locked.
+    let ctx = unsafe { Ctx::from_raw(raw) };
+    // SAFETY: the object is one of the context's; the value owns a reference of its own to it.
+    let value = unsafe { Value::from_raw(ctx, qjs::JS_DupValue(raw.as_ptr(), object)) };
+    let name = usize::try_from(place).ok().and_then(|place| list.names.get(place));
+    match (value.into_object(), name) {
+        (Some(object), Some(name)) if (list.make)(&object, name).is_ok() => 0,
+        _ => -1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use rquickjs::{Context, Runtime};
+
+    use super::*;
+
+    thread_local! {
+        static MADE: Cell<usize> = const { Cell::new(0) };
+    }
+
+    static LIST: LazyList = LazyList::new(&[c"one", c"two", c"three"], |object, name| {
+        MADE.set(MADE.get() + 1);
+        let name = name.to_string_lossy();
+        object.set(&*name, name.len())
+    });
+
+    /// What a script with such an object makes of it, and how many properties that made.
+    fn of(script: &str) -> (String, usize) {
+        share_lists(&[&LIST]);
+        let context = Context::full(&Runtime::new().unwrap()).unwrap();
+        MADE.set(0);
+        let text = context.with(|ctx| {
+            let object = Object::new(ctx.clone()).unwrap();
+            lazily(&object, &LIST).unwrap();
+            ctx.globals().set("it", object).unwrap();
+            ctx.eval::<String, _>(format!("String({script})")).unwrap()
+        });
+        (text, MADE.get())
+    }
+
+    #[test]
+    fn a_property_is_made_when_it_is_looked_up() {
+        assert_eq!(of("1"), ("1".to_owned(), 0));
+        assert_eq!(of("it.two + it.two"), ("6".to_owned(), 1));
+        assert_eq!(of("it.four"), ("undefined".to_owned(), 0));
+        assert_eq!(of("(it.one = 9, it.one)"), ("9".to_owned(), 1));
+    }
+
+    #[test]
+    fn whoever_lists_an_object_finds_all_of_them() {
+        let all = r#"{"one":3,"two":3,"three":5}"#.to_owned();
+        assert_eq!(of("JSON.stringify(it)"), (all.clone(), 3));
+        assert_eq!(of("JSON.stringify({ ...it })"), (all.clone(), 3));
+        assert_eq!(of("JSON.stringify(Object.freeze(it))"), (all, 3));
+        assert_eq!(of("(delete it.two, Object.keys(it))"), ("one,three".to_owned(), 3));
+        assert_eq!(of("(() => { let s = ''; for (const n in it) s += n; return s })()").1, 3);
+    }
+}
