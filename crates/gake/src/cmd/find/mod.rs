@@ -17,7 +17,7 @@ use gake_core::redact::Redactor;
 use gake_core::spec::{HttpVersion, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, Overload};
 use gake_judge::search::{
-    Ask, CapacityAnswer, Dimension, Found, Options, Purpose, Search, StepOutcome, StopReason,
+    Ask, CapacityAnswer, Dimension, Found, Purpose, Search, SearchOptions, StepOutcome, StopReason,
 };
 use gake_judge::{Clause, Objective, units};
 use gake_lab::LabConfig;
@@ -242,14 +242,14 @@ fn map(
     if trials.interrupted() || !Dimension::from(args.search.dimension).is_rate() {
         return Ok(None);
     }
-    let stairs = overload::stairs(estimate.capacity, args.search.max_rate);
-    let length: u64 = stairs.iter().map(|stair| stair.seconds).sum();
+    let steps = overload::steps(estimate.capacity, args.search.max_rate);
+    let length: u64 = steps.iter().map(|step| step.seconds).sum();
     live.plan(&format!(
         "mapping what comes after it: up to {} and back, {length} s",
-        units::rate(stairs.iter().map(|stair| stair.level).fold(0.0, f64::max))
+        units::rate(steps.iter().map(|step| step.level).fold(0.0, f64::max))
     ));
-    let seconds = trials.climb(&stairs, answer.binding.as_slice())?;
-    Ok((!trials.interrupted()).then(|| overload::judge(&stairs, &seconds)))
+    let seconds = trials.climb(&steps, answer.binding.as_slice())?;
+    Ok((!trials.interrupted()).then(|| overload::judge(&steps, &seconds)))
 }
 
 fn wait(rest: Duration, signals: &Signals) {
@@ -261,14 +261,14 @@ fn wait(rest: Duration, signals: &Signals) {
     }
 }
 
-fn options(args: &FindArgs, descriptors: u64) -> Options {
+fn options(args: &FindArgs, descriptors: u64) -> SearchOptions {
     let users = usize::try_from(descriptors / 2).unwrap_or(usize::MAX);
-    Options {
+    SearchOptions {
         dimension: args.search.dimension.into(),
         budget: args.search.budget,
         precision: args.search.precision,
         highest: args.search.max_rate,
-        users_max: Options::default().users_max.min(users),
+        users_max: SearchOptions::default().users_max.min(users),
         seed: args.search.seed,
     }
 }
