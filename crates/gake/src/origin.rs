@@ -4,6 +4,7 @@ use std::fs;
 
 use gake_core::record::Provenance;
 use gake_core::redact::Redactor;
+use gake_core::spec::{RequestSource, RunSpec};
 use gake_judge::Objective;
 
 /// Flags, of gake and of the tools it behaves as, that name a user and a password.
@@ -21,6 +22,33 @@ pub fn origin(objectives: &[Objective], redactor: &Redactor) -> Provenance {
         hosts: vec![host()],
         versions: vec![env!("CARGO_PKG_VERSION").to_owned()],
         objectives: objectives.iter().map(ToString::to_string).collect(),
+        specs: Vec::new(),
+    }
+}
+
+/// `spec` as JSON that a run file keeps, without its secrets; `None` when a path in it is not UTF-8.
+pub fn kept(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
+    let mut spec = spec.clone();
+    for scenario in &mut spec.scenarios {
+        hide_headers(&mut scenario.request.headers, redactor);
+        if let Some(user) = scenario.request.user.as_mut().filter(|_| !redactor.is_off()) {
+            *user = redactor.tag(user.as_bytes());
+        }
+        match &mut scenario.source {
+            RequestSource::Requests(requests) => {
+                requests.iter_mut().for_each(|one| hide_headers(&mut one.headers, redactor));
+            }
+            RequestSource::Script(script) => hide_headers(&mut script.environment, redactor),
+            _ => {}
+        }
+    }
+    let json = serde_json::to_string(&spec).ok()?;
+    Some(redactor.json(&json, false).into_owned())
+}
+
+fn hide_headers(headers: &mut [(String, String)], redactor: &Redactor) {
+    for (name, value) in headers {
+        *value = String::from_utf8_lossy(&redactor.header(name, value.as_bytes())).into_owned();
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
+use gake_core::exact;
 use gake_core::plan::{Load, Plan};
 use gake_core::record::{Counts, Ending, Event, Provenance, Reading, Run, Tally};
 use gake_core::schedule::RateChange;
@@ -370,6 +371,7 @@ fn where_a_run_comes_from_is_kept() {
         hosts: vec!["here".to_owned()],
         versions: vec!["0.1.0".to_owned()],
         objectives: vec!["p99<50ms".to_owned()],
+        specs: vec!["{\"scenario\":[{\"url\":\"http://h/\"}]}".to_owned()],
     };
     let back = |origin: &Provenance| {
         let mut bytes = Vec::new();
@@ -383,6 +385,33 @@ fn where_a_run_comes_from_is_kept() {
     let joined = merge_runs(runs.to_vec()).unwrap().origin;
     let commands = ["gake run a", "gake run b"].map(str::to_owned).to_vec();
     assert_eq!(joined, Provenance { commands, ..origin("a") });
+}
+
+/// A run of some seconds, which began some seconds after others.
+fn some_run() -> impl Strategy<Value = Run> {
+    (1u64..4, any::<bool>(), any::<bool>(), 0u64..5).prop_map(
+        |(seconds, trouble, labels, begun)| {
+            let plan = if labels { labelled() } else { plan() };
+            let parts = tallies(seconds, plan.labels.len(), trouble);
+            let mut run = run(plan, &parts);
+            run.started_unix_ns += begun * SECOND;
+            run.origin.commands.push(format!("gake run of {seconds} s"));
+            run
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    #[test]
+    fn runs_that_another_process_gets_join_to_the_same(
+        runs in prop::collection::vec(some_run(), 1..4),
+    ) {
+        let again = |run: &Run| exact::decode::<Run>(&exact::encode(run).unwrap()).unwrap();
+        let joined = merge_runs(runs.iter().map(again).collect()).unwrap();
+        prop_assert_eq!(joined, again(&merge_runs(runs).unwrap()));
+    }
 }
 
 proptest! {
