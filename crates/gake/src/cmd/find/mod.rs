@@ -38,7 +38,7 @@ use crate::personality::is_script;
 use crate::redaction::redactor;
 use crate::signals::Signals;
 use crate::spec;
-use live::Live;
+use live::SearchLive;
 use target::{ScriptTarget, Target};
 use trials::Trials;
 
@@ -69,7 +69,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     }
     let started_unix_ns = unix_now();
     let signals = Signals::watch().map_err(Failure::signals)?;
-    let mut live = Live::new(args, console);
+    let mut live = SearchLive::new(args, console);
     let agents = agents.as_ref();
     let mut trials = Trials::new(args, &spec, &target, &redactor, descriptors, &signals, agents)?;
     announce(args, &target, console);
@@ -202,7 +202,7 @@ fn follow(
     search: &mut Search,
     trials: &mut Trials<'_>,
     signals: &Signals,
-    live: &mut Live<'_>,
+    live: &mut SearchLive<'_>,
 ) -> Result<(), Failure> {
     while !signals.came() {
         match search.next() {
@@ -236,7 +236,7 @@ fn map(
     args: &FindArgs,
     answer: &CapacityAnswer,
     trials: &mut Trials<'_>,
-    live: &Live<'_>,
+    live: &SearchLive<'_>,
 ) -> Result<Option<Overload>, Failure> {
     let Found::Capacity(estimate) = &answer.found else { return Ok(None) };
     if trials.interrupted() || !Dimension::from(args.search.dimension).is_rate() {

@@ -17,12 +17,12 @@ const TOLD_MAX: u64 = 5;
 const READ_AHEAD: usize = 1 << 16;
 
 /// Results of several files.
-pub struct Results {
+pub struct ResultFiles {
     records: RoundRobin<Box<dyn BufRead + Send>>,
     warned: u64,
 }
 
-impl Results {
+impl ResultFiles {
     /// Opens the files; standard input by default.
     ///
     /// # Errors
