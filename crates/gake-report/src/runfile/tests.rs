@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::clock::SECOND;
 use gake_core::exact;
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::{Load, Plan, Timeouts};
 use gake_core::record::{Counts, Ending, Event, Provenance, Reading, Run, Tally};
 use gake_core::schedule::RateChange;
 use gake_judge::Summary;
@@ -399,6 +399,22 @@ fn some_run() -> impl Strategy<Value = Run> {
             run
         },
     )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Times are seconds with a fraction in the file; up to 26 days none loses a nanosecond.
+    #[test]
+    fn the_plan_comes_back_to_the_nanosecond(times in prop::array::uniform6(1u64..1 << 51)) {
+        let [start, warmup, duration, drain, think, total] = times.map(Duration::from_nanos);
+        let timeouts = Timeouts { total, ..Timeouts::default() };
+        let load = Load::Closed { users: 3, think };
+        let plan = Plan { start, warmup, duration: Some(duration), drain, timeouts, load, ..plan() };
+        let mut bytes = Vec::new();
+        drop(RunFileWriter::new(&mut bytes, &plan, 1).unwrap());
+        prop_assert_eq!(read(bytes.as_slice()).unwrap().0.plan, plan);
+    }
 }
 
 proptest! {
