@@ -93,6 +93,7 @@ pub(super) fn load_source(
     let mut run = plan::script_run(&options, &path).map_err(invalid)?;
     run.tls.check().map_err(|error| invalid(error.to_string()))?;
     run.spec.seed = flags.seed.unwrap_or(run.spec.seed);
+    run.spec.max_series = flags.max_series.unwrap_or(run.spec.max_series);
     for warning in network::warnings(&options).into_iter().chain(tls::warning(&options)) {
         script.test.log(LogLevel::Warning, &warning, &[]);
     }
