@@ -2,11 +2,12 @@
 //!
 //! A test of a real clock needs a core now and then, which neighbours on a shared machine may take
 //! from it for seconds. What fails is run once more with nothing beside it: what fails again is
-//! wrong, and what passes then is named at the end, so that nobody overlooks it.
+//! wrong, and what passes then is named at the end, so that nobody overlooks it. The slowest binaries
+//! are named too: they are where a shorter run begins.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -26,6 +27,7 @@ type Variable = (&'static str, String);
 pub fn run(args: &[&str], variable: Option<Variable>) -> Result<Vec<String>> {
     let mut env = Vec::from_iter(variable.into_iter().chain(threads()));
     let first = watched(&[&["test"], args, &["--no-fail-fast"]].concat(), &env)?;
+    print!("{}", slowest(&first.times));
     if first.passed {
         return Ok(Vec::new());
     }
@@ -59,25 +61,41 @@ fn threads() -> Option<Variable> {
 }
 
 /// What a run of the tests said.
+#[derive(Default)]
 struct Said {
     passed: bool,
     ok: BTreeSet<String>,
     failed: BTreeSet<String>,
+    /// The binaries and their seconds, in the order in which they ran.
+    times: Vec<(String, f64)>,
+}
+
+/// Binaries whose times are shown.
+const SLOWEST: usize = 10;
+
+/// The slowest binaries, a line each.
+fn slowest(times: &[(String, f64)]) -> String {
+    let mut times: Vec<_> = times.iter().collect();
+    times.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let all: f64 = times.iter().map(|time| time.1).sum();
+    let lines = times.iter().take(SLOWEST).map(|(name, time)| format!("{time:8.1} s  {name}\n"));
+    format!("\nthe slowest of {} binaries, {all:.0} s in all:\n", times.len())
+        + &lines.collect::<String>()
 }
 
 /// Runs cargo with its output passed on line by line, and notes how each test ended.
 fn watched(args: &[&str], env: &[Variable]) -> Result<Said> {
     let env: Vec<_> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     println!("$ {}", command::shown("cargo", args, &env));
-    let mut child = Command::new(workspace::cargo())
-        .args(args)
-        .envs(env)
-        .current_dir(workspace::root())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("`cargo` could not be started")?;
-    let mut said = Said { passed: false, ok: BTreeSet::new(), failed: BTreeSet::new() };
-    let output = child.stdout.take().context("cargo has no output")?;
+    // One pipe for both: cargo names a binary on stderr, and its tests speak on stdout.
+    let (output, writer) = std::io::pipe().context("no pipe")?;
+    let mut command = Command::new(workspace::cargo());
+    command.args(args).envs(env).current_dir(workspace::root());
+    command.stdout(writer.try_clone().context("no pipe")?).stderr(writer);
+    let mut child = command.spawn().context("`cargo` could not be started")?;
+    // It holds the writing end, which would keep the pipe open.
+    drop(command);
+    let (mut said, mut binary) = (Said::default(), String::new());
     for line in BufReader::new(output).split(b'\n') {
         let line = line.context("cargo's output cannot be read")?;
         let line = String::from_utf8_lossy(&line);
@@ -86,6 +104,11 @@ fn watched(args: &[&str], env: &[Variable]) -> Result<Said> {
             Some((name, true)) => _ = said.ok.insert(name.to_owned()),
             Some((name, false)) => _ = said.failed.insert(name.to_owned()),
             None => {}
+        }
+        if let Some(name) = begun(&line) {
+            name.clone_into(&mut binary);
+        } else if let Some(seconds) = took(&line) {
+            said.times.push((binary.clone(), seconds));
         }
     }
     said.passed = child.wait().context("cargo was lost")?.success();
@@ -102,9 +125,35 @@ fn ended(line: &str) -> Option<(&str, bool)> {
     }
 }
 
+/// The binary, or the crate whose documentation has the tests, that a line of cargo's names.
+fn begun(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("Running ").or_else(|| line.strip_prefix("Doc-tests ").map(|_| line))
+}
+
+/// The seconds that the last line of a binary tells.
+fn took(line: &str) -> Option<f64> {
+    let time = line.strip_prefix("test result: ")?.rsplit_once("finished in ")?.1;
+    time.trim_end().strip_suffix('s')?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_slowest_binaries_are_named_with_their_times() {
+        let line = "     Running tests/run/main.rs (target/debug/deps/run-1f2)";
+        assert_eq!(begun(line), Some("tests/run/main.rs (target/debug/deps/run-1f2)"));
+        assert_eq!(begun("   Doc-tests gake_core"), Some("Doc-tests gake_core"));
+        assert_eq!(begun("running 3 tests"), None);
+        let line = "test result: ok. 1 passed; 0 failed; 0 ignored; finished in 3.58s";
+        assert_eq!((took(line), took("test a ... ok")), (Some(3.58), None));
+        let times: Vec<_> = (0..12).map(|n| (format!("t{n}"), f64::from(n))).collect();
+        let text = slowest(&times);
+        assert!(text.contains("12 binaries, 66 s in all:\n    11.0 s  t11\n"), "{text}");
+        assert!(text.contains(" t2\n") && !text.contains(" t1\n"), "{text}");
+    }
 
     #[test]
     fn the_end_of_a_test_is_read_from_its_line() {

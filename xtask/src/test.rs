@@ -35,6 +35,7 @@ const NEEDS: &[Need] = &[
     Need { program: "h2load", package: "nghttp2-client" },
     Need { program: "nghttpd", package: "nghttp2-server" },
     Need { program: "git", package: "git" },
+    Need { program: "strace", package: "strace" },
 ];
 
 /// How a step is done.

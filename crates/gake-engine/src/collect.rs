@@ -10,6 +10,7 @@ use gake_core::record::{
 };
 use gake_core::work::Gauges;
 
+use crate::accounts;
 use crate::figures::Figures;
 use crate::message::Message;
 use crate::pace::{self, TENTHS};
@@ -77,6 +78,8 @@ pub struct Collector {
     cpu: Vec<Nanos>,
     run_delay: Nanos,
     log_lost: u64,
+    /// Whether the rates were changed while it ran.
+    is_changed: bool,
 }
 
 impl Collector {
@@ -97,6 +100,7 @@ impl Collector {
             cpu: vec![0; workers],
             run_delay: 0,
             log_lost: 0,
+            is_changed: false,
             plan: Arc::clone(plan),
         }
     }
@@ -132,6 +136,7 @@ impl Collector {
             figures.follow(plan);
         }
         self.plan = Arc::new(plan);
+        self.is_changed = true;
     }
 
     /// Whether the source of a worker had no more to send.
@@ -272,13 +277,17 @@ impl Collector {
             [only] => only.asked_rate(done),
             several => asked_by_all(several, measured, arrivals_end),
         };
+        // Of a run that was changed or lost agents it is not known.
+        let is_whole = done && !self.is_changed && self.tally.counts.lost == 0;
+        let due = self.scenarios.iter().map(|figures| figures.due().filter(|_| is_whole));
+        let due: Vec<_> = due.collect();
         let scenarios = if self.scenarios.len() > 1 {
             let plans = self.plan.scenarios().iter().cloned();
             plans.zip(self.scenarios).map(|(plan, figures)| figures.finish(plan, done)).collect()
         } else {
             Vec::new()
         };
-        Run {
+        let mut run = Run {
             asked_rate,
             started_unix_ns,
             measured,
@@ -298,6 +307,7 @@ impl Collector {
                 rss_bytes: 0,
                 threads: self.cpu.len(),
                 cores,
+                miscounted: 0,
             },
             events: Vec::new(),
             watched: Watched::default(),
@@ -305,7 +315,9 @@ impl Collector {
             origin: Provenance::default(),
             plan: (*self.plan).clone(),
             scenarios,
-        }
+        };
+        accounts::check(&mut run, &due);
+        run
     }
 }
 
@@ -314,4 +326,70 @@ fn asked_by_all(scenarios: &[Figures], measured: Nanos, until: Nanos) -> Option<
     let asked = scenarios.iter().map(|figures| figures.asked_before(until));
     let asked = asked.collect::<Option<Vec<f64>>>()?;
     (measured > 0).then(|| asked.iter().sum::<f64>() * SECOND as f64 / measured as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::plan::Load;
+    use gake_core::record::{IntervalPart, WorkerEnd};
+
+    use super::*;
+
+    /// What a worker hands over at the end of a second: so many requests that ended ok.
+    fn interval(worker: usize, second: u64, ok: u64) -> Message {
+        let mut tally = Tally::default();
+        tally.counts = Counts { started: ok, sent: ok, ok, ..Counts::default() };
+        let part = IntervalPart {
+            scenario: 0,
+            tally,
+            warmup: Counts::default(),
+            gauges: Gauges::default(),
+            bodies: FailedBodies::default(),
+        };
+        let (tenth, parts) = (second * TENTHS, vec![part]);
+        Message::Interval(Box::new(Interval { worker, tenth, parts, cpu: 0, run_delay: 0 }))
+    }
+
+    /// A minute and some: seconds that may wait for a worker.
+    const WAIT: u64 = 64;
+
+    #[test]
+    fn seconds_go_on_without_a_worker_that_is_silent_and_keep_what_comes_late() {
+        let load = Load::Closed { users: 2, think: std::time::Duration::ZERO };
+        let plan = Arc::new(Plan::new("", load));
+        let mut collector = Collector::new(&plan, 1, 2);
+        let mut seconds = Vec::new();
+        let mut take = |collector: &mut Collector, message| {
+            collector.take(message, |_, _| {});
+            while let Some(second) = collector.next_second() {
+                seconds.push((second.second, second.tally.counts.ok));
+            }
+            seconds.len() as u64
+        };
+        for second in 1..=100 {
+            let over = take(&mut collector, interval(0, second, 1));
+            assert_eq!(over, second.saturating_sub(WAIT), "after {second} seconds");
+            assert!(collector.pieces.waiting() as u64 <= WAIT);
+        }
+        // The silent worker wakes: what it did in its first second counts with the next to go on.
+        let over = take(&mut collector, interval(1, 1, 1_000));
+        assert_eq!(over, 100 - WAIT);
+        for second in 2..=100 {
+            take(&mut collector, interval(1, second, 10));
+        }
+        for worker in 0..2 {
+            let ended = WorkerEnd { worker, scenarios: Vec::new(), log_lost: 0 };
+            take(&mut collector, Message::Ended(ended));
+        }
+        assert!(collector.is_over());
+        assert_eq!(collector.pieces.waiting(), 0);
+        let told: Vec<u64> = seconds.iter().map(|second| second.0).collect();
+        assert_eq!(told, (1..=100).collect::<Vec<_>>(), "each second once, in order");
+        assert_eq!(seconds[35].1, 1);
+        // The 1,000 of its first second, and those of the 35 that had gone on since.
+        assert_eq!(seconds[36].1, 1 + 1_000 + 36 * 10);
+        assert_eq!(seconds[99].1, 1 + 10);
+        let run = collector.finish(0, Ending::Done, 1);
+        assert_eq!(run.tally.counts.ok, 100 + 1_000 + 99 * 10);
+    }
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use gake_core::clock::{Nanos, SECOND, TENTH};
-use gake_core::plan::Plan;
+use gake_core::plan::{Load, Plan};
 use gake_core::record::{Counts, ScenarioEnd, ScenarioRun, Tally};
-use gake_core::schedule::Schedule;
+use gake_core::schedule::{Process, Schedule};
 
 use crate::pace::TENTHS;
 
@@ -17,6 +17,8 @@ pub(crate) struct Figures {
     warmup: Nanos,
     /// Whether a time ends it, and not only a count.
     timed: bool,
+    /// Whether its schedule has a known number of arrivals, and not one left to chance.
+    is_counted: bool,
     /// What it recorded after its warm-up; filled when the run has several scenarios.
     pub(crate) tally: Tally,
     /// The counts of its warm-up; filled likewise.
@@ -35,6 +37,11 @@ impl Figures {
             start: nanos(plan.start),
             warmup: nanos(plan.warmup),
             timed: plan.length().is_some() || schedule.is_some(),
+            is_counted: match plan.load {
+                Load::Open { process, .. } => process == Process::Uniform,
+                Load::Replay(_) => true,
+                _ => false,
+            },
             schedule,
             tally: Tally::new(plan.labels.len()),
             warmup_counts: Counts::default(),
@@ -48,6 +55,15 @@ impl Figures {
         let changed = plan.schedule(0).zip(self.schedule.take());
         // The warm-up is what it was.
         self.schedule = changed.map(|(changed, old)| changed.with_lead_of(&old));
+    }
+
+    /// How many arrivals it has when nothing ends it early, the warm-up's included, where that is
+    /// known.
+    pub(crate) fn due(&self) -> Option<u64> {
+        let schedule = self.schedule.as_ref()?;
+        let end = self.start.saturating_add(schedule.end()?);
+        let is_whole = self.end.arrivals_end >= end && !self.end.exhausted;
+        (self.is_counted && is_whole).then(|| schedule.total())
     }
 
     pub(crate) fn warmup_end(&self) -> Nanos {
@@ -105,8 +121,7 @@ impl Figures {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::plan::Load;
-    use gake_core::schedule::{Process, RateChange, Stage};
+    use gake_core::schedule::{RateChange, Stage};
 
     use super::*;
 

@@ -6,6 +6,7 @@
 //!
 //! [`Work`]: gake_core::work::Work
 
+mod accounts;
 mod arrivals;
 mod background;
 mod clock;

@@ -106,6 +106,12 @@ impl Pieces {
         self.pending.remove(&tenth).unwrap_or_default()
     }
 
+    /// How many pieces wait.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Takes an empty tally back, so that its room is used again: the memory it has is warm.
     pub(crate) fn retire(&mut self, tally: Tally) {
         if self.retired.len() < self.watermarks.len() {

@@ -68,7 +68,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// A run whose workers are in other processes. Whoever passes their messages on heeds `stop`.
+    /// A run whose workers are in other processes. Whoever passes their messages on obeys `stop`.
     #[must_use]
     pub fn elsewhere(messages: Receiver<Message>, workers: usize, clock: RunClock) -> Self {
         let (stop, _) = StopHandle::new();

@@ -27,9 +27,9 @@ use crate::{closed, open};
 const SPARES: usize = 3;
 
 /// An empty tally that has room for the usual latencies.
-fn roomy_tally() -> Tally {
-    let mut tally = Tally::default();
-    tally.latency.make_room();
+fn roomy_tally(plan: &Plan) -> Tally {
+    let mut tally = Tally::new(plan.labels.len());
+    tally.make_room();
     tally
 }
 
@@ -85,7 +85,7 @@ impl<F: Factory + 'static> Scenario<F> {
         let recorder = Recorder::new(plan.expect.clone(), warmup_end, plan.labels.len(), log)
             .with_max_series(plan.max_series);
         // What the first seconds record to is mapped before the epoch.
-        drop(recorder.take(roomy_tally()));
+        drop(recorder.take(roomy_tally(&plan)));
         let timers = (common.timer.clone(), common.chores.clone());
         let shared = Rc::new(Shared::new(common.clock.clone(), timers, warmup_end, recorder));
         let count = match plan.load.users() {
@@ -99,9 +99,9 @@ impl<F: Factory + 'static> Scenario<F> {
         Ok(Self { number, plan, seed, start, shared, lanes, crowd, revised, factory })
     }
 
-    /// A tally to be recorded to when the receiver has given none back yet.
-    pub(crate) fn spares() -> impl Iterator<Item = Tally> {
-        std::iter::repeat_with(roomy_tally).take(SPARES)
+    /// Tallies to be recorded to when the receiver has given none back yet.
+    pub(crate) fn spares(&self) -> impl Iterator<Item = Tally> {
+        std::iter::repeat_with(|| roomy_tally(&self.plan)).take(SPARES)
     }
 
     /// The epoch is near: what must run beside the lanes begins.

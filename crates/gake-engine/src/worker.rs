@@ -70,7 +70,7 @@ impl<F: Factory + 'static> Worker<F> {
             log,
             worker,
             messages,
-            made: RefCell::new(scenarios.iter().flat_map(|_| Scenario::<F>::spares()).collect()),
+            made: RefCell::new(scenarios.iter().flat_map(|one| one.spares()).collect()),
             scenarios,
             spares,
             usage: RefCell::new(ThreadUsage::new()),

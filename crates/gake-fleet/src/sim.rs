@@ -396,7 +396,7 @@ impl Sim {
         match happening {
             Happening::AgentLooks(index) => self.agent_looks(index),
             Happening::HandsOver(index) => self.hand_over(index),
-            Happening::Control(index, control) => self.heed(index, &control),
+            Happening::Control(index, control) => self.apply(index, &control),
             Happening::Entry(generation, attempt, number, bytes) => {
                 self.entry(generation, attempt, number, bytes);
             }
@@ -453,15 +453,15 @@ impl Sim {
         }
     }
 
-    fn heed(&mut self, index: usize, control: &Control) {
+    fn apply(&mut self, index: usize, control: &Control) {
         let now = self.instant();
-        let heeded = self.agents[index].state.heed(control, now);
-        self.agents[index].outcome = heeded.outcome;
-        self.agents[index].draining |= heeded.stop > StopOrder::Go;
-        for (number, frame) in heeded.again {
+        let applied = self.agents[index].state.apply(control, now);
+        self.agents[index].outcome = applied.outcome;
+        self.agents[index].draining |= applied.stop > StopOrder::Go;
+        for (number, frame) in applied.again {
             self.send_frame(index, number, &frame);
         }
-        for handover in heeded.handovers {
+        for handover in applied.handovers {
             self.take_over(index, &handover);
         }
     }

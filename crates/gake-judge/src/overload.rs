@@ -1,8 +1,8 @@
-//! What happens beyond the capacity: in one run the load climbs stairs past it and down again, and
+//! What happens beyond the capacity: in one run the load climbs steps past it and down again, and
 //! the seconds are judged.
 //!
-//! The class is decided by how much of the best throughput is left on the highest stair
-//! (`retained`), with a bootstrap over the seconds of both stairs; whether load is shed, by what
+//! The class is decided by how much of the best throughput is left on the highest step
+//! (`retained`), with a bootstrap over the seconds of both steps; whether load is shed, by what
 //! is refused and whether the accepted are in time; recovery, by the way down.
 
 use crate::random::{Random, quantile};
@@ -38,16 +38,16 @@ const RESAMPLES: usize = 500;
 /// Seconds without an answer after which the target is given up.
 const SILENT: usize = 5;
 
-/// Which way a stair is on.
+/// Which way a step is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leg {
+pub enum LoadDirection {
     /// The load grows.
     Up,
     /// The load shrinks.
     Down,
 }
 
-impl Leg {
+impl LoadDirection {
     /// The stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -60,7 +60,7 @@ impl Leg {
 
 /// One level of the map.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stair {
+pub struct OverloadStep {
     /// As a part of the capacity.
     pub part: f64,
     /// Arrivals a second.
@@ -68,25 +68,30 @@ pub struct Stair {
     /// How long.
     pub seconds: u64,
     /// Which way.
-    pub leg: Leg,
+    pub direction: LoadDirection,
 }
 
-/// The stairs of a map around `capacity`, none over `highest`.
+/// The steps of a map around `capacity`, none over `highest`.
 #[must_use]
-pub fn stairs(capacity: f64, highest: Option<f64>) -> Vec<Stair> {
-    let stair = |leg| {
-        move |(part, seconds): (f64, u64)| Stair { part, level: part * capacity, seconds, leg }
+pub fn steps(capacity: f64, highest: Option<f64>) -> Vec<OverloadStep> {
+    let step = |direction| {
+        move |(part, seconds): (f64, u64)| OverloadStep {
+            part,
+            level: part * capacity,
+            seconds,
+            direction,
+        }
     };
-    let allowed = |stair: &Stair| highest.is_none_or(|highest| stair.level <= highest);
-    let up = UP.into_iter().map(stair(Leg::Up));
-    up.chain(DOWN.into_iter().map(stair(Leg::Down))).filter(allowed).collect()
+    let allowed = |step: &OverloadStep| highest.is_none_or(|highest| step.level <= highest);
+    let up = UP.into_iter().map(step(LoadDirection::Up));
+    up.chain(DOWN.into_iter().map(step(LoadDirection::Down))).filter(allowed).collect()
 }
 
-/// The figures of a stair: means over its seconds without the first, in which it settles.
+/// The figures of a step: means over its seconds without the first, in which it settles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadLevel {
-    /// The stair.
-    pub stair: Stair,
+    /// The step.
+    pub step: OverloadStep,
     /// Ended ok a second.
     pub ok: f64,
     /// Ended ok and in time, a second.
@@ -164,17 +169,17 @@ impl Recovery {
 /// The judgement of a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overload {
-    /// Every stair.
+    /// Every step.
     pub levels: Vec<LoadLevel>,
     /// What kind of cliff.
     pub class: Class,
     /// Whether the data rule out every other class.
     pub sure: bool,
-    /// Throughput on the highest stair as a part of the best.
+    /// Throughput on the highest step as a part of the best.
     pub retained: Option<Ranged>,
     /// Where requests begin to be late: between these levels.
     pub knee: Option<(f64, f64)>,
-    /// Whether most of the good share is lost from one stair to the next.
+    /// Whether most of the good share is lost from one step to the next.
     pub cliff: bool,
     /// The share refused during the overload.
     pub refused: f64,
@@ -197,18 +202,19 @@ pub fn is_gone(seconds: &[TrialSecond]) -> bool {
     seconds.len() > SILENT && seconds[seconds.len() - SILENT..].iter().all(silent)
 }
 
-/// Judges the seconds of a run over `stairs`, from its first on.
+/// Judges the seconds of a run over `steps`, from its first on.
 #[must_use]
-pub fn judge(stairs: &[Stair], seconds: &[TrialSecond]) -> Overload {
-    let parts = split(stairs, seconds);
+pub fn judge(steps: &[OverloadStep], seconds: &[TrialSecond]) -> Overload {
+    let parts = split(steps, seconds);
     let levels: Vec<LoadLevel> =
-        parts.iter().map(|(stair, seconds)| level(*stair, seconds)).collect();
+        parts.iter().map(|(step, seconds)| level(*step, seconds)).collect();
     let gone = is_gone(seconds);
-    let up: Vec<usize> = (0..levels.len()).filter(|i| levels[*i].stair.leg == Leg::Up).collect();
-    let top = up.last().copied().filter(|i| levels[*i].stair.part >= OVERLOAD);
+    let up: Vec<usize> =
+        (0..levels.len()).filter(|i| levels[*i].step.direction == LoadDirection::Up).collect();
+    let top = up.last().copied().filter(|i| levels[*i].step.part >= OVERLOAD);
     let best = up.iter().copied().max_by(|a, b| levels[*a].ok.total_cmp(&levels[*b].ok));
     let retained = top.zip(best).map(|(top, best)| ratio(parts[top].1, parts[best].1));
-    let over = || up.iter().map(|i| &levels[*i]).filter(|level| level.stair.part >= OVERLOAD);
+    let over = || up.iter().map(|i| &levels[*i]).filter(|level| level.step.part >= OVERLOAD);
     let sum = |of: fn(&LoadLevel) -> f64| over().map(of).sum::<f64>();
     let (ok, good, failed) = (sum(|l| l.ok), sum(|l| l.good), sum(|l| l.failed));
     let part = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
@@ -247,32 +253,35 @@ fn class(retained: f64, sheds: bool) -> Class {
     }
 }
 
-/// The seconds of each stair; what a drain adds belongs to none.
-fn split<'a>(stairs: &[Stair], seconds: &'a [TrialSecond]) -> Vec<(Stair, &'a [TrialSecond])> {
+/// The seconds of each step; what a drain adds belongs to none.
+fn split<'a>(
+    steps: &[OverloadStep],
+    seconds: &'a [TrialSecond],
+) -> Vec<(OverloadStep, &'a [TrialSecond])> {
     let mut from = 0;
-    let mut parts = Vec::with_capacity(stairs.len());
-    for stair in stairs {
-        let to = (from + stair.seconds as usize).min(seconds.len());
+    let mut parts = Vec::with_capacity(steps.len());
+    for step in steps {
+        let to = (from + step.seconds as usize).min(seconds.len());
         if to > from {
-            parts.push((*stair, &seconds[from..to]));
+            parts.push((*step, &seconds[from..to]));
         }
         from = to;
     }
     parts
 }
 
-/// The seconds of a stair after it has settled.
+/// The seconds of a step after it has settled.
 fn settled(seconds: &[TrialSecond]) -> &[TrialSecond] {
     if seconds.len() > 1 { &seconds[1..] } else { seconds }
 }
 
-fn level(stair: Stair, seconds: &[TrialSecond]) -> LoadLevel {
+fn level(step: OverloadStep, seconds: &[TrialSecond]) -> LoadLevel {
     let seconds = settled(seconds);
     let count = (seconds.len() as f64).max(1.0);
     let sum = |of: fn(&TrialSecond) -> f64| seconds.iter().map(of).sum::<f64>();
     let (ok, failed) = (sum(|s| s.ok), sum(|s| s.failed));
     LoadLevel {
-        stair,
+        step,
         ok: ok / count,
         good: sum(|s| s.good) / count,
         failed: failed / count,
@@ -304,13 +313,13 @@ fn seed(top: &[TrialSecond], best: &[TrialSecond]) -> u64 {
     top.iter().chain(best).fold(1, |seed, second| seed ^ second.ok.to_bits().rotate_left(7))
 }
 
-/// Between which levels requests begin to be late or refused, and whether most are from one stair
+/// Between which levels requests begin to be late or refused, and whether most are from one step
 /// to the next.
 fn knee(up: &[LoadLevel]) -> (Option<(f64, f64)>, bool) {
     let lost = up.iter().position(|level| level.share() < HOLDS);
     let Some(first) = lost else { return (None, false) };
-    let low = if first == 0 { 0.0 } else { up[first - 1].stair.level };
-    (Some((low, up[first].stair.level)), first > 0 && up[first].share() < LOST)
+    let low = if first == 0 { 0.0 } else { up[first - 1].step.level };
+    (Some((low, up[first].step.level)), first > 0 && up[first].share() < LOST)
 }
 
 fn is_good(second: &TrialSecond) -> bool {
@@ -318,12 +327,13 @@ fn is_good(second: &TrialSecond) -> bool {
     ended > 0.0 && second.good >= RECOVERED.0 * ended
 }
 
-fn recovery(parts: &[(Stair, &[TrialSecond])], best: f64) -> Recovery {
-    let is_over =
-        |part: &&(Stair, &[TrialSecond])| part.0.leg == Leg::Up && part.0.part >= OVERLOAD;
+fn recovery(parts: &[(OverloadStep, &[TrialSecond])], best: f64) -> Recovery {
+    let is_over = |part: &&(OverloadStep, &[TrialSecond])| {
+        part.0.direction == LoadDirection::Up && part.0.part >= OVERLOAD
+    };
     let down: Vec<&TrialSecond> = parts
         .iter()
-        .filter(|part| part.0.leg == Leg::Down)
+        .filter(|part| part.0.direction == LoadDirection::Down)
         .flat_map(|part| part.1.iter())
         .collect();
     if down.is_empty() || !parts.iter().any(|part| is_over(&part)) {
@@ -342,13 +352,14 @@ fn recovery(parts: &[(Stair, &[TrialSecond])], best: f64) -> Recovery {
 
 /// The level below overload at which the end of the way down is worst against the way up.
 fn hysteresis(levels: &[LoadLevel]) -> Option<(f64, f64, f64)> {
-    let down = levels.iter().filter(|level| level.stair.leg == Leg::Down);
+    let down = levels.iter().filter(|level| level.step.direction == LoadDirection::Down);
     let pairs = down.filter_map(|down| {
         let same = |level: &&LoadLevel| {
-            level.stair.leg == Leg::Up && (level.stair.part - down.stair.part).abs() < 1e-9
+            level.step.direction == LoadDirection::Up
+                && (level.step.part - down.step.part).abs() < 1e-9
         };
         let up = levels.iter().find(same)?;
-        Some((down.stair.level, up.share(), down.share()))
+        Some((down.step.level, up.share(), down.share()))
     });
     pairs
         .filter(|(_, up, down)| up - down > HYSTERESIS)
@@ -373,25 +384,28 @@ mod tests {
         }
     }
 
-    /// The seconds of a map of a target that answers a second of each stair.
-    fn seconds(stairs: &[Stair], answer: impl Fn(&Stair) -> TrialSecond) -> Vec<TrialSecond> {
-        stairs.iter().flat_map(|s| vec![answer(s); s.seconds as usize]).collect()
+    /// The seconds of a map of a target that answers a second of each step.
+    fn seconds(
+        steps: &[OverloadStep],
+        answer: impl Fn(&OverloadStep) -> TrialSecond,
+    ) -> Vec<TrialSecond> {
+        steps.iter().flat_map(|s| vec![answer(s); s.seconds as usize]).collect()
     }
 
     #[test]
     fn no_stair_is_over_the_highest_allowed() {
-        let all = stairs(100.0, None);
+        let all = steps(100.0, None);
         assert_eq!(all.iter().map(|s| s.level).fold(0.0, f64::max), 200.0);
-        assert!(stairs(100.0, Some(130.0)).iter().all(|s| s.level <= 130.0));
+        assert!(steps(100.0, Some(130.0)).iter().all(|s| s.level <= 130.0));
         let none = judge(&[], &[]);
         assert_eq!((none.class, none.recovery), (Class::Unknown, Recovery::Unknown));
     }
 
     #[test]
     fn each_cliff_has_its_name() {
-        let stairs = stairs(100.0, None);
+        let steps = steps(100.0, None);
         let class =
-            |answer: &dyn Fn(&Stair) -> TrialSecond| judge(&stairs, &seconds(&stairs, answer));
+            |answer: &dyn Fn(&OverloadStep) -> TrialSecond| judge(&steps, &seconds(&steps, answer));
         let graceful = class(&|s| second(s.level.min(110.0), s.level <= 100.0, 0.0));
         assert_eq!((graceful.class, graceful.sure), (Class::Graceful, true));
         assert_eq!((graceful.knee, graceful.cliff), (Some((100.0, 125.0)), true));
@@ -403,22 +417,22 @@ mod tests {
         };
         assert_eq!(falls(70.0).class, Class::Retrograde);
         assert_eq!(falls(20.0).class, Class::Collapsing);
-        // A top stair near the edge of two classes is told, and not sure of.
-        let mut unsure = seconds(&stairs, |s| second(s.level.min(100.0), true, 0.0));
+        // A top step near the edge of two classes is told, and not sure of.
+        let mut unsure = seconds(&steps, |s| second(s.level.min(100.0), true, 0.0));
         unsure[19] = second(60.0, true, 0.0);
         unsure[20] = second(112.0, true, 0.0);
-        assert!(!judge(&stairs, &unsure).sure);
+        assert!(!judge(&steps, &unsure).sure);
     }
 
     #[test]
     fn recovery_draining_and_metastable() {
-        let stairs = stairs(100.0, None);
+        let steps = steps(100.0, None);
         let after = |down: &dyn Fn(usize) -> TrialSecond| {
-            let mut all = seconds(&stairs, |s| second(s.level.min(100.0), s.part <= 1.0, 0.0));
+            let mut all = seconds(&steps, |s| second(s.level.min(100.0), s.part <= 1.0, 0.0));
             for (at, slot) in all.iter_mut().skip(21).enumerate() {
                 *slot = down(at);
             }
-            judge(&stairs, &all)
+            judge(&steps, &all)
         };
         let drained = after(&|at| second(80.0, at >= 7, 0.0));
         assert_eq!(drained.recovery, Recovery::After(7.0));

@@ -142,6 +142,7 @@ impl RunSample {
                 rss_bytes: 10_000_000,
                 threads: 1,
                 cores: 2,
+                miscounted: 0,
             },
             events: Vec::new(),
             watched: Watched::default(),

@@ -81,8 +81,17 @@ pub struct Reason {
 }
 
 /// The rules, in the order in which reasons of one level are listed.
-const RULES: [fn(&Run) -> Option<Reason>; 8] =
-    [nothing_sent, lateness, asked_and_sent, users, cpu, dropped, own_faults, littles_law];
+const RULES: [fn(&Run) -> Option<Reason>; 9] = [
+    accounts,
+    nothing_sent,
+    lateness,
+    asked_and_sent,
+    users,
+    cpu,
+    dropped,
+    own_faults,
+    littles_law,
+];
 
 /// Applies every rule: the worst level, and the reasons, the worst first.
 #[must_use]
@@ -101,6 +110,20 @@ fn level(suspect: bool, invalid: bool) -> Option<Validity> {
         (true, false) => Some(Validity::Suspect),
         (false, false) => None,
     }
+}
+
+/// Counts that must agree and do not: a defect of the generator, which its events describe.
+fn accounts(run: &Run) -> Option<Reason> {
+    let by = run.generator.miscounted;
+    (by > 0).then(|| Reason {
+        rule: "accounts",
+        level: Validity::Invalid,
+        text: format!(
+            "the generator's own counts differ by {}, which is a defect of gake: its events say \
+             where",
+            units::count(by)
+        ),
+    })
 }
 
 fn nothing_sent(run: &Run) -> Option<Reason> {

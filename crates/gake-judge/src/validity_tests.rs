@@ -23,6 +23,14 @@ fn a_healthy_run_has_no_reason() {
 }
 
 #[test]
+fn counts_that_differ_are_invalid() {
+    let mut run = healthy();
+    assert_eq!(level_of(&run, "accounts"), Valid);
+    run.generator.miscounted = 1;
+    assert_eq!(level_of(&run, "accounts"), Invalid);
+}
+
+#[test]
 fn nothing_sent_is_invalid() {
     let mut run = healthy();
     run.tally = gake_core::record::Tally::new(0);

@@ -152,6 +152,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
             rss_bytes: 14_200_000,
             threads: 2,
             cores: 2,
+            miscounted: 0,
         },
         events: if trouble {
             vec![Event { at: 4 * SECOND, text: "the run file could not be written".to_owned() }]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gake_core::record::Run;
 use gake_report::vegeta::{
-    Encoding, Metrics, ReadError, Reader, ReportKind, ResultWriter, RoundRobin, Timestamp,
+    Encoding, Metrics, Reader, RecordError, ReportKind, ResultWriter, RoundRobin, Timestamp,
     VegetaRecord, report,
 };
 use proptest::prelude::*;
@@ -295,7 +295,7 @@ fn csv(records: &[VegetaRecord]) -> Vec<VegetaRecord> {
 #[test]
 fn an_error_that_ends_reading_ends_it() {
     let mut reader = Reader::detect(&b"{\"x\":1}\n{\"y\":2}\n"[..]).unwrap();
-    assert!(matches!(reader.next_record(), Err(ReadError::Foreign)));
+    assert!(matches!(reader.next_record(), Err(RecordError::Foreign)));
     assert!(reader.next_record().unwrap().is_none());
 }
 

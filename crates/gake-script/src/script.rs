@@ -11,7 +11,7 @@ use crate::console::{self, ConsoleSink};
 use crate::error::{Exception, ScriptError};
 use crate::imports::Imports;
 use crate::source::Source;
-use crate::value::{self, Arguments, Stays, Value};
+use crate::value::{self, Arguments, TakeError, Value};
 
 /// What a runtime may take.
 #[derive(Debug, Clone, Copy)]
@@ -149,8 +149,8 @@ impl Call<'_> {
             returned = self.settled(ctx, promise)?;
         }
         value::take(&returned).map_err(|stays| match stays {
-            Stays::Thrown(error) => self.failed(ctx, error),
-            Stays::Foreign(reason) => ScriptError::Value { what: self.what.to_owned(), reason },
+            TakeError::Thrown(error) => self.failed(ctx, error),
+            TakeError::Foreign(reason) => ScriptError::Value { what: self.what.to_owned(), reason },
         })
     }
 

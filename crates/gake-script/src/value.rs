@@ -93,14 +93,14 @@ impl<'js> IntoArgs<'js> for Arguments {
 
 /// Why a value stays where it is.
 #[derive(Debug)]
-pub(crate) enum Stays {
+pub(crate) enum TakeError {
     /// The script threw while it was read.
     Thrown(rquickjs::Error),
     /// It has no counterpart here.
     Foreign(&'static str),
 }
 
-impl From<rquickjs::Error> for Stays {
+impl From<rquickjs::Error> for TakeError {
     fn from(error: rquickjs::Error) -> Self {
         match error {
             rquickjs::Error::Utf8(_) => {
@@ -112,7 +112,7 @@ impl From<rquickjs::Error> for Stays {
 }
 
 /// Takes a value out of a script. Runs the script's code if it has getters.
-pub(crate) fn take(value: &rquickjs::Value<'_>) -> Result<Value, Stays> {
+pub(crate) fn take(value: &rquickjs::Value<'_>) -> Result<Value, TakeError> {
     Taker { left: VALUES_MAX }.take(value, 0)
 }
 
@@ -121,9 +121,9 @@ struct Taker {
 }
 
 impl Taker {
-    fn take(&mut self, value: &rquickjs::Value<'_>, depth: usize) -> Result<Value, Stays> {
+    fn take(&mut self, value: &rquickjs::Value<'_>, depth: usize) -> Result<Value, TakeError> {
         if depth > DEPTH_MAX {
-            return Err(Stays::Foreign("a value that is nested too deep"));
+            return Err(TakeError::Foreign("a value that is nested too deep"));
         }
         self.count(1)?;
         if let Some(bool) = value.as_bool() {
@@ -148,13 +148,13 @@ impl Taker {
             return if value.is_null() || value.is_undefined() {
                 Ok(Value::Null)
             } else {
-                Err(Stays::Foreign("a function, a symbol or a BigInt"))
+                Err(TakeError::Foreign("a function, a symbol or a BigInt"))
             };
         };
         if let Some(bytes) = object.as_typed_array::<u8>() {
             // SAFETY: no code of the script runs until they are copied.
             let bytes = unsafe { bytes.as_bytes() }.map(Bytes::copy_from_slice);
-            return bytes.map(Value::Bytes).ok_or(Stays::Foreign("bytes that are detached"));
+            return bytes.map(Value::Bytes).ok_or(TakeError::Foreign("bytes that are detached"));
         }
         let mut properties = Vec::new();
         let named = Filter::new().string().enum_only();
@@ -167,9 +167,11 @@ impl Taker {
         Ok(Value::Map(properties))
     }
 
-    fn count(&mut self, values: usize) -> Result<(), Stays> {
-        self.left =
-            self.left.checked_sub(values).ok_or(Stays::Foreign("more values than can be taken"))?;
+    fn count(&mut self, values: usize) -> Result<(), TakeError> {
+        self.left = self
+            .left
+            .checked_sub(values)
+            .ok_or(TakeError::Foreign("more values than can be taken"))?;
         Ok(())
     }
 }

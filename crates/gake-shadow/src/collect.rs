@@ -11,7 +11,7 @@ use http::{HeaderMap, Method, StatusCode, Uri};
 use http_body::Frame;
 
 use crate::exchange::{
-    BackendAnswer, BackendOutcome, Body, Captured, Failure, MirroredExchange, Role,
+    BackendAnswer, BackendFailure, BackendOutcome, Body, Captured, MirroredExchange, Role,
 };
 use crate::mirror::copy::{Keeper, Kept};
 
@@ -184,8 +184,8 @@ impl Collector {
             // Whoever holds it is dropped: the client's task with its client, a shadow's with the
             // proxy.
             untold: match role {
-                Role::Master => Failure::ClientGone,
-                _ => Failure::NotSent("unfinished"),
+                Role::Master => BackendFailure::ClientGone,
+                _ => BackendFailure::NotSent("unfinished"),
             },
             ended: false,
         })
@@ -225,13 +225,13 @@ pub(crate) struct Slot {
     head: Option<(StatusCode, HeaderMap)>,
     body: Keeper,
     /// What is said when nobody says anything.
-    untold: Failure,
+    untold: BackendFailure,
     ended: bool,
 }
 
 impl Slot {
     /// What is said when nobody says anything.
-    pub(crate) fn unless_told(&mut self, failure: Failure) {
+    pub(crate) fn unless_told(&mut self, failure: BackendFailure) {
         self.untold = failure;
     }
 
@@ -277,7 +277,7 @@ impl Slot {
     }
 
     /// There is no answer.
-    pub(crate) fn failed(mut self: Box<Self>, failure: Failure) {
+    pub(crate) fn failed(mut self: Box<Self>, failure: BackendFailure) {
         self.put(Err(failure));
     }
 
@@ -285,7 +285,7 @@ impl Slot {
         u64::try_from(self.turn.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn put(&mut self, result: Result<BackendAnswer, Failure>) {
+    fn put(&mut self, result: Result<BackendAnswer, BackendFailure>) {
         self.ended = true;
         let outcome = BackendOutcome {
             name: Arc::clone(&self.name),

@@ -67,8 +67,8 @@ pub struct NoSuchShadow(pub String);
 impl Control {
     pub(crate) fn new(shared: Arc<Shared>, phase: watch::Sender<Phase>) -> Self {
         let begun = Instant::now();
-        let ramps = shared.shadows.iter().enumerate().filter_map(|(shadow, shade)| {
-            let (length, to) = (shade.config.ramp?, shade.config.percentage);
+        let ramps = shared.shadows.iter().enumerate().filter_map(|(shadow, backend)| {
+            let (length, to) = (backend.config.ramp?, backend.config.percentage);
             Some(Ramp { shadow, from: 0.0, to, begun, length })
         });
         let ramps = Mutex::new(ramps.collect());
@@ -85,13 +85,13 @@ impl Control {
     #[must_use]
     pub fn shadows(&self) -> Vec<ShadowState> {
         let shadows = self.0.shared.shadows.iter();
-        let state = |shade: &crate::mirror::Shade| ShadowState {
-            ledger: Ledger::read(Arc::clone(&shade.config.backend.name), shade.pages()),
-            percentage: shade.gate.percentage(),
-            killed: shade.gate.is_killed() || self.0.shared.killed.load(Relaxed),
-            breaker_open: shade.gate.is_open(),
-            waiting: shade.gate.waiting(),
-            bytes: shade.gate.bytes(),
+        let state = |backend: &crate::mirror::ShadowBackend| ShadowState {
+            ledger: Ledger::read(Arc::clone(&backend.config.backend.name), backend.pages()),
+            percentage: backend.gate.percentage(),
+            killed: backend.gate.is_killed() || self.0.shared.killed.load(Relaxed),
+            breaker_open: backend.gate.is_open(),
+            waiting: backend.gate.waiting(),
+            bytes: backend.gate.bytes(),
         };
         shadows.map(state).collect()
     }
@@ -158,8 +158,8 @@ impl Control {
             Some(name) => shared.shadows[self.number(name)?].gate.set_killed(killed),
             None => {
                 shared.killed.store(killed, Relaxed);
-                for shade in &shared.shadows {
-                    shade.gate.set_killed(killed);
+                for backend in &shared.shadows {
+                    backend.gate.set_killed(killed);
                 }
             }
         }
@@ -204,7 +204,7 @@ impl Control {
     fn number(&self, name: &str) -> Result<usize, NoSuchShadow> {
         let mut shadows = self.0.shared.shadows.iter();
         shadows
-            .position(|shade| *shade.config.backend.name == *name)
+            .position(|backend| *backend.config.backend.name == *name)
             .ok_or_else(|| NoSuchShadow(name.to_owned()))
     }
 
@@ -243,8 +243,8 @@ pub(crate) async fn run(control: Control, admin: Option<TcpListener>) {
             // A thread of its own: a resolver that hangs holds up nothing else, the end included.
             let _ = std::thread::Builder::new().name("gake-resolve".to_owned()).spawn(move || {
                 shared.master.refresh();
-                for shade in &shared.shadows {
-                    shade.target.refresh();
+                for backend in &shared.shadows {
+                    backend.target.refresh();
                 }
             });
         }

@@ -92,7 +92,7 @@ pub struct BackendOutcome {
     /// What it is.
     pub role: Role,
     /// The answer, or why it is missing.
-    pub result: Result<BackendAnswer, Failure>,
+    pub result: Result<BackendAnswer, BackendFailure>,
     /// From the request's turn to an open connection, in nanoseconds; 0 when one was open already.
     pub connect_ns: u64,
     /// From the request's turn (a copy's wait in its queue not counted) to the answer's head.
@@ -115,7 +115,7 @@ pub struct BackendAnswer {
 
 /// Why a backend has no answer to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
+pub enum BackendFailure {
     /// It was asked, and this went wrong.
     Fault(Fault),
     /// The client left before it was done.
@@ -124,7 +124,7 @@ pub enum Failure {
     NotSent(&'static str),
 }
 
-impl Failure {
+impl BackendFailure {
     /// The stable name used in every format.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -136,7 +136,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for BackendFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fault(fault) => fault.fmt(f),

@@ -139,13 +139,15 @@ impl Wire {
         Ok(Some(Labelled { request, label: self.label(&next) }))
     }
 
-    /// The number of the label of a request made now: the last one, `other`, when it is a new one.
+    /// The number of the label of a request made now: that of `other` when it is a new one.
     fn label(&self, weighted: &WeightedRequest) -> u16 {
         let Some(last) = self.labels.len().checked_sub(1) else { return 0 };
+        // The list may be that of several wires, in which other labels follow.
+        let other = self.labels.iter().position(|label| label == OTHER).unwrap_or(last);
         let location = Location::parse(&weighted.request.url).ok();
         let name = location.map(|location| name(weighted, &location));
         let known = self.labels.iter().position(|label| Some(label) == name.as_ref());
-        known.unwrap_or(last) as u16
+        known.unwrap_or(other) as u16
     }
 }
 

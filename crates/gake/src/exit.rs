@@ -120,3 +120,22 @@ impl From<anyhow::Error> for Failure {
         Self::CouldNot(error)
     }
 }
+
+#[cfg(test)]
+#[path = "../../gake-run/tests/run/orders.rs"]
+mod orders;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objectives_by_tag_decide_the_exit_code_of_a_programs_own_work() {
+        let code = |objective: &str| {
+            let summary = orders::judged(&orders::spec(objective)).unwrap();
+            Exit::of(&summary.verdict, &Console::new()).code()
+        };
+        assert_eq!(code("checks{check:paid}>=75%"), 0);
+        assert_eq!(code("checks{check:paid}>80%"), 99);
+    }
+}

@@ -4,6 +4,7 @@ use std::fs;
 
 use gake_core::record::Provenance;
 use gake_core::redact::Redactor;
+use gake_core::spec::{RequestSource, RunSpec};
 use gake_judge::Objective;
 
 /// Flags, of gake and of the tools it behaves as, that name a user and a password.
@@ -21,6 +22,37 @@ pub fn origin(objectives: &[Objective], redactor: &Redactor) -> Provenance {
         hosts: vec![host()],
         versions: vec![env!("CARGO_PKG_VERSION").to_owned()],
         objectives: objectives.iter().map(ToString::to_string).collect(),
+        specs: Vec::new(),
+    }
+}
+
+/// Longest spec that is kept, in bytes: one may hold thousands of requests.
+const KEPT_MAX: usize = 256 << 10;
+
+/// `spec` as JSON that a run file keeps, without its secrets; `None` when it is longer than
+/// 256 KiB, or a path in it is not UTF-8.
+pub fn kept(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
+    let mut spec = spec.clone();
+    for scenario in &mut spec.scenarios {
+        hide_headers(&mut scenario.request.headers, redactor);
+        if let Some(user) = scenario.request.user.as_mut().filter(|_| !redactor.is_off()) {
+            *user = redactor.tag(user.as_bytes());
+        }
+        match &mut scenario.source {
+            RequestSource::Requests(requests) => {
+                requests.iter_mut().for_each(|one| hide_headers(&mut one.headers, redactor));
+            }
+            RequestSource::Script(script) => hide_headers(&mut script.environment, redactor),
+            _ => {}
+        }
+    }
+    let json = serde_json::to_string(&spec).ok()?;
+    Some(redactor.json(&json, false).into_owned()).filter(|kept| kept.len() <= KEPT_MAX)
+}
+
+fn hide_headers(headers: &mut [(String, String)], redactor: &Redactor) {
+    for (name, value) in headers {
+        *value = String::from_utf8_lossy(&redactor.header(name, value.as_bytes())).into_owned();
     }
 }
 
@@ -124,6 +156,30 @@ mod tests {
         assert_eq!(again[1..], line[1..]);
         // A host and its port are no header.
         assert_eq!(shown(&["gake", "localhost:8080"]), "gake localhost:8080");
+    }
+
+    #[test]
+    fn a_kept_spec_is_a_spec_without_secrets() {
+        use gake_core::spec::file::SpecFile;
+        let text = r#"
+            [connection]
+            proxy = "http://me:s3cret@proxy:3128"
+            [[scenario]]
+            url = "http://me:s3cret@h/?token=s3cret"
+            user = "me:s3cret"
+            headers = ["Authorization: Bearer s3cret", "X-Api-Key: s3cret", "A: b"]
+            body = '{"password":"s3cret"}'
+            duration = "10s"
+        "#;
+        let spec = SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
+        let json = kept(&spec, &redactor()).unwrap();
+        assert!(!json.contains("s3cret"), "{json}");
+        let again = SpecFile::read("a.json", json.as_bytes()).unwrap().spec().unwrap();
+        assert_eq!(again.scenarios[0].load, spec.scenarios[0].load);
+        assert_eq!(again.scenarios[0].duration, spec.scenarios[0].duration);
+        assert_eq!(again.scenarios[0].request.headers[2], ("A".to_owned(), "b".to_owned()));
+        let whole = kept(&spec, &Redactor::off()).unwrap();
+        assert_eq!(SpecFile::read("a.json", whole.as_bytes()).unwrap().spec().unwrap(), spec);
     }
 
     #[test]

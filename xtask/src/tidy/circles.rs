@@ -2,7 +2,7 @@
 //!
 //! Two files that need each other are one idea in two places: neither can be read first. A folder's
 //! front and what lies in it are one place, so imports between a module and those below it do not
-//! count.
+//! count. A name that a front re-exports leads to the file that has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,6 +15,13 @@ const RULE: &str = "circle";
 /// A module by its path from the crate's root.
 type Module = Vec<String>;
 
+/// The files of a crate.
+struct Files<'a> {
+    sources: BTreeMap<Module, &'a Source>,
+    /// What each re-exports: the name, and the path to it.
+    exports: BTreeMap<Module, BTreeMap<String, Vec<String>>>,
+}
+
 /// The circles among the files of each of `crates`; test files do not count.
 pub fn check(sources: &[&Source], crates: &[&str]) -> Vec<Complaint> {
     crates.iter().flat_map(|name| check_crate(sources, name)).collect()
@@ -22,13 +29,17 @@ pub fn check(sources: &[&Source], crates: &[&str]) -> Vec<Complaint> {
 
 fn check_crate(sources: &[&Source], name: &str) -> Vec<Complaint> {
     let root = Path::new("crates").join(name).join("src");
-    let modules: BTreeMap<Module, &Source> = sources
+    let sources: BTreeMap<Module, &Source> = sources
         .iter()
         .filter_map(|source| Some((module(source.path.strip_prefix(&root).ok()?), *source)))
         .collect();
-    let arrows: BTreeMap<&Module, BTreeSet<&Module>> = modules
+    let exports =
+        sources.iter().map(|(module, source)| (module.clone(), exports(source))).collect();
+    let files = Files { sources, exports };
+    let arrows: BTreeMap<&Module, BTreeSet<&Module>> = files
+        .sources
         .iter()
-        .map(|(module, source)| (module, imports(module, source, &modules)))
+        .map(|(module, source)| (module, imports(module, source, &files)))
         .collect();
     circles(&arrows).iter().map(|circle| complaint(name, circle)).collect()
 }
@@ -44,39 +55,78 @@ fn module(path: &Path) -> Module {
 }
 
 /// The modules in other files that a file names by `crate::` or `super::`.
-fn imports<'a>(
-    module: &Module,
-    source: &Source,
-    modules: &'a BTreeMap<Module, &Source>,
-) -> BTreeSet<&'a Module> {
+fn imports<'a>(module: &Module, source: &Source, files: &'a Files<'_>) -> BTreeSet<&'a Module> {
     let is_apart = |other: &Module| !other.starts_with(module) && !module.starts_with(other);
     paths(source)
         .iter()
-        .filter_map(|path| target(module, path, modules))
+        .filter_map(|path| target(module, path, files))
         .filter(|other| is_apart(other))
         .collect()
 }
 
-/// The file that a path leads to: the longest beginning of it that is one.
-fn target<'a>(
+/// Re-exports of re-exports that are followed; more would be a circle of them.
+const EXPORTS_MAX: usize = 8;
+
+/// The file that a path leads to: the longest beginning of it that is one, or where that file's
+/// front has what comes next from.
+fn target<'a>(from: &Module, path: &[String], files: &'a Files<'_>) -> Option<&'a Module> {
+    let mut found = None;
+    let (mut from, mut path) = (from.clone(), path.to_vec());
+    for _ in 0..EXPORTS_MAX {
+        let Some((at, rest)) = resolve(&from, &path, files) else { break };
+        let exported = rest.first().and_then(|name| files.exports[at].get(name));
+        found = Some(at);
+        let Some(exported) = exported else { break };
+        path = [exported, &rest[1..]].concat();
+        from = at.clone();
+    }
+    found
+}
+
+/// The file that a path leads to, and what is left of the path.
+fn resolve<'a>(
     from: &Module,
     path: &[String],
-    modules: &'a BTreeMap<Module, &Source>,
-) -> Option<&'a Module> {
+    files: &'a Files<'_>,
+) -> Option<(&'a Module, Vec<String>)> {
     let ups = path.iter().take_while(|part| *part == "super").count();
-    let (mut at, rest) = match path.first().map(String::as_str)? {
+    let (mut at, mut rest) = match path.first().map(String::as_str)? {
         "crate" => (Module::new(), &path[1..]),
+        "self" => (from.clone(), &path[1..]),
         _ if ups > 0 => (from[..from.len().checked_sub(ups)?].to_vec(), &path[ups..]),
         _ => return None,
     };
-    for part in rest {
+    while let Some(part) = rest.first() {
         at.push(part.clone());
-        if !modules.contains_key(&at) {
+        if !files.sources.contains_key(&at) {
             at.pop();
             break;
         }
+        rest = &rest[1..];
     }
-    modules.get_key_value(&at).map(|(module, _)| module)
+    files.sources.get_key_value(&at).map(|(module, _)| (module, rest.to_vec()))
+}
+
+/// What a file re-exports: each name, and the path to it from the file.
+fn exports(source: &Source) -> BTreeMap<String, Vec<String>> {
+    let mut exports = BTreeMap::new();
+    for at in source.find_word("use") {
+        let before = source.code[..at].rsplit(['\n', ';', '}']).next().unwrap_or_default();
+        if !before.trim_start().starts_with("pub") {
+            continue;
+        }
+        let mut tree = Vec::new();
+        expand(&source.code[at + "use".len()..], &[], &mut tree);
+        for mut path in tree {
+            if !matches!(path.first().map(String::as_str), Some("crate" | "self" | "super")) {
+                path.insert(0, "self".to_owned());
+            }
+            if let Some(name) = path.last() {
+                exports.insert(name.clone(), path);
+            }
+        }
+    }
+    exports
 }
 
 /// Every path from `crate` or `super` in the code outside tests, groups in braces taken apart.
@@ -211,6 +261,22 @@ mod tests {
             ("d.rs", "use crate::a::A;"),
         ]);
         assert_eq!(told, ["a, b, c import each other in a circle"]);
+    }
+
+    #[test]
+    fn a_name_leads_through_the_front_that_exports_it() {
+        let told = found(&[
+            ("a.rs", "pub use crate::d::E; use crate::b::Name;"),
+            ("b/mod.rs", "mod inner; mod other; pub use inner::{Name, Second}; pub use other::F;"),
+            ("b/inner.rs", "use crate::a::A;"),
+            ("b/other.rs", ""),
+            ("c.rs", "use crate::b::F; use crate::a::E;"),
+            ("d.rs", "use crate::c::C;"),
+        ]);
+        assert_eq!(
+            told,
+            ["a, b::inner import each other in a circle", "c, d import each other in a circle"]
+        );
     }
 
     #[test]

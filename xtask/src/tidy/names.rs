@@ -26,9 +26,8 @@ pub fn public_types(source: &Source, is_test: bool) -> Vec<Named> {
     let found = KEYWORDS.iter().flat_map(|word| source.find_word(word));
     let found = found.filter_map(|at| {
         let before = source.code[..at].trim_end();
-        // An associated type is its trait's.
         let line = before.rsplit('\n').next().unwrap_or_default();
-        if line.trim_start() != "pub" || line.starts_with(' ') {
+        if line.trim_start() != "pub" || is_associated(&source.code[..at]) {
             return None;
         }
         let after = source.code[at..].split_once(char::is_whitespace)?.1;
@@ -41,6 +40,23 @@ pub fn public_types(source: &Source, is_test: bool) -> Vec<Named> {
         })
     });
     found.collect()
+}
+
+/// Whether the end of `code` is within a trait or an implementation, whose types are its own; those
+/// of a macro or module are everybody's.
+fn is_associated(code: &str) -> bool {
+    let mut open = Vec::new();
+    for (at, byte) in code.bytes().enumerate() {
+        match byte {
+            b'{' => open.push(at),
+            b'}' => _ = open.pop(),
+            _ => {}
+        }
+    }
+    let Some(at) = open.pop() else { return false };
+    let head = code[..at].rsplit(['{', '}', ';']).next().unwrap_or_default();
+    head.split(|char: char| !char.is_alphanumeric() && char != '_')
+        .any(|word| matches!(word, "impl" | "trait"))
 }
 
 /// Names that public types of two crates have.
@@ -72,6 +88,18 @@ mod tests {
 
     fn types(path: &str, text: &str) -> Vec<Named> {
         public_types(&Source::new(Path::new(path), text.to_owned()), false)
+    }
+
+    #[test]
+    fn types_in_macros_and_modules_are_seen() {
+        let text = "macro_rules! table {\n    ($($name:ident),*) => {\n        \
+            #[derive(Debug)]\n        pub struct Inside { $(pub $name: u8),* }\n        \
+            impl Inside {\n            pub type Own = u8;\n        }\n    };\n}\n\
+            pub mod inner {\n    pub enum Deep { A }\n}\n\
+            pub trait Open {\n    pub type Mine;\n}\n";
+        let names: Vec<_> =
+            types("crates/gake-core/src/a.rs", text).into_iter().map(|named| named.name).collect();
+        assert_eq!(names, ["Inside", "Deep", "Open"]);
     }
 
     #[test]

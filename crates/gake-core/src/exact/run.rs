@@ -7,7 +7,7 @@ use crate::record::{Counts, Generator, Point, Run, ScenarioRun};
 
 /// Whether it can be one that was recorded.
 pub(super) fn is_sensible(run: &Run) -> bool {
-    let Generator { cpu, run_delay, rss_bytes, .. } = run.generator;
+    let Generator { cpu, run_delay, rss_bytes, miscounted, .. } = run.generator;
     let times = [
         run.started_unix_ns >> 8,
         run.measured,
@@ -18,6 +18,7 @@ pub(super) fn is_sensible(run: &Run) -> bool {
         cpu,
         run_delay,
         rss_bytes,
+        miscounted,
     ];
     are_small(&times)
         && run.plan.scenarios().len() >= run.scenarios.len()

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use crate::clock::Nanos;
 use crate::plan::Expect;
-use crate::work::Arrival;
+use crate::schedule::Arrival;
 
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::bodies::FailedBodies;
 use super::counts::Counts;
+use super::gauges::Gauges;
 use super::outcome::{Exchange, Outcome};
 use super::tally::Tally;
 use crate::clock::Nanos;
 use crate::metric::{Definition, SeriesId, SeriesTable, Tags};
 use crate::plan::Expect;
-use crate::work::{Arrival, Ended, Gauges, How, Iteration};
+use crate::schedule::Arrival;
 
 /// What a worker hands over once a second, or ten times in the first minute of a short run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,10 +72,10 @@ struct Figures {
 }
 
 /// When and by whom an exchange was asked for.
-pub(crate) struct Start {
-    pub(crate) arrival: Arrival,
-    pub(crate) blocked: Nanos,
-    pub(crate) fired: Nanos,
+pub(super) struct Start {
+    pub(super) arrival: Arrival,
+    pub(super) blocked: Nanos,
+    pub(super) fired: Nanos,
 }
 
 impl Recorder {
@@ -103,7 +104,7 @@ impl Recorder {
     /// Adds an exchange that was asked for at `start`, of the iteration whose arrival was due at
     /// `due`. Where there is a log it is taken; else it stays.
     #[inline]
-    pub(crate) fn exchange(&self, due: Nanos, start: &Start, exchange: &mut Exchange) {
+    pub(super) fn exchange(&self, due: Nanos, start: &Start, exchange: &mut Exchange) {
         let mut figures = self.figures.borrow_mut();
         if due < self.warmup_end {
             figures.warmup.add_exchange(exchange, exchange.is_ok(&self.expect));
@@ -127,7 +128,7 @@ impl Recorder {
 
     /// Adds a sample of the iteration whose arrival was due at `due` and fired at `fired`.
     #[inline]
-    pub(crate) fn sample(&self, due: Nanos, fired: Nanos, series: SeriesId, value: f64) {
+    pub(super) fn sample(&self, due: Nanos, fired: Nanos, series: SeriesId, value: f64) {
         if due < self.warmup_end {
             return;
         }
@@ -139,7 +140,7 @@ impl Recorder {
     }
 
     /// Adds the body of a failed answer of the iteration whose arrival was due at `due`.
-    pub(crate) fn failed_body(&self, due: Nanos, status: u16, body: &[u8]) {
+    pub(super) fn failed_body(&self, due: Nanos, status: u16, body: &[u8]) {
         if due >= self.warmup_end {
             self.figures.borrow_mut().bodies.add(status, body);
         }
@@ -151,16 +152,20 @@ impl Recorder {
         std::mem::take(&mut self.figures.borrow_mut().bodies)
     }
 
-    /// Counts an iteration that has ended.
+    /// Counts an arrival due at `due` whose iteration has ended.
     #[inline]
-    pub fn end(&self, iteration: &Iteration<'_>, ended: Ended) {
+    pub(super) fn end_arrival(
+        &self,
+        due: Nanos,
+        lateness: Nanos,
+        blocked: Nanos,
+        interrupted: bool,
+    ) {
         let mut figures = self.figures.borrow_mut();
-        let interrupted = ended.how == How::Interrupted;
-        if iteration.arrival.due < self.warmup_end {
+        if due < self.warmup_end {
             figures.warmup.end_arrival(interrupted);
         } else {
-            let lateness = iteration.lateness();
-            figures.tally.record_arrival(lateness, iteration.blocked, interrupted);
+            figures.tally.record_arrival(lateness, blocked, interrupted);
         }
     }
 

@@ -48,6 +48,10 @@ pub struct Generator {
     pub threads: usize,
     /// Cores the process may use.
     pub cores: usize,
+    /// Arrivals and requests by which its counts differ where they must agree; 0 unless the
+    /// generator itself is wrong.
+    #[serde(default)]
+    pub miscounted: u64,
 }
 
 /// The origin of a run: what is needed to repeat it and to judge it by the same objectives.
@@ -61,6 +65,10 @@ pub struct Provenance {
     pub versions: Vec<String>,
     /// The objectives it was judged against, as the user wrote them.
     pub objectives: Vec<String>,
+    /// The specs it followed, as JSON, without secrets; several when runs were merged. Older files
+    /// have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub specs: Vec<String>,
 }
 
 impl Provenance {
@@ -71,6 +79,7 @@ impl Provenance {
             (&mut self.hosts, &other.hosts),
             (&mut self.versions, &other.versions),
             (&mut self.objectives, &other.objectives),
+            (&mut self.specs, &other.specs),
         ] {
             for text in theirs {
                 if !mine.contains(text) {

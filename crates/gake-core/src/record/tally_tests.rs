@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::record::{Exchange, Phase};
-use crate::work::Arrival;
+use crate::schedule::Arrival;
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     let end = prop_oneof![

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 
 use super::file::{BYTES_MAX, SpecFile};
 use super::*;
+use crate::exact;
 use crate::plan::{Stage, UserStage};
 use crate::schedule::Process;
 
@@ -262,6 +263,12 @@ proptest! {
         }
         let json = serde_json::to_string(&spec).unwrap();
         prop_assert_eq!(&serde_json::from_str::<RunSpec>(&json).unwrap(), &spec);
+    }
+
+    #[test]
+    fn a_spec_that_another_process_gets_is_the_same(spec in run()) {
+        let bytes = exact::encode(&spec).unwrap();
+        prop_assert_eq!(&exact::decode::<RunSpec>(&bytes).unwrap(), &spec);
     }
 
     #[test]

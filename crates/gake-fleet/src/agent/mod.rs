@@ -215,7 +215,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         let token = &self.agent.token;
         let outcome = match input {
             SliceInput::Control(message) => {
-                let (outcome, taken) = slice.heed(&self.client, token, &message.payload).await;
+                let (outcome, taken) = slice.apply(&self.client, token, &message.payload).await;
                 taken.into_iter().for_each(|text| self.say(AgentEvent::Taken(text)));
                 outcome
             }

@@ -149,8 +149,8 @@ impl SliceRun {
         }
     }
 
-    /// Heeds the coordinator; what it takes over, in sentences.
-    pub(crate) async fn heed(
+    /// Applies what the coordinator says; what it takes over, in sentences.
+    pub(crate) async fn apply(
         &mut self,
         client: &Client,
         token: &FleetToken,
@@ -160,22 +160,22 @@ impl SliceRun {
         let Some(control) = opened::<Control>(token, &purpose, bytes) else {
             return (Outcome::Kept, Vec::new());
         };
-        let heeded = self.state.heed(&control, Instant::now());
-        if heeded.outcome != Outcome::Kept {
-            return (heeded.outcome, Vec::new());
+        let applied = self.state.apply(&control, Instant::now());
+        if applied.outcome != Outcome::Kept {
+            return (applied.outcome, Vec::new());
         }
         if let Some(workers) = &self.workers {
-            match heeded.stop {
+            match applied.stop {
                 StopOrder::Go => {}
                 StopOrder::Drain => workers.stop.stop(Stop::Drain),
                 StopOrder::Now => workers.stop.stop(Stop::Now),
             }
         }
-        for (number, frame) in heeded.again {
+        for (number, frame) in applied.again {
             self.send(client, token, number, &frame).await;
         }
         let mut told = Vec::new();
-        for handover in heeded.handovers {
+        for handover in applied.handovers {
             told.push(self.take_over(client, token, &handover).await);
         }
         (Outcome::Kept, told)

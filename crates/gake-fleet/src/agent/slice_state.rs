@@ -56,7 +56,7 @@ pub(crate) enum Outcome {
 
 /// What a control message makes an agent do.
 #[derive(Debug)]
-pub(crate) struct Heeded {
+pub(crate) struct Applied {
     pub(crate) outcome: Outcome,
     pub(crate) stop: StopOrder,
     /// Arrivals of others that it was not asked for before.
@@ -65,7 +65,7 @@ pub(crate) struct Heeded {
     pub(crate) again: Vec<(u64, Frame)>,
 }
 
-impl Heeded {
+impl Applied {
     fn only(outcome: Outcome) -> Self {
         Self { outcome, stop: StopOrder::Go, handovers: Vec::new(), again: Vec::new() }
     }
@@ -94,19 +94,19 @@ impl SliceState {
         (self.is_started, self.heard) = (true, now);
     }
 
-    /// Heeds the coordinator.
-    pub(crate) fn heed(&mut self, control: &Control, now: Instant) -> Heeded {
+    /// Applies what the coordinator says.
+    pub(crate) fn apply(&mut self, control: &Control, now: Instant) -> Applied {
         if self.number.is_some_and(|number| control.number <= number) {
-            return Heeded::only(Outcome::Kept);
+            return Applied::only(Outcome::Kept);
         }
         (self.number, self.heard) = (Some(control.number), now);
         if control.lost.contains(&self.index) {
             let why = "its coordinator has given it up".to_owned();
-            return Heeded::only(Outcome::GivenUp(why));
+            return Applied::only(Outcome::GivenUp(why));
         }
         self.outbox.taken(control.taken.get(self.index).copied().unwrap_or(0), now);
         if control.over || self.is_complete && self.outbox.is_empty() {
-            return Heeded::only(Outcome::Done);
+            return Applied::only(Outcome::Done);
         }
         let own = control.handovers.iter().filter(|handover| handover.to == self.index);
         // Nothing follows the last frame, and the coordinator asks others then.
@@ -114,7 +114,7 @@ impl SliceState {
         handovers.retain(|handover| self.asked.insert(handover.id));
         let again = self.outbox.again(now);
         let again = again.map(|(number, frame)| (number, frame.clone())).collect();
-        Heeded { outcome: Outcome::Kept, stop: control.stop, handovers, again }
+        Applied { outcome: Outcome::Kept, stop: control.stop, handovers, again }
     }
 
     /// Keeps a frame until it is taken; its number.
@@ -169,9 +169,9 @@ mod tests {
         state.start(start);
         state.keep(Frame::gave_up("x"), start);
         let (heard, late) = (start + alone_max / 2, start + alone_max * 5 / 4);
-        let heeded = state.heed(&Control { number: 7, ..Control::default() }, heard);
-        assert_eq!((heeded.outcome, heeded.stop), (Outcome::Kept, StopOrder::Go));
-        assert!(heeded.handovers.is_empty() && !state.outbox.is_empty());
+        let applied = state.apply(&Control { number: 7, ..Control::default() }, heard);
+        assert_eq!((applied.outcome, applied.stop), (Outcome::Kept, StopOrder::Go));
+        assert!(applied.handovers.is_empty() && !state.outbox.is_empty());
         assert_eq!(state.look(late, true), Outcome::Kept);
         assert_ne!(state.look(heard + alone_max * 2, true), Outcome::Kept);
     }

@@ -173,7 +173,7 @@ impl Adopted {
         &self.stream
     }
 
-    /// Takes the run over: from here on agents heed no earlier coordinator, and what one still
+    /// Takes the run over: from here on agents obey no earlier coordinator, and what one still
     /// writes to the journal does not count.
     pub(super) async fn fence(&self) -> Result<Fenced, FleetError> {
         let stream = &self.stream;

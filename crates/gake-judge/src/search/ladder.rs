@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::stages::START_PART;
 use super::trial::{Dimension, Purpose, Trial, TrialLoad};
-use super::{Options, Search, Stage, Step, Timing, seconds};
+use super::{Search, SearchOptions, Stage, Step, Timing, seconds};
 use crate::objective::{Bound, Clause};
 use crate::usl;
 use gake_core::clock::SECOND;
@@ -104,7 +104,7 @@ pub(super) struct Ladder {
 }
 
 impl Ladder {
-    pub(super) fn new(clauses: &[Clause], options: &Options) -> Self {
+    pub(super) fn new(clauses: &[Clause], options: &SearchOptions) -> Self {
         let limit = clauses.iter().filter_map(Clause::limit).min();
         let (load, highest) = match (options.dimension, options.highest) {
             (
@@ -288,7 +288,7 @@ impl Search {
         let first = self.ladder.rungs.first().filter(|rung| rung.ok > 0)?;
         let shortest = Self {
             base: first.response,
-            options: Options { budget: Duration::ZERO, ..self.options.clone() },
+            options: SearchOptions { budget: Duration::ZERO, ..self.options.clone() },
             ..self.clone()
         };
         let timing = shortest.timing();

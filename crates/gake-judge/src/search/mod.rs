@@ -43,7 +43,7 @@ use stages::Stage;
 
 /// The budget and bounds of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct SearchOptions {
     /// The kind of load that is searched.
     pub dimension: Dimension,
     /// Time of trials and rests.
@@ -58,7 +58,7 @@ pub struct Options {
     pub seed: u64,
 }
 
-impl Default for Options {
+impl Default for SearchOptions {
     fn default() -> Self {
         Self {
             dimension: Dimension::Rate,
@@ -101,7 +101,7 @@ struct Ceiling {
 #[derive(Debug, Clone)]
 pub struct Search {
     clauses: Vec<Clause>,
-    options: Options,
+    options: SearchOptions,
     stage: Stage,
     guard: Option<Guard>,
     /// The trial asked for and not told yet.
@@ -136,7 +136,7 @@ const SILENT_MAX: u32 = 3;
 impl Search {
     /// A search for the highest load at which every clause holds; at least one clause is required.
     #[must_use]
-    pub fn new(clauses: Vec<Clause>, options: Options) -> Self {
+    pub fn new(clauses: Vec<Clause>, options: SearchOptions) -> Self {
         let ladder = Ladder::new(&clauses, &options);
         let ceiling = options.highest.map(|level| Ceiling {
             level,

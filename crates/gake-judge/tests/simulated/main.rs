@@ -16,7 +16,8 @@ use std::time::Duration;
 use gake_judge::Clause;
 use gake_judge::overload::{self, Class, Overload, Recovery};
 use gake_judge::search::{
-    Ask, CapacityAnswer, Dimension, Found, Options, Search, StopReason, TrialLoad, TrialSecond,
+    Ask, CapacityAnswer, Dimension, Found, Search, SearchOptions, StopReason, TrialLoad,
+    TrialSecond,
 };
 use server::{Arrivals, Done, Metastable, Model, Server, Service};
 use servers::{Case, cases};
@@ -25,7 +26,7 @@ fn case(name: &str) -> Case {
     cases().into_iter().find(|case| case.name == name).unwrap()
 }
 
-fn search(case: &Case, seed: u64, options: Options) -> CapacityAnswer {
+fn search(case: &Case, seed: u64, options: SearchOptions) -> CapacityAnswer {
     let mut server = Server::new(case.model.clone(), seed * 7 + 11);
     let mut search = Search::new(case.clauses(), options);
     trial::run(&mut search, &mut server);
@@ -36,7 +37,7 @@ fn search(case: &Case, seed: u64, options: Options) -> CapacityAnswer {
 fn study(case: &Case, runs: u64) -> [f64; 3] {
     let mut counts = [0u32; 3];
     for seed in 0..runs {
-        let answer = search(case, seed, Options::default());
+        let answer = search(case, seed, SearchOptions::default());
         assert!(answer.spent <= 125.0, "{} spent {}", case.name, answer.spent);
         let Found::Capacity(e) = answer.found else { continue };
         counts[0] += u32::from((e.capacity / case.truth - 1.0).abs() < 0.05);
@@ -69,12 +70,12 @@ fn a_budget_that_holds_too_few_steps_says_which_does() {
     };
     let objectives = &["p99<10s"];
     let slow = Case { name: "slow", model, objectives, truth: 40.0, ..case("mdc") };
-    let short = search(&slow, 1, Options::default());
+    let short = search(&slow, 1, SearchOptions::default());
     assert_eq!(short.ended, StopReason::Budget);
     let needed = short.budget_needed.unwrap();
     assert!((300.0..7_200.0).contains(&needed), "{needed}");
     let budget = Duration::from_secs_f64(needed);
-    let long = search(&slow, 1, Options { budget, ..Options::default() });
+    let long = search(&slow, 1, SearchOptions { budget, ..SearchOptions::default() });
     assert_eq!(long.budget_needed, None, "{long:?}");
     let Found::Capacity(found) = long.found else { panic!("{long:?}") };
     assert!(found.low <= 40.0 && 35.0 <= found.high, "{found:?}");
@@ -85,11 +86,11 @@ fn a_budget_that_holds_too_few_steps_says_which_does() {
 #[test]
 fn a_budget_of_seconds_is_told_of_one_of_minutes() {
     let fast = Case { name: "fast", objectives: &["p50<20s"], truth: 400.0, ..case("mdc") };
-    let options = |seconds: f64| Options {
+    let options = |seconds: f64| SearchOptions {
         dimension: Dimension::TlsHandshakes,
         budget: Duration::from_secs_f64(seconds),
         highest: Some(40.0),
-        ..Options::default()
+        ..SearchOptions::default()
     };
     let short = search(&fast, 1, options(5.0));
     assert_eq!((short.ended, short.rungs.len()), (StopReason::Budget, 2), "{short:?}");
@@ -105,7 +106,7 @@ fn a_budget_of_seconds_is_told_of_one_of_minutes() {
 #[test]
 fn without_an_answer_no_budget_is_said_to_do() {
     let budget = Duration::from_millis(500);
-    let answer = search(&case("mdc"), 1, Options { budget, ..Options::default() });
+    let answer = search(&case("mdc"), 1, SearchOptions { budget, ..SearchOptions::default() });
     assert_eq!(answer.rungs, []);
     assert_eq!((answer.ended, answer.budget_needed), (StopReason::Budget, None), "{answer:?}");
 }
@@ -124,7 +125,7 @@ fn a_slow_service_is_found_as_far_as_two_minutes_go() {
     let objectives = &["p99<12s"];
     let slow = Case { name: "slow", model, objectives, truth: 40.0, ..case("mdc") };
     for seed in 0..5 {
-        let rate = search(&slow, seed, Options::default());
+        let rate = search(&slow, seed, SearchOptions::default());
         match rate.found {
             Found::Capacity(e) => assert!(e.low <= 40.0 && 40.0 <= e.high * 1.02, "{e:?}"),
             Found::AtLeast { level, .. } => assert!((20.0..=42.0).contains(&level), "{level}"),
@@ -133,7 +134,7 @@ fn a_slow_service_is_found_as_far_as_two_minutes_go() {
         assert!(rate.spent <= 140.0, "{}", rate.spent);
         // 480 users wait 12 s each.
         let dimension = Dimension::Users;
-        let users = search(&slow, seed, Options { dimension, ..Options::default() });
+        let users = search(&slow, seed, SearchOptions { dimension, ..SearchOptions::default() });
         match users.found {
             Found::Capacity(e) => assert!(e.low <= 480.0 && 480.0 <= e.high * 1.02, "{e:?}"),
             Found::AtLeast { level, .. } => assert!((200.0..=490.0).contains(&level), "{level}"),
@@ -160,7 +161,9 @@ fn it_beats_doubling_and_bisecting_in_equal_time() {
         assert!(bisected.spent > 100.0);
         theirs += (bisected.capacity / case.truth - 1.0).powi(2);
         covered[1] += u32::from(bisected.low <= case.truth && case.truth <= bisected.high);
-        let Found::Capacity(e) = search(&case, seed, Options::default()).found else { panic!() };
+        let Found::Capacity(e) = search(&case, seed, SearchOptions::default()).found else {
+            panic!()
+        };
         ours += (e.capacity / case.truth - 1.0).powi(2);
         covered[0] += u32::from(e.low <= case.truth && case.truth <= e.high);
     }
@@ -171,7 +174,7 @@ fn it_beats_doubling_and_bisecting_in_equal_time() {
 #[test]
 fn a_server_that_misses_the_objective_without_load_has_no_capacity() {
     let case = Case { objectives: &["p99<60ms"], ..case("mmc") };
-    let answer = search(&case, 1, Options::default());
+    let answer = search(&case, 1, SearchOptions::default());
     assert_eq!(answer.ended, StopReason::Infeasible);
     assert!(matches!(answer.found, Found::Infeasible { .. }), "{:?}", answer.found);
     assert!(answer.spent < 30.0);
@@ -182,7 +185,8 @@ fn a_server_that_misses_the_objective_without_load_has_no_capacity() {
 fn a_small_budget_invents_no_capacity() {
     let case = Case { objectives: &["p99<60ms"], ..case("mmc") };
     for budget in 10..=24 {
-        let options = Options { budget: Duration::from_secs(budget), ..Options::default() };
+        let options =
+            SearchOptions { budget: Duration::from_secs(budget), ..SearchOptions::default() };
         let answer = search(&case, 1, options);
         assert!(
             matches!(answer.found, Found::Infeasible { .. } | Found::Unknown),
@@ -195,7 +199,7 @@ fn a_small_budget_invents_no_capacity() {
 #[test]
 fn the_highest_rate_allowed_is_never_passed() {
     let case = case("mmc");
-    let options = Options { highest: Some(200.0), ..Options::default() };
+    let options = SearchOptions { highest: Some(200.0), ..SearchOptions::default() };
     let mut server = Server::new(case.model.clone(), 3);
     let mut search = Search::new(case.clauses(), options);
     trial::run(&mut search, &mut server);
@@ -205,7 +209,7 @@ fn the_highest_rate_allowed_is_never_passed() {
     let Found::AtLeast { level, .. } = search.answer().found else { panic!() };
     assert!(level > 180.0 && level <= 200.0, "{level}");
     // Above the capacity it does not hinder.
-    let options = Options { highest: Some(600.0), ..Options::default() };
+    let options = SearchOptions { highest: Some(600.0), ..SearchOptions::default() };
     let Found::Capacity(e) = self::search(&case, 3, options).found else { panic!() };
     assert!(e.low <= case.truth && case.truth <= e.high, "{e:?}");
 }
@@ -214,14 +218,14 @@ fn the_highest_rate_allowed_is_never_passed() {
 fn a_small_budget_is_kept_and_the_interval_is_wide() {
     let case = case("mmc");
     for seed in 0..5 {
-        let options = Options { budget: Duration::from_secs(45), ..Options::default() };
+        let options = SearchOptions { budget: Duration::from_secs(45), ..SearchOptions::default() };
         let answer = search(&case, seed, options);
         assert!(answer.spent <= 50.0, "{}", answer.spent);
         assert_eq!(answer.ended, StopReason::Budget);
         let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
         assert!(e.half_width() > 0.08, "{e:?}");
     }
-    let options = Options { budget: Duration::from_secs(5), ..Options::default() };
+    let options = SearchOptions { budget: Duration::from_secs(5), ..SearchOptions::default() };
     assert!(!matches!(search(&case, 1, options).found, Found::Capacity(_)));
 }
 
@@ -229,7 +233,7 @@ fn a_small_budget_is_kept_and_the_interval_is_wide() {
 fn users_of_a_closed_loop_are_found_too() {
     // Fixed service in a closed loop: R = s·N/c, so 100 ms are kept up to 40 users.
     let case = Case { objectives: &["p95<101ms"], ..case("mdc") };
-    let options = Options { dimension: Dimension::Users, ..Options::default() };
+    let options = SearchOptions { dimension: Dimension::Users, ..SearchOptions::default() };
     for seed in 0..3 {
         let answer = search(&case, seed, options.clone());
         let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
@@ -243,7 +247,7 @@ fn the_generators_limit_is_never_the_servers_capacity() {
     let case = Case { truth: 2_000.0, ..case("mmc") };
     let fast = Model { slots: 64, ..case.model.clone() };
     let mut server = Server::new(fast, 5);
-    let mut search = Search::new(case.clauses(), Options::default());
+    let mut search = Search::new(case.clauses(), SearchOptions::default());
     loop {
         match search.next() {
             Ask::Trial(trial) => {
@@ -270,7 +274,7 @@ fn the_generators_limit_is_never_the_servers_capacity() {
 fn a_target_that_is_gone_ends_the_search() {
     let case = case("mmc");
     let mut server = Server::new(case.model.clone(), 5);
-    let mut search = Search::new(case.clauses(), Options::default());
+    let mut search = Search::new(case.clauses(), SearchOptions::default());
     let mut trials = 0;
     loop {
         match search.next() {
@@ -297,7 +301,7 @@ fn a_target_that_is_gone_ends_the_search() {
 fn an_interrupt_leaves_the_answer_so_far() {
     let case = case("mmc");
     let mut server = Server::new(case.model.clone(), 5);
-    let mut search = Search::new(case.clauses(), Options::default());
+    let mut search = Search::new(case.clauses(), SearchOptions::default());
     assert_eq!(search.answer().found, Found::Unknown);
     for _ in 0..14 {
         if let Ask::Trial(trial) = search.next() {
@@ -314,13 +318,13 @@ fn an_interrupt_leaves_the_answer_so_far() {
 
 /// Runs a map, second by second as requests end.
 fn map(model: Model, capacity: f64, limit: f64) -> Overload {
-    let stairs = overload::stairs(capacity, None);
+    let steps = overload::steps(capacity, None);
     let mut server = Server::new(model, 9);
     let mut done: Vec<Done> = Vec::new();
     let mut end = 0.0;
-    for stair in &stairs {
-        end += stair.seconds as f64;
-        server.load(&Arrivals::Open(stair.level), end, &mut done);
+    for step in &steps {
+        end += step.seconds as f64;
+        server.load(&Arrivals::Open(step.level), end, &mut done);
     }
     let mut seconds = vec![TrialSecond::default(); end as usize];
     for d in &done {
@@ -336,7 +340,7 @@ fn map(model: Model, capacity: f64, limit: f64) -> Overload {
         }
     }
     seconds.iter_mut().for_each(|second| second.response /= second.ok.max(1.0));
-    overload::judge(&stairs, &seconds)
+    overload::judge(&steps, &seconds)
 }
 
 #[test]
@@ -379,7 +383,7 @@ fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> CapacityAnswer {
     let model = Model { slots: 64, service: 0.001, places: 10_000, ..Model::default() };
     let cpu = Clause::target("cpu<25%".to_owned(), "cpu".to_owned(), bound);
     let mut server = Server::new(model, 5);
-    let options = Options { seed, ..Options::default() };
+    let options = SearchOptions { seed, ..SearchOptions::default() };
     let mut search = Search::new([case("mmc").clauses(), vec![cpu]].concat(), options);
     let mut noise = seed;
     loop {
@@ -424,7 +428,7 @@ fn a_bound_on_a_level_of_the_target_is_a_clause() {
     let case = case("mmc");
     let cpu = Clause::target("cpu<50%".to_owned(), "cpu".to_owned(), 50.0);
     let mut server = Server::new(case.model.clone(), 5);
-    let mut search = Search::new([case.clauses(), vec![cpu]].concat(), Options::default());
+    let mut search = Search::new([case.clauses(), vec![cpu]].concat(), SearchOptions::default());
     loop {
         match search.next() {
             Ask::Trial(trial) => {

@@ -10,7 +10,7 @@ mod server;
 mod servers;
 mod trial;
 
-use gake_judge::search::{Found, Options, Search};
+use gake_judge::search::{Found, Search, SearchOptions};
 use server::Server;
 use servers::Case;
 
@@ -48,7 +48,7 @@ fn main() {
 
 fn search(case: &Case, seed: u64) -> One {
     let mut server = Server::new(case.model.clone(), seed * 7 + 11);
-    let mut search = Search::new(case.clauses(), Options::default());
+    let mut search = Search::new(case.clauses(), SearchOptions::default());
     trial::run(&mut search, &mut server);
     let answer = search.answer();
     let nothing = f64::NAN;

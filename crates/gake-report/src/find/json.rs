@@ -313,7 +313,7 @@ pub(crate) mod tests {
     /// A target that holds 100/s and not more, searched.
     pub(crate) fn report() -> FindReport {
         let search = searched(|users| (50.0 * users).min(120.0));
-        let stairs = overload::stairs(100.0, None);
+        let stairs = overload::steps(100.0, None);
         FindReport {
             target: "http://localhost:8080/".to_owned(),
             started_unix_ns: 1_700_000_000_000_000_000,

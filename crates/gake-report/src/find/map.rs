@@ -130,8 +130,8 @@ fn stairs(page: &mut Page, overload: &Overload) {
 fn stair(level: &LoadLevel) -> String {
     format!(
         "{:<8} {:>10} {:>10} {:>10} {:>10} {:>9}",
-        level.stair.leg.name(),
-        units::rate(level.stair.level),
+        level.step.direction.name(),
+        units::rate(level.step.level),
         units::rate(level.ok),
         units::rate(level.good),
         units::rate(level.failed),

@@ -165,8 +165,8 @@ impl From<&Overload> for MapForm {
 impl From<&LoadLevel> for StairForm {
     fn from(level: &LoadLevel) -> Self {
         Self {
-            leg: level.stair.leg.name(),
-            level: level.stair.level,
+            leg: level.step.direction.name(),
+            level: level.step.level,
             ok: level.ok,
             good: level.good,
             failed: level.failed,

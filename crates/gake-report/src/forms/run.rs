@@ -74,6 +74,12 @@ pub(crate) struct GeneratorForm {
     rss_bytes: u64,
     threads: usize,
     cores: usize,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    miscounted: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl From<&Generator> for GeneratorForm {
@@ -85,6 +91,7 @@ impl From<&Generator> for GeneratorForm {
             rss_bytes: generator.rss_bytes,
             threads: generator.threads,
             cores: generator.cores,
+            miscounted: generator.miscounted,
         }
     }
 }
@@ -98,6 +105,7 @@ impl From<GeneratorForm> for Generator {
             rss_bytes: form.rss_bytes,
             threads: form.threads,
             cores: form.cores,
+            miscounted: form.miscounted,
         }
     }
 }

@@ -47,7 +47,7 @@ impl Source {
 /// What a file may be.
 enum Kind {
     RunFile(Box<Seconds<BufReader<File>>>),
-    Vegeta(Box<vegeta::Seconds<BufReader<File>>>),
+    Vegeta(Box<vegeta::RecordSeconds<BufReader<File>>>),
 }
 
 impl Kind {
@@ -57,7 +57,7 @@ impl Kind {
             return Ok(Self::RunFile(Box::new(Seconds::new(input)?)));
         }
         let reader = vegeta::Reader::detect(input).map_err(ReadError::Vegeta)?;
-        Ok(Self::Vegeta(Box::new(vegeta::Seconds::new(reader, run))))
+        Ok(Self::Vegeta(Box::new(vegeta::RecordSeconds::new(reader, run))))
     }
 }
 

@@ -55,19 +55,22 @@ pub(super) struct OriginForm {
     versions: Vec<String>,
     #[serde(default)]
     objectives: Vec<String>,
+    /// As `--print-spec=json` has them, without secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    specs: Vec<String>,
 }
 
 impl From<&Provenance> for OriginForm {
     fn from(origin: &Provenance) -> Self {
-        let Provenance { commands, hosts, versions, objectives } = origin.clone();
-        Self { commands, hosts, versions, objectives }
+        let Provenance { commands, hosts, versions, objectives, specs } = origin.clone();
+        Self { commands, hosts, versions, objectives, specs }
     }
 }
 
 impl From<OriginForm> for Provenance {
     fn from(form: OriginForm) -> Self {
-        let OriginForm { commands, hosts, versions, objectives } = form;
-        Self { commands, hosts, versions, objectives }
+        let OriginForm { commands, hosts, versions, objectives, specs } = form;
+        Self { commands, hosts, versions, objectives, specs }
     }
 }
 

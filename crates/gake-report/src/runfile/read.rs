@@ -68,7 +68,7 @@ pub enum ReadError {
     Plan(u64, String),
     /// It holds results of Vegeta, or should, and these cannot be read.
     #[error(transparent)]
-    Vegeta(vegeta::ReadError),
+    Vegeta(vegeta::RecordError),
     /// A line has no end.
     #[error("line {0} is longer than 16 MiB")]
     LongLine(u64),
@@ -88,7 +88,7 @@ pub fn read_run(path: &Path) -> Result<(Run, Vec<Warning>), ReadError> {
     let foreign = detect::foreign(first).map_or(ReadError::NotARunFile, ReadError::Foreign);
     let results = vegeta::Reader::detect(input).and_then(vegeta::read_run);
     let (run, warnings) = results.map_err(|error| match error {
-        vegeta::ReadError::Foreign => foreign,
+        vegeta::RecordError::Foreign => foreign,
         error => ReadError::Vegeta(error),
     })?;
     Ok((run, warnings.into_iter().map(|text| Warning { line: 0, text }).collect()))

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_core::plan::{Load, Plan};
+use gake_core::exact;
+use gake_core::plan::{Load, Plan, Timeouts};
 use gake_core::record::{Counts, Ending, Event, Provenance, Reading, Run, Tally};
 use gake_core::schedule::RateChange;
 use gake_judge::Summary;
@@ -370,6 +371,7 @@ fn where_a_run_comes_from_is_kept() {
         hosts: vec!["here".to_owned()],
         versions: vec!["0.1.0".to_owned()],
         objectives: vec!["p99<50ms".to_owned()],
+        specs: vec!["{\"scenario\":[{\"url\":\"http://h/\"}]}".to_owned()],
     };
     let back = |origin: &Provenance| {
         let mut bytes = Vec::new();
@@ -383,6 +385,49 @@ fn where_a_run_comes_from_is_kept() {
     let joined = merge_runs(runs.to_vec()).unwrap().origin;
     let commands = ["gake run a", "gake run b"].map(str::to_owned).to_vec();
     assert_eq!(joined, Provenance { commands, ..origin("a") });
+}
+
+/// A run of some seconds, which began some seconds after others.
+fn some_run() -> impl Strategy<Value = Run> {
+    (1u64..4, any::<bool>(), any::<bool>(), 0u64..5).prop_map(
+        |(seconds, trouble, labels, begun)| {
+            let plan = if labels { labelled() } else { plan() };
+            let parts = tallies(seconds, plan.labels.len(), trouble);
+            let mut run = run(plan, &parts);
+            run.started_unix_ns += begun * SECOND;
+            run.origin.commands.push(format!("gake run of {seconds} s"));
+            run
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Times are seconds with a fraction in the file; up to 26 days none loses a nanosecond.
+    #[test]
+    fn the_plan_comes_back_to_the_nanosecond(times in prop::array::uniform6(1u64..1 << 51)) {
+        let [start, warmup, duration, drain, think, total] = times.map(Duration::from_nanos);
+        let timeouts = Timeouts { total, ..Timeouts::default() };
+        let load = Load::Closed { users: 3, think };
+        let plan = Plan { start, warmup, duration: Some(duration), drain, timeouts, load, ..plan() };
+        let mut bytes = Vec::new();
+        drop(RunFileWriter::new(&mut bytes, &plan, 1).unwrap());
+        prop_assert_eq!(read(bytes.as_slice()).unwrap().0.plan, plan);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    #[test]
+    fn runs_that_another_process_gets_join_to_the_same(
+        runs in prop::collection::vec(some_run(), 1..4),
+    ) {
+        let again = |run: &Run| exact::decode::<Run>(&exact::encode(run).unwrap()).unwrap();
+        let joined = merge_runs(runs.iter().map(again).collect()).unwrap();
+        prop_assert_eq!(joined, again(&merge_runs(runs).unwrap()));
+    }
 }
 
 proptest! {

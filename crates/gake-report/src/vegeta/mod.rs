@@ -23,9 +23,9 @@ mod write;
 
 pub use buckets::{BucketCounts, Buckets, BucketsError};
 pub use metrics::Metrics;
-pub use read::{ReadError, Reader, RoundRobin};
+pub use read::{Reader, RecordError, RoundRobin};
 pub use record::{Encoding, EncodingError, Headers, Timestamp, VegetaRecord};
 pub use report::ReportKind;
 pub use run::read_run;
-pub(crate) use seconds::Seconds;
+pub(crate) use seconds::RecordSeconds;
 pub use write::ResultWriter;

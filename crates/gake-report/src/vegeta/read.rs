@@ -12,7 +12,7 @@ const SNIFFED: u64 = 16;
 
 /// Why there is no next record.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum RecordError {
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
@@ -71,13 +71,13 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     /// When it cannot be read, is empty, or is in none of the three encodings.
-    pub fn detect(mut input: R) -> Result<Self, ReadError> {
+    pub fn detect(mut input: R) -> Result<Self, RecordError> {
         let mut first = Vec::new();
         input.by_ref().take(SNIFFED).read_to_end(&mut first)?;
         if first.is_empty() {
-            return Err(ReadError::Empty);
+            return Err(RecordError::Empty);
         }
-        let decoder = match Encoding::of(&first).ok_or(ReadError::Foreign)? {
+        let decoder = match Encoding::of(&first).ok_or(RecordError::Foreign)? {
             Encoding::Gob => Decoder::Gob(gob::Decoder::default()),
             Encoding::Json => Decoder::Json(json::Decoder::default()),
             Encoding::Csv => Decoder::Csv(csv::Decoder::default()),
@@ -89,8 +89,8 @@ impl<R: BufRead> Reader<R> {
     /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// When it makes no sense. [`ReadError::Foreign`] when the whole file has none.
-    pub fn next_record(&mut self) -> Result<Option<VegetaRecord>, ReadError> {
+    /// When it makes no sense. [`RecordError::Foreign`] when the whole file has none.
+    pub fn next_record(&mut self) -> Result<Option<VegetaRecord>, RecordError> {
         if self.ended {
             return Ok(None);
         }
@@ -109,14 +109,14 @@ impl<R: BufRead> Reader<R> {
             // What is not understood from the first byte on is somebody else's.
             Err(Broken::Record(_) | Broken::Unreadable(_)) if self.good == 0 => {
                 self.ended = true;
-                Err(ReadError::Foreign)
+                Err(RecordError::Foreign)
             }
-            Err(Broken::Record(why)) => return Err(ReadError::Record { record, why }),
-            Ok(None) if self.good == 0 => Err(ReadError::Foreign),
+            Err(Broken::Record(why)) => return Err(RecordError::Record { record, why }),
+            Ok(None) if self.good == 0 => Err(RecordError::Foreign),
             Ok(None) => Ok(None),
             Err(Broken::Io(error)) => Err(error.into()),
-            Err(Broken::CutOff) => Err(ReadError::CutOff { record }),
-            Err(Broken::Unreadable(why)) => Err(ReadError::Unreadable { record, why }),
+            Err(Broken::CutOff) => Err(RecordError::CutOff { record }),
+            Err(Broken::Unreadable(why)) => Err(RecordError::Unreadable { record, why }),
         }
         .inspect_err(|_| self.ended = true)
         .inspect(|_: &Option<VegetaRecord>| self.ended = true)
@@ -166,7 +166,7 @@ impl<R: BufRead> RoundRobin<R> {
     ///
     /// # Errors
     /// When it makes no sense, with the name of its reader; the next one may be asked for.
-    pub fn next_record(&mut self) -> Result<Option<VegetaRecord>, (String, ReadError)> {
+    pub fn next_record(&mut self) -> Result<Option<VegetaRecord>, (String, RecordError)> {
         while let Some((name, mut reader)) = self.turns.pop_front() {
             match reader.next_record() {
                 Ok(None) => {}

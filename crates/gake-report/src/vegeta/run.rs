@@ -12,7 +12,7 @@ use gake_core::record::{
 };
 use gake_core::schedule::Process;
 
-use super::read::{ReadError, Reader};
+use super::read::{Reader, RecordError};
 use super::record::VegetaRecord;
 
 /// Labels told apart; the rest is one, `other`.
@@ -37,7 +37,7 @@ const UNKNOWN: &str = "made from Vegeta's results: bytes are those of bodies; la
 ///
 /// # Errors
 /// When there are no results, or they cannot be read.
-pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>), ReadError> {
+pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>), RecordError> {
     let mut making = None;
     let mut warnings = Vec::new();
     let mut more = 0_u64;
@@ -51,7 +51,7 @@ pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>),
                 }
                 format!("a result of {} was left out: a month from the first", record.attack)
             }
-            Err(error @ (ReadError::Foreign | ReadError::Io(_))) => return Err(error),
+            Err(error @ (RecordError::Foreign | RecordError::Io(_))) => return Err(error),
             Err(error) => error.to_string(),
         };
         if warnings.len() < WARNINGS_MAX {
@@ -63,7 +63,7 @@ pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>),
     if more > 0 {
         warnings.push(format!("{more} more were left out"));
     }
-    Ok((making.ok_or(ReadError::Foreign)?.run(), warnings))
+    Ok((making.ok_or(RecordError::Foreign)?.run(), warnings))
 }
 
 /// A run that is being made.

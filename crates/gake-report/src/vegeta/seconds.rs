@@ -5,13 +5,13 @@ use std::io::BufRead;
 use gake_core::record::{Counts, Run};
 use gake_core::work::Gauges;
 
-use super::read::{ReadError, Reader};
+use super::read::{Reader, RecordError};
 use super::run::Making;
 use crate::runfile::ReadSecond;
 
 /// The seconds of results in order, in bounded memory. They hold every result that is in the run:
 /// one whose second is told already is in the next.
-pub struct Seconds<R> {
+pub struct RecordSeconds<R> {
     reader: Reader<R>,
     /// How many labels the run has.
     labels: usize,
@@ -19,7 +19,7 @@ pub struct Seconds<R> {
     ended: bool,
 }
 
-impl<R: BufRead> Seconds<R> {
+impl<R: BufRead> RecordSeconds<R> {
     /// The seconds of the results that `run` was made from.
     pub fn new(reader: Reader<R>, run: &Run) -> Self {
         Self { reader, labels: run.plan.labels.len(), making: None, ended: false }
@@ -29,7 +29,7 @@ impl<R: BufRead> Seconds<R> {
     ///
     /// # Errors
     /// When the results cannot be read further.
-    pub fn next_second(&mut self) -> Result<Option<ReadSecond>, ReadError> {
+    pub fn next_second(&mut self) -> Result<Option<ReadSecond>, RecordError> {
         loop {
             if let Some((at, tally)) = self.making.as_mut().and_then(Making::told) {
                 let (warmup, gauges) = (Counts::default(), Gauges::default());
@@ -62,7 +62,7 @@ impl<R: BufRead> Seconds<R> {
                         making.close_all();
                     }
                 }
-                Err(error @ (ReadError::Foreign | ReadError::Io(_))) => return Err(error),
+                Err(error @ (RecordError::Foreign | RecordError::Io(_))) => return Err(error),
                 // It was told of when the run was made.
                 Err(_) => {}
             }

@@ -4,6 +4,7 @@
 
 mod example;
 mod inputs;
+mod orders;
 mod scenarios;
 mod sinks;
 mod support;

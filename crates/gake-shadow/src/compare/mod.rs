@@ -33,7 +33,7 @@ pub use endpoint::{Endpoint, EndpointFigures, EndpointLatency, Example};
 pub use field::{Field, Kind};
 pub use rules::{Rules, RulesError};
 
-use crate::exchange::{BackendOutcome, Failure, MirroredExchange, Role};
+use crate::exchange::{BackendFailure, BackendOutcome, MirroredExchange, Role};
 use template::Templates;
 
 /// Endpoints told apart; the rest is one, [`OTHER`].
@@ -79,7 +79,7 @@ impl ShadowComparison {
     /// Takes an exchange in, and keeps nothing of it that `redactor` hides.
     pub fn observe(&mut self, exchange: &MirroredExchange, rules: &Rules, redactor: &Redactor) {
         let asked = |outcome: &&BackendOutcome| {
-            !matches!(outcome.result, Err(Failure::NotSent(_) | Failure::ClientGone))
+            !matches!(outcome.result, Err(BackendFailure::NotSent(_) | BackendFailure::ClientGone))
         };
         let master = exchange.master().filter(asked);
         let shadow = exchange.backend(&self.shadow).filter(asked);

@@ -314,9 +314,10 @@ fn what_is_kept_is_bounded() {
 fn a_shadow_that_was_not_asked_is_not_compared() {
     let mut comparison = ShadowComparison::new("shadow");
     let mut skipped = exchange("/users/1", &mut App::new(1), &mut App::new(2), None);
-    skipped.backends[1].result = Err(Failure::NotSent("shed_queue"));
+    skipped.backends[1].result = Err(BackendFailure::NotSent("shed_queue"));
     comparison.observe(&skipped, &Rules::default(), &redactor());
-    skipped.backends[1].result = Err(Failure::Fault(gake_core::record::Fault::ConnectRefused));
+    skipped.backends[1].result =
+        Err(BackendFailure::Fault(gake_core::record::Fault::ConnectRefused));
     skipped.backends[1].first_byte_ns = None;
     comparison.observe(&skipped, &Rules::default(), &redactor());
     assert_eq!((comparison.skipped, comparison.exchanges()), (1, 1));

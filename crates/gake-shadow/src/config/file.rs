@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Method};
 use serde::Deserialize;
 
 use super::{
-    Backend, Breaker, Config, ConfigError, Edits, Forwarded, Glob, Host, Rule, RuleVerdict,
+    Backend, Breaker, Config, ConfigError, Edits, Forwarded, Host, PathGlob, Rule, RuleVerdict,
     Sampling, ServerTls, Shadow, parse_marker,
 };
 use crate::exchange::Role;
@@ -323,7 +323,7 @@ fn rule(table: &RuleTable) -> Result<Rule, ConfigError> {
         _ => return Err(value("rule", "", "it has either `allow` or `deny`, with a path")),
     };
     let methods = table.methods.as_deref().map(methods).transpose()?;
-    Ok(Rule { path: Glob::new(pattern), verdict, methods })
+    Ok(Rule { path: PathGlob::new(pattern), verdict, methods })
 }
 
 fn backend(

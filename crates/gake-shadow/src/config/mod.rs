@@ -17,7 +17,7 @@ pub use error::ConfigError;
 pub use file::{ConfigFileError, methods, parse_size};
 pub(crate) use marker::{MARKER, fold};
 pub use marker::{MarkerSecret, parse_marker};
-pub use rules::{Glob, Rule, RuleVerdict};
+pub use rules::{PathGlob, Rule, RuleVerdict};
 
 use crate::exchange::Role;
 

@@ -15,7 +15,7 @@ pub enum RuleVerdict {
 #[derive(Debug, Clone)]
 pub struct Rule {
     /// The paths it is about.
-    pub path: Glob,
+    pub path: PathGlob,
     /// What becomes of them.
     pub verdict: RuleVerdict,
     /// The methods that may be copied here, instead of the shadow's own: `POST /search` is safe.
@@ -25,7 +25,7 @@ pub struct Rule {
 /// A pattern for paths: `*` is any part of one segment, `**` any number of them, `?` one character,
 /// and a pattern without any of them is a prefix at a segment's edge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Glob(Vec<Part>);
+pub struct PathGlob(Vec<Part>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -39,7 +39,7 @@ enum Part {
     Edge,
 }
 
-impl Glob {
+impl PathGlob {
     /// Reads a pattern.
     #[must_use]
     pub fn new(pattern: &str) -> Self {
@@ -129,13 +129,13 @@ mod tests {
             ("**", "", true),
             ("/a**b**c", "/a/x/b/y/c", true),
         ] {
-            assert_eq!(Glob::new(pattern).fits(path), fits, "{pattern} on {path}");
+            assert_eq!(PathGlob::new(pattern).fits(path), fits, "{pattern} on {path}");
         }
     }
 
     #[test]
     fn no_pattern_is_slow() {
-        let glob = Glob::new(&"*a".repeat(50));
+        let glob = PathGlob::new(&"*a".repeat(50));
         assert!(!glob.fits(&"a".repeat(10_000).replace("aaaa", "aaab")[..9_999].replace('a', "b")));
         assert!(glob.fits(&"a".repeat(10_000)));
     }

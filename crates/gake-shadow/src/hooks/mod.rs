@@ -77,14 +77,14 @@ pub struct Request {
     pub uri: Uri,
     /// The headers. Length and transfer encoding are set by the proxy.
     pub headers: HeaderMap,
-    /// The body, for backends for which [`Hooks::munges`] says [`Munge::Body`]; else `None`, and
+    /// The body, for backends for which [`Hooks::munges`] says [`ChangeScope::Body`]; else `None`, and
     /// the body stays what it is.
     pub body: Option<Bytes>,
 }
 
 /// What of a backend's requests is changed by hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum Munge {
+pub enum ChangeScope {
     /// Nothing.
     #[default]
     No,
@@ -114,8 +114,8 @@ pub trait Hooks: Send + Sync + 'static {
     }
 
     /// What of a backend's requests is changed. Asked once for each backend, at the start.
-    fn munges(&self, _backend: &str) -> Munge {
-        Munge::No
+    fn munges(&self, _backend: &str) -> ChangeScope {
+        ChangeScope::No
     }
 
     /// Changes a request on its way to a backend. Each backend has its own.
@@ -147,7 +147,7 @@ pub(crate) async fn munge_copy(
     backend: &Arc<str>,
     copy: &Arc<Copy>,
 ) -> Option<Arc<Copy>> {
-    let with_body = hooks.munges(backend) == Munge::Body;
+    let with_body = hooks.munges(backend) == ChangeScope::Body;
     let request = Request {
         method: copy.method.clone(),
         uri: copy.uri.clone(),

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::{HookError, Hooks, Munge, Request, RequestHead, SelectFailure, Selection, TookTooLong};
+use super::{
+    ChangeScope, HookError, Hooks, Request, RequestHead, SelectFailure, Selection, TookTooLong,
+};
 use crate::breaker::Circuit;
 use crate::collect::Exchanges;
 use crate::config::Breaker;
@@ -92,7 +94,7 @@ pub(crate) struct Runner {
     /// When it is asked who gets a request.
     select: Option<Circuit>,
     /// Backends by themselves: one whose requests take too long spoils no other's.
-    munge: HashMap<Arc<str>, (Munge, Circuit)>,
+    munge: HashMap<Arc<str>, (ChangeScope, Circuit)>,
     questions: SyncSender<Question>,
     /// Questions that the threads have taken.
     taken: Arc<AtomicU64>,
@@ -162,8 +164,8 @@ impl Runner {
         self.select.is_some()
     }
 
-    pub(crate) fn munges(&self, backend: &str) -> Munge {
-        self.munge.get(backend).map_or(Munge::No, |(munge, _)| *munge)
+    pub(crate) fn munges(&self, backend: &str) -> ChangeScope {
+        self.munge.get(backend).map_or(ChangeScope::No, |(munge, _)| *munge)
     }
 
     /// Who gets a request; `None` when the hook did not say it and the master alone gets it.

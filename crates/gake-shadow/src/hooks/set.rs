@@ -1,6 +1,6 @@
 //! Hooks from closures, as many of each kind as wanted.
 
-use super::{HookError, Hooks, Munge, Request, RequestHead, Selection};
+use super::{ChangeScope, HookError, Hooks, Request, RequestHead, Selection};
 use crate::exchange::MirroredExchange;
 
 type Select = Box<dyn Fn(&RequestHead) -> Selection + Send + Sync>;
@@ -11,7 +11,7 @@ type Finish = Box<dyn Fn(&MirroredExchange) + Send + Sync>;
 #[derive(Default)]
 pub struct HookSet {
     select: Vec<Select>,
-    change: Vec<(Munge, Change)>,
+    change: Vec<(ChangeScope, Change)>,
     finish: Vec<Finish>,
 }
 
@@ -39,7 +39,7 @@ impl HookSet {
         mut self,
         hook: impl Fn(&str, &mut Request) + Send + Sync + 'static,
     ) -> Self {
-        self.change.push((Munge::Head, Box::new(hook)));
+        self.change.push((ChangeScope::Head, Box::new(hook)));
         self
     }
 
@@ -49,7 +49,7 @@ impl HookSet {
         mut self,
         hook: impl Fn(&str, &mut Request) + Send + Sync + 'static,
     ) -> Self {
-        self.change.push((Munge::Body, Box::new(hook)));
+        self.change.push((ChangeScope::Body, Box::new(hook)));
         self
     }
 
@@ -74,7 +74,7 @@ impl Hooks for HookSet {
         Ok(said.filter(|said| *said != Selection::All).last().unwrap_or_default())
     }
 
-    fn munges(&self, _backend: &str) -> Munge {
+    fn munges(&self, _backend: &str) -> ChangeScope {
         self.change.iter().map(|(munge, _)| *munge).max().unwrap_or_default()
     }
 

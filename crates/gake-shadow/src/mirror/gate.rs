@@ -234,7 +234,7 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
-    use crate::config::{Backend, Glob, Rule};
+    use crate::config::{Backend, PathGlob, Rule};
 
     fn shadow() -> Shadow {
         Shadow::new(Backend::new("s", "http://localhost:1").unwrap())
@@ -277,7 +277,8 @@ mod tests {
     #[test]
     fn policy_comes_by_method_and_path() {
         let mut shadow = shadow();
-        let rule = |path: &str, verdict, methods| Rule { path: Glob::new(path), verdict, methods };
+        let rule =
+            |path: &str, verdict, methods| Rule { path: PathGlob::new(path), verdict, methods };
         shadow.rules = vec![
             rule("/search", RuleVerdict::Allow, Some(vec![Method::POST])),
             rule("/admin", RuleVerdict::Deny, None),

@@ -35,7 +35,7 @@ pub(super) async fn send(
         };
         let body = CopyBody::new(copy.clone());
         let headers = sending.headers(&copy);
-        let target = &sending.shade.target;
+        let target = &sending.backend.target;
         let request =
             shared_streams::request(copy.method.clone(), &copy.uri, headers, target, body)?;
         let (error, unsent) = match place.ask(request) {

@@ -15,10 +15,10 @@ use super::copy::Copy;
 use super::ledger::Category;
 use super::outgoing::Outgoing;
 use super::thread::Station;
-use super::{Copied, Job, Shade, http2};
+use super::{Copied, Job, ShadowBackend, http2};
 use crate::collect::Slot;
 use crate::config::MarkerSecret;
-use crate::exchange::Failure;
+use crate::exchange::BackendFailure;
 use crate::hooks;
 use crate::proxy::headers;
 use crate::proxy::link::{Link, Scratch, is_stale};
@@ -31,23 +31,24 @@ const READS: usize = 16;
 /// Takes copies for ever.
 pub(super) async fn run(station: Rc<Station>) {
     let shared = Arc::clone(&station.shared);
-    let shade = &shared.shadows[station.shadow];
+    let backend = &shared.shadows[station.shadow];
     let watch = station.ticker.watch();
     let mut link = None;
-    let time = station.ticker.ticks(shade.config.timeout);
+    let time = station.ticker.ticks(backend.config.timeout);
     loop {
         let Job { copy, mut ticket, mut slot } = station.next().await;
         ticket.turn();
-        if shade.gate.is_killed() {
+        if backend.gate.is_killed() {
             ticket.end(Category::Killed);
             not_sent(slot, Category::Killed);
             continue;
         }
         let copy = match (&shared.hooks, copy) {
             (Some(hooks), Copied::Whole(copy))
-                if hooks.munges(&shade.config.backend.name) != hooks::Munge::No =>
+                if hooks.munges(&backend.config.backend.name) != hooks::ChangeScope::No =>
             {
-                match Box::pin(hooks::munge_copy(hooks, &shade.config.backend.name, &copy)).await {
+                match Box::pin(hooks::munge_copy(hooks, &backend.config.backend.name, &copy)).await
+                {
                     Some(copy) => Copied::Whole(copy),
                     None => {
                         ticket.end(Category::MungeFailed);
@@ -64,14 +65,14 @@ pub(super) async fn run(station: Rc<Station>) {
         watch.set(time);
         let secret = shared.config.marker_secret.as_ref();
         let mut sending = Sending {
-            shade,
+            backend,
             secret,
             watch: &watch,
             scratch: &station.scratch,
             limit: shared.config.limits.answer_body,
             slot: slot.as_deref_mut(),
         };
-        let sent = if shade.target.backend.http2 {
+        let sent = if backend.target.backend.http2 {
             let now = station.ticker.now();
             Box::pin(http2::send(&mut sending, &copy, &station.streams, now)).await
         } else {
@@ -89,7 +90,7 @@ pub(super) async fn run(station: Rc<Station>) {
                 let late = matches!(fault, Fault::Timeout(_) | Fault::ConnectTimeout);
                 ticket.end(if late { Category::Timeout } else { Category::ConnErr });
                 if let Some(slot) = slot {
-                    slot.failed(Failure::Fault(fault));
+                    slot.failed(BackendFailure::Fault(fault));
                 }
             }
         }
@@ -99,7 +100,7 @@ pub(super) async fn run(station: Rc<Station>) {
 
 fn not_sent(slot: Option<Box<Slot>>, category: Category) {
     if let Some(slot) = slot {
-        slot.failed(Failure::NotSent(category.name()));
+        slot.failed(BackendFailure::NotSent(category.name()));
     }
 }
 
@@ -113,7 +114,7 @@ pub(super) struct Sent {
 
 /// What a copy is sent with.
 pub(super) struct Sending<'a> {
-    pub(super) shade: &'a Shade,
+    pub(super) backend: &'a ShadowBackend,
     secret: Option<&'a MarkerSecret>,
     pub(super) watch: &'a Watch,
     scratch: &'a Scratch,
@@ -165,7 +166,7 @@ impl Sending<'_> {
 
     /// A new stream to the shadow.
     pub(super) async fn stream(&mut self) -> Result<Stream, Fault> {
-        let stream = before(self.watch, self.shade.target.connect())
+        let stream = before(self.watch, self.backend.target.connect())
             .await
             .ok_or(Fault::Timeout(Phase::Connect))??;
         if let Some(slot) = &mut self.slot {
@@ -178,7 +179,7 @@ impl Sending<'_> {
     fn outgoing(&self, copy: &Copied) -> Result<Outgoing, Fault> {
         let copy = match copy {
             Copied::Whole(copy) => Arc::clone(copy),
-            Copied::Plain(copy) if self.shade.target.changes_nothing() => {
+            Copied::Plain(copy) if self.backend.target.changes_nothing() => {
                 let marker = self.marker(&copy.method, target_of(&copy.head));
                 return Ok(Outgoing::plain(copy, marker.as_ref()));
             }
@@ -191,7 +192,7 @@ impl Sending<'_> {
     /// The headers of a copy as this shadow gets them.
     pub(super) fn headers(&self, copy: &Copy) -> HeaderMap {
         let mut headers = copy.headers.clone();
-        headers::for_backend(&mut headers, &self.shade.target);
+        headers::for_backend(&mut headers, &self.backend.target);
         let target = copy.uri.path_and_query().map_or("/", |target| target.as_str());
         if let Some((name, value)) = self.marker(&copy.method, target) {
             headers.insert(name, value);
@@ -201,7 +202,7 @@ impl Sending<'_> {
 
     /// What marks the copy as one.
     fn marker(&self, method: &Method, target: &str) -> Option<(HeaderName, HeaderValue)> {
-        let (name, value) = self.shade.config.marker.as_ref()?;
+        let (name, value) = self.backend.config.marker.as_ref()?;
         let value = match self.secret {
             Some(secret) => secret.sign(value, SystemTime::now(), method, target),
             None => value.clone(),

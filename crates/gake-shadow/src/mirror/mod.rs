@@ -19,7 +19,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::collect::Slot;
 use crate::config::Shadow;
-use crate::exchange::Failure;
+use crate::exchange::BackendFailure;
 use crate::proxy::shared::Shared;
 use crate::proxy::target::Target;
 use crate::proxy::watch::{Watch, before};
@@ -34,7 +34,7 @@ const BATCH_TICKS: u64 = 1;
 
 /// What the threads share about one shadow.
 #[derive(Debug)]
-pub(crate) struct Shade {
+pub(crate) struct ShadowBackend {
     pub(crate) config: Shadow,
     pub(crate) target: Target,
     pub(crate) gate: Gate,
@@ -42,7 +42,7 @@ pub(crate) struct Shade {
     pages: Vec<Page>,
 }
 
-impl Shade {
+impl ShadowBackend {
     pub(crate) fn new(config: Shadow, target: Target, gate: Gate, workers: usize) -> Self {
         Self { config, target, gate, pages: (0..2 * workers).map(|_| Page::default()).collect() }
     }
@@ -122,20 +122,20 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    pub(crate) fn shade(&self) -> &Shade {
+    pub(crate) fn backend(&self) -> &ShadowBackend {
         &self.shared.shadows[self.shadow]
     }
 
     /// The copy's turn has come.
     pub(crate) fn turn(&mut self) {
         if std::mem::take(&mut self.waiting) {
-            self.shade().gate.left_queue();
+            self.backend().gate.left_queue();
         }
     }
 
     /// An answer came.
     pub(crate) fn answered(&self, status: u16, bytes: u64) {
-        self.shade().mirror_page(self.worker).answered(status, bytes);
+        self.backend().mirror_page(self.worker).answered(status, bytes);
     }
 
     /// What became of it.
@@ -146,12 +146,12 @@ impl Ticket {
     fn settle(&mut self, category: Category) {
         self.turn();
         self.ended = true;
-        let shade = self.shade();
-        shade.gate.ended(self.bytes);
-        shade.mirror_page(self.worker).end(category);
+        let backend = self.backend();
+        backend.gate.ended(self.bytes);
+        backend.mirror_page(self.worker).end(category);
         match category {
-            Category::Ok | Category::Cut => shade.gate.heard(true),
-            Category::Timeout | Category::ConnErr => shade.gate.heard(false),
+            Category::Ok | Category::Cut => backend.gate.heard(true),
+            Category::Timeout | Category::ConnErr => backend.gate.heard(false),
             _ => {}
         }
     }
@@ -202,9 +202,9 @@ impl Mirror {
 
     /// Sends a copy to a shadow, unless its gate says no.
     fn send(&self, copy: Copied, shadow: usize, slot: Option<Box<Slot>>) {
-        let shade = &self.shared.shadows[shadow];
+        let backend = &self.shared.shadows[shadow];
         let bytes = copy.body_len();
-        if let Err(category) = shade.gate.admit(&shade.config, bytes) {
+        if let Err(category) = backend.gate.admit(&backend.config, bytes) {
             return self.end(shadow, slot, category);
         }
         let ticket = Ticket {
@@ -221,7 +221,7 @@ impl Mirror {
             self.begun.notify_one();
         }
         // What waits here counts as queued: a short queue must not fill up while lanes are free.
-        if batch.len() == BATCH || shade.gate.waiting() >= shade.config.queue.div_ceil(2) {
+        if batch.len() == BATCH || backend.gate.waiting() >= backend.config.queue.div_ceil(2) {
             self.due.notify_one();
         }
     }
@@ -229,7 +229,7 @@ impl Mirror {
     fn end(&self, shadow: usize, slot: Option<Box<Slot>>, category: Category) {
         self.page(shadow).end(category);
         if let Some(slot) = slot {
-            slot.failed(Failure::NotSent(category.name()));
+            slot.failed(BackendFailure::NotSent(category.name()));
         }
     }
 }

@@ -66,7 +66,7 @@ impl Station {
 /// Sends what comes until no more can come, and then until it is sent or `shared` says to stop.
 pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job>>) {
     stand_back(shared.config.shadow_nice);
-    let shortest = shared.shadows.iter().map(|shade| shade.config.timeout).min();
+    let shortest = shared.shadows.iter().map(|backend| backend.config.timeout).min();
     let ticker = Ticker::new(shortest.unwrap_or(Duration::from_secs(1)));
     tokio::task::spawn_local(Rc::clone(&ticker).run());
     let scratch = Rc::new(Scratch::new());

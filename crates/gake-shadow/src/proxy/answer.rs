@@ -14,7 +14,7 @@ use super::pool::Pool;
 use super::shared::count;
 use super::upstream::Upstream;
 use crate::collect::Slot;
-use crate::exchange::Failure;
+use crate::exchange::BackendFailure;
 
 /// An answer's body.
 pub(crate) enum AnswerBody {
@@ -98,7 +98,7 @@ impl Relay {
                 count(&self.client.worker.counters().broken_answers);
                 self.upstream = None;
                 if let Some(slot) = self.slot.take() {
-                    slot.failed(Failure::Fault(fault));
+                    slot.failed(BackendFailure::Fault(fault));
                 }
                 // In HTTP/2 an error takes away what has not been written yet: it is written when
                 // there is nothing to wait for but us.
@@ -118,7 +118,7 @@ impl Drop for Relay {
     fn drop(&mut self) {
         let late = self.client.turn() == Turn::Backend && self.client.watch.fired();
         if late && let Some(slot) = self.slot.take() {
-            slot.failed(Failure::Fault(Fault::Timeout(Phase::Body)));
+            slot.failed(BackendFailure::Fault(Fault::Timeout(Phase::Body)));
         }
     }
 }

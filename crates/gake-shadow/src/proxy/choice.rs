@@ -42,8 +42,8 @@ pub(super) async fn choose(
                 .await;
             client.asked();
             let Some(selection) = selection else {
-                for shade in &worker.shared.shadows {
-                    shade.worker_page(worker.index).settle(Category::SelectFailed);
+                for backend in &worker.shared.shadows {
+                    backend.worker_page(worker.index).settle(Category::SelectFailed);
                 }
                 return Ok(Choice::Master { shadows: 0 });
             };
@@ -54,8 +54,8 @@ pub(super) async fn choose(
     let (master, named) = named(client, &selection);
     let race = !upgrade && (selection == Selection::Race || (!master && named != 0));
     let mut shadows = 0;
-    for (number, shade) in worker.shared.shadows.iter().enumerate() {
-        let page = shade.worker_page(worker.index);
+    for (number, backend) in worker.shared.shadows.iter().enumerate() {
+        let page = backend.worker_page(worker.index);
         if named & (1 << number) == 0 {
             page.settle(Category::Unselected);
             continue;
@@ -65,11 +65,11 @@ pub(super) async fn choose(
         } else if worker.shared.killed.load(Relaxed) {
             Err(Category::Killed)
         } else if race {
-            gate::may_see(&shade.config, &head.method, head.uri.path())
+            gate::may_see(&backend.config, &head.method, head.uri.path())
         } else {
             gate::may_copy(
-                &shade.config,
-                &shade.gate,
+                &backend.config,
+                &backend.gate,
                 &head.method,
                 head.uri.path(),
                 &Fields::Map(&head.headers),
@@ -100,7 +100,7 @@ pub(super) fn plain(worker: &Worker, plain: &Plain) -> u32 {
     let fields = Fields::Bytes(&plain.head);
     let killed = worker.shared.killed.load(Relaxed);
     let mut shadows = 0;
-    for (number, shade) in worker.shared.shadows.iter().enumerate() {
+    for (number, backend) in worker.shared.shadows.iter().enumerate() {
         let allowed = if plain.upgrade.is_some() {
             Err(Category::Upgrade)
         } else if killed {
@@ -108,11 +108,11 @@ pub(super) fn plain(worker: &Worker, plain: &Plain) -> u32 {
         } else {
             let mut draws = worker.draws.borrow_mut();
             let (method, path) = (&plain.method, plain.path());
-            gate::may_copy(&shade.config, &shade.gate, method, path, &fields, &mut draws)
+            gate::may_copy(&backend.config, &backend.gate, method, path, &fields, &mut draws)
         };
         match allowed {
             Ok(()) => shadows |= 1 << number,
-            Err(category) => shade.worker_page(worker.index).settle(category),
+            Err(category) => backend.worker_page(worker.index).settle(category),
         }
     }
     shadows
@@ -130,7 +130,7 @@ fn named(client: &Client, selection: &Selection) -> (bool, u32) {
         if *name == *shared.master.backend.name {
             master = true;
         } else if let Some(number) =
-            shared.shadows.iter().position(|shade| *name == *shade.config.backend.name)
+            shared.shadows.iter().position(|backend| *name == *backend.config.backend.name)
         {
             shadows |= 1 << number;
         } else if let Some(hooks) = &shared.hooks {

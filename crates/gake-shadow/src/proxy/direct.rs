@@ -19,7 +19,7 @@ use super::transaction::{End, Transaction};
 use super::upload::Upload;
 use super::{choice, service, tunnel};
 use crate::collect::Slot;
-use crate::exchange::{Failure, Role};
+use crate::exchange::{BackendFailure, Role};
 
 /// What comes after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +201,7 @@ impl Serving<'_> {
     /// Tells who listens why there is no answer.
     fn tell(&mut self, fault: Fault) {
         if let Some(slot) = self.slot.take() {
-            slot.failed(Failure::Fault(fault));
+            slot.failed(BackendFailure::Fault(fault));
         }
     }
 }

@@ -21,13 +21,13 @@ use super::service::{self, Head};
 use super::upstream::Upstream;
 use super::{gather, headers};
 use crate::collect::{Collector, Slot};
-use crate::exchange::{Failure, Role};
-use crate::hooks::{self, Munge};
+use crate::exchange::{BackendFailure, Role};
+use crate::hooks::{self, ChangeScope};
 use crate::mirror::bits;
 use crate::mirror::copy::{Copy, CopyBody};
 
 /// Who runs.
-pub(super) struct Racers {
+pub(super) struct Contenders {
     pub(super) master: bool,
     pub(super) shadows: u32,
     pub(super) collector: Option<Arc<Collector>>,
@@ -47,20 +47,20 @@ pub(super) async fn run(
     client: &Rc<Client>,
     head: Head,
     incoming: RequestBody,
-    racers: Racers,
+    contenders: Contenders,
 ) -> Result<Response<AnswerBody>, Refusal> {
-    let collector = racers.collector;
+    let collector = contenders.collector;
     let chunked = head.headers.contains_key(TRANSFER_ENCODING);
     let mut kept = gather::whole(client, incoming, collector.as_deref()).await?;
     kept.chunked = chunked;
     let copy = Arc::new(Copy { body: kept, ..service::copy_of(&head) });
     let mut running: Vec<Running> = Vec::new();
-    if racers.master {
+    if contenders.master {
         let pool = Rc::clone(&client.worker.master);
         running.push(Box::pin(runner(client, pool, 0, Role::Master, &copy, collector.as_ref())));
     }
-    for shadow in bits(racers.shadows) {
-        let pool = Rc::clone(&client.worker.racers[shadow]);
+    for shadow in bits(contenders.shadows) {
+        let pool = Rc::clone(&client.worker.contenders[shadow]);
         let role = client.worker.shared.shadows[shadow].config.role;
         running.push(Box::pin(runner(client, pool, shadow + 1, role, &copy, collector.as_ref())));
     }
@@ -101,12 +101,12 @@ fn runner(
     let name = Arc::clone(&pool.target.backend.name);
     let mut slot = collector.map(|collector| {
         let mut slot = collector.slot(order, &name, role);
-        slot.unless_told(Failure::NotSent("race_lost"));
+        slot.unless_told(BackendFailure::NotSent("race_lost"));
         slot
     });
     async move {
         if let Some(hooks) = &client.worker.shared.hooks
-            && hooks.munges(&name) != Munge::No
+            && hooks.munges(&name) != ChangeScope::No
         {
             match hooks::munge_copy(hooks, &name, &copy).await {
                 Some(changed) => copy = changed,

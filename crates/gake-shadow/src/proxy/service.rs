@@ -23,8 +23,8 @@ use super::upstream::Upstream;
 use super::worker::Worker;
 use super::{choice, gather, guard, loops, race};
 use crate::collect::{Collector, Slot};
-use crate::exchange::{Failure, Role};
-use crate::hooks::{self, Munge};
+use crate::exchange::{BackendFailure, Role};
+use crate::hooks::{self, ChangeScope};
 use crate::mirror::Pending;
 use crate::mirror::copy::{Copy, CopyBody, Keeper, Kept};
 use choice::Choice;
@@ -83,9 +83,9 @@ async fn serve(
     let collector = collector(client, &head);
     match choice::choose(client, &head, upgrade.is_some()).await? {
         Choice::Race { master, shadows } => {
-            let racers = race::Racers { master, shadows, collector };
+            let contenders = race::Contenders { master, shadows, collector };
             // Boxed because it is rare: a request's future is moved, so it is kept small.
-            Box::pin(race::run(client, head, incoming, racers)).await
+            Box::pin(race::run(client, head, incoming, contenders)).await
         }
         Choice::Master { shadows } => {
             to_master(client, head, incoming, shadows, collector, upgrade).await
@@ -109,14 +109,14 @@ async fn to_master(
         .map(|collector| collector.slot(0, &pool.target.backend.name, Role::Master));
     let munge = match &worker.shared.hooks {
         Some(hooks) => hooks.munges(&pool.target.backend.name),
-        None => Munge::No,
+        None => ChangeScope::No,
     };
-    let mut ask = if munge == Munge::No && is_kept_whole(pool, &incoming, worker) {
+    let mut ask = if munge == ChangeScope::No && is_kept_whole(pool, &incoming, worker) {
         Box::pin(kept_whole(client, head, incoming, shadows, collector)).await?
-    } else if munge == Munge::No {
+    } else if munge == ChangeScope::No {
         body_as_it_comes(client, head, incoming, shadows, collector)
     } else {
-        let whole = munge == Munge::Body;
+        let whole = munge == ChangeScope::Body;
         Box::pin(munged(client, head, incoming, shadows, collector, whole)).await?
     };
     headers::for_backend(&mut ask.head.headers, &pool.target);
@@ -139,8 +139,8 @@ pub(super) fn failed(
 ) -> Refusal {
     if let Some(slot) = slot {
         slot.failed(match client.turn() {
-            Turn::BrokenOff => Failure::ClientGone,
-            _ => Failure::Fault(fault),
+            Turn::BrokenOff => BackendFailure::ClientGone,
+            _ => BackendFailure::Fault(fault),
         });
     }
     match client.turn() {

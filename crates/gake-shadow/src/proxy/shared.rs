@@ -10,15 +10,15 @@ use super::plain::Rules;
 use super::target::Target;
 use crate::collect::Feed;
 use crate::config::Config;
-use crate::hooks::{Munge, Runner};
-use crate::mirror::Shade;
+use crate::hooks::{ChangeScope, Runner};
+use crate::mirror::ShadowBackend;
 
 /// The proxy, for all its threads.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) master: Arc<Target>,
-    pub(crate) shadows: Vec<Shade>,
+    pub(crate) shadows: Vec<ShadowBackend>,
     pub(crate) feed: Arc<Feed>,
     pub(crate) inbound: Inbound,
     pub(crate) loops: Loops,
@@ -90,7 +90,7 @@ impl Shared {
     pub(crate) fn new(
         config: Config,
         master: Arc<Target>,
-        shadows: Vec<Shade>,
+        shadows: Vec<ShadowBackend>,
         feed: Arc<Feed>,
         hooks: Option<Arc<Runner>>,
         workers: usize,
@@ -124,9 +124,9 @@ impl Shared {
             return false;
         }
         let Some(hooks) = &self.hooks else { return true };
-        let shadows = self.shadows.iter().map(|shade| &shade.config.backend.name);
+        let shadows = self.shadows.iter().map(|backend| &backend.config.backend.name);
         let mut names = shadows.chain([&self.master.backend.name]);
-        !hooks.selects() && names.all(|name| hooks.munges(name) == Munge::No)
+        !hooks.selects() && names.all(|name| hooks.munges(name) == ChangeScope::No)
     }
 
     pub(crate) fn workers(&self) -> usize {

@@ -24,7 +24,7 @@ use crate::control::{self, Control};
 use crate::hooks::{HookCounts, HookLimits, Hooks, Runner, SelectFailure};
 use crate::mirror::gate::Gate;
 use crate::mirror::ledger::Ledger;
-use crate::mirror::{self, Mirror, Shade};
+use crate::mirror::{self, Mirror, ShadowBackend};
 
 /// Bytes of a file of certificates.
 const PEM_BYTES_MAX: u64 = 16 << 20;
@@ -209,16 +209,16 @@ impl Proxy {
         let acceptor = config.tls.as_ref().map(acceptor).transpose()?;
         let master = Arc::new(Target::new(&config.master, &backend_tls)?);
         let started = Instant::now();
-        let (mut shadows, mut racers) = (Vec::new(), Vec::new());
+        let (mut shadows, mut contenders) = (Vec::new(), Vec::new());
         for shadow in &config.shadows {
             let target = Target::new(&shadow.backend, &backend_tls)?;
-            racers.push(Arc::new(Target::new(&shadow.backend, &backend_tls)?));
+            contenders.push(Arc::new(Target::new(&shadow.backend, &backend_tls)?));
             let gate = Gate::new(shadow, started);
-            shadows.push(Shade::new(shadow.clone(), target, gate, threads));
+            shadows.push(ShadowBackend::new(shadow.clone(), target, gate, threads));
         }
         let (listeners, addr) = listen(config.listen, threads)?;
         config.listen = addr;
-        let targets = shadows.iter().map(|shade| &shade.target).chain([&*master]);
+        let targets = shadows.iter().map(|backend| &backend.target).chain([&*master]);
         if let Some(target) = targets.into_iter().find(|target| target.is_at(addr)) {
             let name = target.backend.name.to_string();
             return Err(ProxyStartError::Loop { name, addr });
@@ -251,7 +251,7 @@ impl Proxy {
                 index,
                 listener,
                 acceptor: acceptor.clone(),
-                racers: racers.clone(),
+                contenders: contenders.clone(),
                 told: told.clone(),
             };
             running.add_worker(part)?;
@@ -272,13 +272,13 @@ struct Part {
     index: usize,
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
-    racers: Vec<Arc<Target>>,
+    contenders: Vec<Arc<Target>>,
     told: watch::Receiver<Phase>,
 }
 
 impl RunningProxy {
     fn add_worker(&mut self, part: Part) -> Result<(), ProxyStartError> {
-        let Part { shared, index, listener, acceptor, racers, told } = part;
+        let Part { shared, index, listener, acceptor, contenders, told } = part;
         let (jobs, receiver) = mpsc::unbounded_channel();
         let mirror = Mirror::new(Arc::clone(&shared), index, jobs);
         let for_mirror = Arc::clone(&shared);
@@ -287,7 +287,7 @@ impl RunningProxy {
             mirror::thread::run(for_mirror, receiver).await;
         })?);
         self.workers.push(thread("gake-proxy", move |ready| async move {
-            let worker = Worker::new(shared, index, acceptor, mirror, &racers);
+            let worker = Worker::new(shared, index, acceptor, mirror, &contenders);
             ready.tell();
             // It fails only when the listener cannot be watched, and then nobody is served here:
             // the other workers take the connections.

@@ -47,7 +47,7 @@ pub(crate) struct Worker {
     pub(crate) patience: Patience,
     pub(crate) master: Rc<Pool>,
     /// For races alone: copies have connections of their own.
-    pub(crate) racers: Vec<Rc<Pool>>,
+    pub(crate) contenders: Vec<Rc<Pool>>,
     pub(crate) mirror: Rc<Mirror>,
     pub(crate) draws: RefCell<Xoshiro256PlusPlus>,
     /// Plain requests go as bytes: nobody wants to see or change them as maps.
@@ -78,7 +78,7 @@ impl Worker {
         index: usize,
         acceptor: Option<TlsAcceptor>,
         mirror: Mirror,
-        racers: &[Arc<Target>],
+        contenders: &[Arc<Target>],
     ) -> Rc<Self> {
         let (timeouts, limits) = (shared.config.timeouts, shared.config.limits);
         let ticker = Ticker::new(timeouts.shortest());
@@ -97,7 +97,7 @@ impl Worker {
             acceptor,
             patience,
             master: pool(&shared.master),
-            racers: racers.iter().map(pool).collect(),
+            contenders: contenders.iter().map(pool).collect(),
             mirror: Rc::new(mirror),
             draws: RefCell::new(gate::draws(shared.config.seed, index)),
             passes_bytes: shared.passes_bytes(),

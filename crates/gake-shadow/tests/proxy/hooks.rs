@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use gake_shadow::config::Breaker;
-use gake_shadow::exchange::{Failure, Role};
+use gake_shadow::exchange::{BackendFailure, Role};
 use gake_shadow::hooks::{
-    HookCounts, HookError, HookSet, Hooks, Munge, Request, RequestHead, SelectFailure, Selection,
-    TookTooLong,
+    ChangeScope, HookCounts, HookError, HookSet, Hooks, Request, RequestHead, SelectFailure,
+    Selection, TookTooLong,
 };
 use gake_shadow::{Category, Proxy, RunningProxy};
 
@@ -260,8 +260,8 @@ impl Hooks for AlwaysLate {
         Err(TookTooLong.into())
     }
 
-    fn munges(&self, _: &str) -> Munge {
-        Munge::Head
+    fn munges(&self, _: &str) -> ChangeScope {
+        ChangeScope::Head
     }
 
     fn munge(&self, backend: &str, _: &mut Request) -> Result<(), HookError> {
@@ -335,7 +335,7 @@ fn what_came_of_it_is_told_with_every_backend() {
     stop(proxy);
     let last = exchanges.next_within(LONG).unwrap();
     assert!(last.backend("s2").is_none(), "what was never meant to be sent is not told");
-    assert!(matches!(last.backend("s1").unwrap().result, Err(Failure::Fault(_))));
+    assert!(matches!(last.backend("s1").unwrap().result, Err(BackendFailure::Fault(_))));
 }
 
 #[test]

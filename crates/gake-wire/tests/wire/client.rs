@@ -104,6 +104,17 @@ impl Setup {
         })
     }
 
+    /// The same, with the labels numbered within `labels`, which other wires share.
+    pub fn run_beside<T>(
+        self,
+        labels: &mut Vec<String>,
+        doing: impl AsyncFnOnce(&Client) -> T,
+    ) -> T {
+        let mut wire = self.prepare().unwrap();
+        wire.number_labels(labels);
+        on_runtime(async { doing(&Client::new(Arc::new(wire))).await })
+    }
+
     /// Fires once and says what came of it.
     pub fn fire(self) -> Exchange {
         self.run(async |client| client.lane().fire().await)

@@ -62,7 +62,7 @@ fn nothing_is_allocated_for_a_request() {
             let server = Server::start([script.clone()]);
             let setup = Setup::get(server.url("/")).with(|s| {
                 s.settings.pooled = pooled;
-                // To heed redirects costs nothing until one comes.
+                // To follow redirects costs nothing until one comes.
                 s.settings.max_redirects = 5;
                 s.settings.timeouts.first_byte = Some(Duration::from_secs(10));
             });

@@ -55,7 +55,7 @@ pub use shadow::{
     ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
     ShadowCommand, ShadowReportArgs, TapArgs,
 };
-pub use tls::TlsArg;
+pub use tls::TlsVersionArg;
 pub use trace::TraceArgs;
 use values::Known;
 pub use values::{WatchedSource, at_least_one as read_count, header as read_header};

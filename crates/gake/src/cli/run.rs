@@ -51,7 +51,8 @@ Examples:
 Exit codes: 0 done, objectives met; 1 the run failed; 2 bad usage; 3 the run is invalid;
 99 an objective failed; 130 interrupted (after the summary).")]
 pub struct RunArgs {
-    /// A URL (http:// unless it has a scheme), a targets file, a recording, or `demo`
+    /// A URL (http:// unless it has a scheme), a targets file, a recording, a spec (.toml, .json), or
+    /// `demo`
     #[arg(
         value_name = "TARGET",
         value_hint = ValueHint::FilePath,
@@ -205,6 +206,11 @@ pub struct LoadArgs {
     /// Threads (default: as many as the load needs, at most one per core)
     #[arg(short, long, value_parser = values::connections)]
     pub threads: Option<usize>,
+
+    /// Maximum series (metric and tags) of custom metrics; further ones count under `other`
+    /// (default 10000)
+    #[arg(long, value_name = "N", value_parser = values::connections)]
+    pub max_series: Option<usize>,
 
     /// Poll during the last part of each wait: the most precise arrivals, at the cost of a whole core
     #[arg(long)]

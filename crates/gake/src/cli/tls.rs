@@ -10,11 +10,11 @@ use clap::{Args, ValueEnum, ValueHint};
 pub struct TlsArgs {
     /// The oldest version of TLS to speak (default 1.2)
     #[arg(long, value_name = "VERSION", value_enum)]
-    pub tls_min: Option<TlsArg>,
+    pub tls_min: Option<TlsVersionArg>,
 
     /// The newest version of TLS to speak (default 1.3)
     #[arg(long, value_name = "VERSION", value_enum)]
-    pub tls_max: Option<TlsArg>,
+    pub tls_max: Option<TlsVersionArg>,
 
     /// Offer only these cipher suites, the preferred one first:
     /// TLS_AES_128_GCM_SHA256,TLS_CHACHA20_POLY1305_SHA256
@@ -43,7 +43,7 @@ pub struct TlsArgs {
 
 /// A version of TLS.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum TlsArg {
+pub enum TlsVersionArg {
     /// TLS 1.2
     #[value(name = "1.2")]
     Tls12,

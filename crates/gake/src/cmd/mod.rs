@@ -23,6 +23,7 @@ pub use show::rendered;
 use crate::cli::Command;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
+use crate::spec;
 
 /// Runs a command.
 ///
@@ -30,7 +31,10 @@ use crate::exit::{Exit, Failure};
 /// Why it ended without a result.
 pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
     match command {
-        Command::Run(args) => run::run(&args, console),
+        Command::Run(mut args) => {
+            spec::take_target(&mut args)?;
+            run::run(&args, console)
+        }
         Command::Find(args) => find::run(&args, console),
         Command::Serve(args) => serve::run(&args, console),
         Command::Experiment(args) => experiment::run(&args, console),

@@ -15,7 +15,9 @@ use gake_core::spec::{
 use gake_run::RunError;
 
 use super::{recording, varying};
-use crate::cli::{Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs, TlsArg};
+use crate::cli::{
+    Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs, TlsVersionArg,
+};
 use crate::exit::Failure;
 use crate::form::form;
 
@@ -37,6 +39,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("graceful_stop", "--drain"),
     ("threads", "--threads"),
     ("spin", "--spin"),
+    ("max_series", "--max-series"),
     ("to", "--target"),
     ("speed", "--speed"),
     ("select", "--select"),
@@ -151,6 +154,7 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
     draft.seed = load.seed.map(CountValue);
     draft.threads = load.threads.map(count);
     draft.spin = load.spin.then_some(true);
+    draft.max_series = load.max_series.map(count);
     draft.objectives = args.judge.slo.iter().map(ToString::to_string).collect();
     draft.abort = args.judge.abort.then_some(true);
     draft.watch = args.watch.iter().map(|source| source.0.clone()).collect();
@@ -363,10 +367,10 @@ fn http(args: &ConnectionArgs) -> Option<HttpVersion> {
     })
 }
 
-fn version(version: TlsArg) -> TlsVersion {
+fn version(version: TlsVersionArg) -> TlsVersion {
     match version {
-        TlsArg::Tls12 => TlsVersion::Tls12,
-        TlsArg::Tls13 => TlsVersion::Tls13,
+        TlsVersionArg::Tls12 => TlsVersion::Tls12,
+        TlsVersionArg::Tls13 => TlsVersion::Tls13,
     }
 }
 

@@ -63,6 +63,27 @@ pub fn of_run(args: &RunArgs) -> Result<Asked, Failure> {
     Ok(asked)
 }
 
+/// Takes a TARGET that is a spec for the file of `--spec`.
+///
+/// # Errors
+/// When a TOML file, which can be nothing else, is no spec.
+pub fn take_target(args: &mut RunArgs) -> Result<(), Failure> {
+    let named_otherwise = args.spec.spec.is_some() || args.request.targets || args.replay.replay;
+    let Some(target) = args.target.as_deref().filter(|_| !named_otherwise) else { return Ok(()) };
+    let path = Path::new(target);
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if !matches!(ending, "toml" | "json") || !path.is_file() {
+        return Ok(());
+    }
+    match read(path) {
+        Err(failure) if ending == "toml" => return Err(failure),
+        // Targets may be JSON too.
+        Err(_) => return Ok(()),
+        Ok(_) => args.spec.spec = args.target.take().map(PathBuf::from),
+    }
+    Ok(())
+}
+
 fn asked(args: &RunArgs) -> Result<Asked, Failure> {
     let flags = flags::draft(args)?;
     let Some(path) = &args.spec.spec else {
@@ -228,18 +249,27 @@ impl Asked {
     /// # Errors
     /// When a path in it is not UTF-8.
     pub fn print(&self, format: SpecFormat) -> Result<String, Failure> {
-        let draft: RunDraft = self.spec.draft();
-        match format {
-            SpecFormat::Json => draft.write(Syntax::Json),
-            SpecFormat::Toml => draft.write(Syntax::Toml).map(|text| {
-                format!(
-                    "# gake run --spec FILE runs this again. It holds the credentials it needs.\n\
-                     {text}"
-                )
-            }),
-        }
-        .map_err(Failure::could_not)
+        let text = printed(&self.spec, format)?;
+        Ok(match format {
+            SpecFormat::Json => text,
+            SpecFormat::Toml => format!(
+                "# gake run --spec FILE runs this again. It holds the credentials it needs.\n{text}"
+            ),
+        })
     }
+}
+
+/// A spec as text.
+///
+/// # Errors
+/// When a path in it is not UTF-8.
+pub fn printed(spec: &RunSpec, format: SpecFormat) -> Result<String, Failure> {
+    let draft: RunDraft = spec.draft();
+    let syntax = match format {
+        SpecFormat::Json => Syntax::Json,
+        SpecFormat::Toml => Syntax::Toml,
+    };
+    draft.write(syntax).map_err(Failure::could_not)
 }
 
 /// Standard input and recordings, for specs that name them.

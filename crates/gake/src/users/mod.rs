@@ -11,7 +11,7 @@ use gake_lab::{BadDatabase, DatabaseKind, DatabaseModel, RealDatabase};
 use gake_sql::{Dsn, DsnError, SqlKind};
 
 use crate::exit::Failure;
-use server::Server;
+use server::UsersServer;
 use sqlite::Sqlite;
 
 /// The table. Its name is the lab's own, for `DELETE /users` empties it.
@@ -104,7 +104,7 @@ impl UserStore {
         let real = match self {
             Self::Model(model) => return Ok(DatabaseKind::Model(*model)),
             Self::Sqlite(path) => Sqlite::open(path.as_deref()).map(RealDatabase::new),
-            Self::Server(dsn) => Server::open(dsn).map(RealDatabase::new),
+            Self::Server(dsn) => UsersServer::open(dsn).map(RealDatabase::new),
         };
         let failed = |error: String| Failure::could_not(format!("--db {self}: {error}"));
         real.map(DatabaseKind::Real).map_err(failed)

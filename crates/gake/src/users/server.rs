@@ -15,7 +15,7 @@ const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A server with the table of users.
 #[derive(Debug)]
-pub struct Server(Dsn);
+pub struct UsersServer(Dsn);
 
 /// A connection to it.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ struct Connection {
     kind: SqlKind,
 }
 
-impl Server {
+impl UsersServer {
     /// Makes the table if there is none, and checks its columns.
     pub fn open(dsn: &Dsn) -> Result<Self, String> {
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -66,7 +66,7 @@ fn create(kind: SqlKind) -> String {
     )
 }
 
-impl UserDatabase for Server {
+impl UserDatabase for UsersServer {
     fn connect(&self) -> BoxFuture<'_, Result<Box<dyn UserConnection>, String>> {
         let kind = self.0.kind();
         async move {

@@ -173,6 +173,7 @@ pub fn write(path: &Path) {
             rss_bytes: 21_000_000,
             threads: 2,
             cores: 2,
+            miscounted: 0,
         },
         events: Vec::new(),
         watched: Watched::default(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::schedule::Process;
-use gake_judge::overload::{self, Leg, Stair};
+use gake_judge::overload::{self, LoadDirection, OverloadStep};
 use gake_judge::search::{Dimension, TrialSecond};
 use gake_judge::{Cause, Finding, Rank};
 use gake_report::find::FindReport;
@@ -16,8 +16,8 @@ mod formula;
 /// The report of the search, with what comes after the capacity.
 pub fn report() -> FindReport {
     let search = formula::searched(|users| 120.0 * users / (users + 2.0));
-    let stairs = overload::stairs(100.0, None);
-    let map = overload::judge(&stairs, &stairs.iter().flat_map(climbed).collect::<Vec<_>>());
+    let steps = overload::steps(100.0, None);
+    let map = overload::judge(&steps, &steps.iter().flat_map(climbed).collect::<Vec<_>>());
     FindReport {
         target: format!("http://localhost:8080/{HOSTILE}"),
         started_unix_ns: 1_760_000_000_000_000_000,
@@ -44,18 +44,18 @@ pub fn report() -> FindReport {
     }
 }
 
-/// What the seconds of a stair saw: a target that serves less on its way back.
-fn climbed(stair: &Stair) -> Vec<TrialSecond> {
-    let best = if stair.leg == Leg::Up { 110.0 } else { 60.0 };
-    let ok = stair.level.min(best);
+/// What the seconds of a step saw: a target that serves less on its way back.
+fn climbed(step: &OverloadStep) -> Vec<TrialSecond> {
+    let best = if step.direction == LoadDirection::Up { 110.0 } else { 60.0 };
+    let ok = step.level.min(best);
     let second = TrialSecond {
-        due: stair.level,
+        due: step.level,
         ok,
-        failed: stair.level - ok,
+        failed: step.level - ok,
         good: ok * 0.9,
-        response: 0.001 * stair.level,
-        in_flight: 0.001 * stair.level * ok,
+        response: 0.001 * step.level,
+        in_flight: 0.001 * step.level * ok,
         failure: 0.002,
     };
-    vec![second; usize::try_from(stair.seconds).unwrap()]
+    vec![second; usize::try_from(step.seconds).unwrap()]
 }

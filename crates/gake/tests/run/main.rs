@@ -49,6 +49,8 @@ mod report;
 mod sent;
 mod signals;
 mod sinks;
+mod specs;
+mod syscalls;
 mod tables;
 mod threads;
 mod tls;

@@ -39,6 +39,14 @@ impl Counts {
         }
     }
 
+    /// Makes pages, which are mapped, for the octaves of these buckets. There are no counts yet.
+    pub(super) fn make_room(&mut self, numbers: impl Iterator<Item = i32>) {
+        let pages = self.paged();
+        // A page that had a count stays when it is cleared, and clearing it touches all of it.
+        numbers.for_each(|number| pages.add(number, 1));
+        pages.clear();
+    }
+
     /// The counts in pages.
     #[cold]
     fn paged(&mut self) -> &mut Pages {

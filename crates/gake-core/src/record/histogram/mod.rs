@@ -73,6 +73,12 @@ impl Histogram {
         Self::default()
     }
 
+    /// Reserves memory for values from 2^`bits.start` on, up to 2^`bits.end`, in an empty histogram.
+    /// It is mapped: the first values touch no fresh memory.
+    pub(super) fn make_room(&mut self, bits: std::ops::Range<u32>) {
+        self.counts.make_room(bits.map(|bits| bucket::number((1_u64 << bits) as f64)));
+    }
+
     /// Adds one latency. Allocates only for the first value of an octave, and for the first few.
     #[inline]
     pub fn record(&mut self, value: Nanos) {

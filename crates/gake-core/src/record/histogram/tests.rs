@@ -259,3 +259,16 @@ fn interpolated_ends_are_exact() {
     assert_eq!(histogram.interpolated(0.5), 2_000_000_013.0);
     assert_eq!(Histogram::new().interpolated(0.5), 0.0);
 }
+
+#[test]
+fn room_is_made_once_and_holds_no_value() {
+    let mut histogram = Histogram::new();
+    histogram.make_room(12..29);
+    assert_eq!(histogram, Histogram::new());
+    let bytes = histogram.heap_bytes();
+    assert!(bytes >= 17 * 4_096, "{bytes}");
+    (0..10_000u64).for_each(|n| histogram.record(4_096 + n * n));
+    assert_eq!((histogram.count(), histogram.heap_bytes()), (10_000, bytes));
+    histogram.clear();
+    assert_eq!(histogram, Histogram::new());
+}

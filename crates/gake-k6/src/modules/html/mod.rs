@@ -8,9 +8,8 @@ mod native;
 use std::rc::Rc;
 
 use rquickjs::object::Property;
-use rquickjs::{Class, Ctx, Function, Object, Value};
+use rquickjs::{Ctx, Function, Object, Value};
 
-use super::http::Response;
 use super::value::evaluate;
 
 /// Makes `parseHTML`, `submitForm` and `clickLink` of what is native.
@@ -19,7 +18,7 @@ const SELECTION: &str = include_str!("selection.js");
 /// Makes the class of elements.
 const ELEMENT: &str = include_str!("element.js");
 
-/// Where the prototype of responses keeps what was made.
+/// Where the globals keep what was made.
 const KEPT: &str = "__html";
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
@@ -30,18 +29,13 @@ pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 
 /// The functions for HTML, made once in each user.
 pub(in crate::modules) fn kit<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
-    let prototype = Class::<Response>::prototype(ctx)?;
-    if let Some(prototype) = &prototype
-        && let Some(kit) = prototype.get::<_, Option<Object<'js>>>(KEPT)?
-    {
+    if let Some(kit) = ctx.globals().get::<_, Option<Object<'js>>>(KEPT)? {
         return Ok(kit);
     }
     let element: Function<'js> = evaluate(ctx, ELEMENT)?;
     let selection: Function<'js> = evaluate(ctx, SELECTION)?;
     let kit: Object<'js> = selection.call((native::make(ctx)?, element))?;
-    if let Some(prototype) = prototype {
-        prototype.prop(KEPT, Property::from(kit.clone()))?;
-    }
+    ctx.globals().prop(KEPT, Property::from(kit.clone()))?;
     Ok(kit)
 }
 

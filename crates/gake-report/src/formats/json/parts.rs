@@ -231,7 +231,7 @@ pub(crate) struct GeneratorForm {
 
 impl GeneratorForm {
     pub(crate) fn new(run: &Run) -> Self {
-        let Generator { cpu, busiest, run_delay, rss_bytes, threads, cores } = run.generator;
+        let Generator { cpu, busiest, run_delay, rss_bytes, threads, cores, .. } = run.generator;
         let time = span(run) as f64 * threads as f64;
         Self {
             cpu_s: seconds(cpu),

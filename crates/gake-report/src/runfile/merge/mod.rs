@@ -101,6 +101,7 @@ fn generator(runs: &[Run]) -> Generator {
         rss_bytes: at_once(|one| one.rss_bytes),
         threads: at_once(|one| one.threads as u64) as usize,
         cores: at_once(|one| one.cores as u64) as usize,
+        miscounted: sum(|one| one.miscounted),
     }
 }
 

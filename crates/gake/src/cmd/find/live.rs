@@ -11,14 +11,14 @@ use crate::console::Console;
 use crate::moving::Moving;
 
 /// Standard error, while the search goes on.
-pub struct Live<'a> {
+pub struct SearchLive<'a> {
     console: &'a Console,
     quiet: bool,
     bar: Option<Moving>,
     budget: Duration,
 }
 
-impl<'a> Live<'a> {
+impl<'a> SearchLive<'a> {
     /// What suits the terminal and the flags.
     pub fn new(args: &FindArgs, console: &'a Console) -> Self {
         let quiet = args.output.quiet;

@@ -17,7 +17,7 @@ use gake_core::redact::Redactor;
 use gake_core::spec::{HttpVersion, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, Overload};
 use gake_judge::search::{
-    Ask, CapacityAnswer, Dimension, Found, Options, Purpose, Search, StepOutcome, StopReason,
+    Ask, CapacityAnswer, Dimension, Found, Purpose, Search, SearchOptions, StepOutcome, StopReason,
 };
 use gake_judge::{Clause, Objective, units};
 use gake_lab::LabConfig;
@@ -38,7 +38,7 @@ use crate::personality::is_script;
 use crate::redaction::redactor;
 use crate::signals::Signals;
 use crate::spec;
-use live::Live;
+use live::SearchLive;
 use target::{ScriptTarget, Target};
 use trials::Trials;
 
@@ -69,7 +69,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     }
     let started_unix_ns = unix_now();
     let signals = Signals::watch().map_err(Failure::signals)?;
-    let mut live = Live::new(args, console);
+    let mut live = SearchLive::new(args, console);
     let agents = agents.as_ref();
     let mut trials = Trials::new(args, &spec, &target, &redactor, descriptors, &signals, agents)?;
     announce(args, &target, console);
@@ -202,7 +202,7 @@ fn follow(
     search: &mut Search,
     trials: &mut Trials<'_>,
     signals: &Signals,
-    live: &mut Live<'_>,
+    live: &mut SearchLive<'_>,
 ) -> Result<(), Failure> {
     while !signals.came() {
         match search.next() {
@@ -236,20 +236,20 @@ fn map(
     args: &FindArgs,
     answer: &CapacityAnswer,
     trials: &mut Trials<'_>,
-    live: &Live<'_>,
+    live: &SearchLive<'_>,
 ) -> Result<Option<Overload>, Failure> {
     let Found::Capacity(estimate) = &answer.found else { return Ok(None) };
     if trials.interrupted() || !Dimension::from(args.search.dimension).is_rate() {
         return Ok(None);
     }
-    let stairs = overload::stairs(estimate.capacity, args.search.max_rate);
-    let length: u64 = stairs.iter().map(|stair| stair.seconds).sum();
+    let steps = overload::steps(estimate.capacity, args.search.max_rate);
+    let length: u64 = steps.iter().map(|step| step.seconds).sum();
     live.plan(&format!(
         "mapping what comes after it: up to {} and back, {length} s",
-        units::rate(stairs.iter().map(|stair| stair.level).fold(0.0, f64::max))
+        units::rate(steps.iter().map(|step| step.level).fold(0.0, f64::max))
     ));
-    let seconds = trials.climb(&stairs, answer.binding.as_slice())?;
-    Ok((!trials.interrupted()).then(|| overload::judge(&stairs, &seconds)))
+    let seconds = trials.climb(&steps, answer.binding.as_slice())?;
+    Ok((!trials.interrupted()).then(|| overload::judge(&steps, &seconds)))
 }
 
 fn wait(rest: Duration, signals: &Signals) {
@@ -261,14 +261,14 @@ fn wait(rest: Duration, signals: &Signals) {
     }
 }
 
-fn options(args: &FindArgs, descriptors: u64) -> Options {
+fn options(args: &FindArgs, descriptors: u64) -> SearchOptions {
     let users = usize::try_from(descriptors / 2).unwrap_or(usize::MAX);
-    Options {
+    SearchOptions {
         dimension: args.search.dimension.into(),
         budget: args.search.budget,
         precision: args.search.precision,
         highest: args.search.max_rate,
-        users_max: Options::default().users_max.min(users),
+        users_max: SearchOptions::default().users_max.min(users),
         seed: args.search.seed,
     }
 }

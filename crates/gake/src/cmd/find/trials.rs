@@ -9,7 +9,7 @@ use gake_core::record::{FailedBodies, MACHINE, Run};
 use gake_core::redact::Redactor;
 use gake_core::schedule::Process;
 use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
-use gake_judge::overload::{self, Stair};
+use gake_judge::overload::{self, OverloadStep};
 use gake_judge::search::{
     Dimension, Observation, Observer, Purpose, Trial, TrialLoad, TrialSecond,
 };
@@ -211,18 +211,18 @@ impl<'a> Trials<'a> {
         Ok(ready.judged_run(&run).into_owned())
     }
 
-    /// Runs up and down the stairs without a pause, and gives what each second saw. Ends early when
+    /// Runs up and down the steps without a pause, and gives what each second saw. Ends early when
     /// the target no longer answers.
     ///
     /// # Errors
     /// When it cannot be run.
     pub fn climb(
         &mut self,
-        stairs: &[Stair],
+        steps: &[OverloadStep],
         clauses: &[Clause],
     ) -> Result<Vec<TrialSecond>, Failure> {
-        let top = stairs.iter().map(|stair| stair.level).fold(0.0, f64::max);
-        let length: u64 = stairs.iter().map(|stair| stair.seconds).sum();
+        let top = steps.iter().map(|step| step.level).fold(0.0, f64::max);
+        let length: u64 = steps.iter().map(|step| step.seconds).sum();
         let trial = Trial {
             number: 0,
             purpose: Purpose::Map,
@@ -232,8 +232,8 @@ impl<'a> Trials<'a> {
             seed: self.args.search.seed,
             enough: Vec::new(),
         };
-        let stage = |s: &Stair| Stage::step(s.level, Duration::from_secs(s.seconds));
-        let stages = stairs.iter().map(stage).collect();
+        let stage = |s: &OverloadStep| Stage::step(s.level, Duration::from_secs(s.seconds));
+        let stages = steps.iter().map(stage).collect();
         let load = LoadSpec::Open { stages, process: self.process };
         let mut spec = self.trial_spec(&trial);
         spec.scenarios[0].load = load;

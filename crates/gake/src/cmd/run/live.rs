@@ -16,7 +16,7 @@ use super::opening::Opening;
 
 /// A progress bar on a terminal, a line a second when asked for, or nothing.
 #[derive(Debug)]
-pub struct Live {
+pub struct RunLive {
     bar: Option<Moving>,
     tui: Option<Tui>,
     /// Whether the view has been asked for.
@@ -29,7 +29,7 @@ pub struct Live {
     length: Option<Duration>,
 }
 
-impl Live {
+impl RunLive {
     /// What suits the terminal and the flags.
     pub fn new(output: &OutputArgs, console: &Console, plan: &Plan) -> Self {
         let wants_tui = output.tui;

@@ -65,6 +65,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         history: &args.history,
         redactor: &redactor,
         console,
+        spec: Some(&asked.spec),
     };
     let begin = || {
         if !quiet {
@@ -95,7 +96,8 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
         return k6::attach::attach(orphan, script, args, console);
     }
     let redactor = redactor(&args.redaction, console)?;
-    let prepared = Prepared::new(&orphan.spec().map_err(failure)?, spec::inputs());
+    let spec = orphan.spec().map_err(failure)?;
+    let prepared = Prepared::new(&spec, spec::inputs());
     let mut prepared = prepared.map_err(|error| spec::failure(&error))?;
     prepared.redact(&redactor);
     prepared.keep_to_one_table();
@@ -114,6 +116,7 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
         history: &args.history,
         redactor: &redactor,
         console,
+        spec: Some(&spec),
     };
     let begin = || {
         let fleet = orphan.adopt(&prepared).map_err(failure)?;

@@ -2,19 +2,20 @@
 
 use gake_core::record::Ending;
 use gake_core::redact::Redactor;
+use gake_core::spec::RunSpec;
 use gake_fleet::Fleet;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
 use gake_run::{Beside, Moment, Prepared, RateControl, RunError, Sink, Watching};
 
-use super::live::Live;
+use super::live::RunLive;
 use super::reconcile::Reconciliation;
 use super::{Controls, Saving, Web, destinations, fleet};
 use crate::cli::{OutputArgs, SaveArgs, WebArgs};
 use crate::cmd::show::Results;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::origin::origin;
+use crate::origin::{kept, origin};
 use crate::signals::Signals;
 
 /// Where the figures of a run go, and how it is shown.
@@ -25,6 +26,8 @@ pub struct Show<'a> {
     pub history: &'a SaveArgs,
     pub redactor: &'a Redactor,
     pub console: &'a Console,
+    /// What is run, for the file that keeps it.
+    pub spec: Option<&'a RunSpec>,
 }
 
 impl Show<'_> {
@@ -51,7 +54,7 @@ impl Show<'_> {
         sinks.extend(destinations(&output.sinks, console)?);
         sinks.extend(spans);
         let (mut fleet, reconciliation) = begin()?;
-        let mut live = Live::new(output, console, &prepared.plan);
+        let mut live = RunLive::new(output, console, &prepared.plan);
         let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
         let told = (!quiet && !output.tui).then_some(*console);
         // Agents know no other rate than the plan's.
@@ -61,13 +64,15 @@ impl Show<'_> {
         let web = Web::start(self.web, prepared, controls, told, console)?;
         sinks.extend(web.sink());
         live.open(console, prepared, signals.interrupt())?;
+        let mut origin = origin(&prepared.objectives, self.redactor);
+        origin.specs.extend(self.spec.and_then(|spec| kept(spec, self.redactor)));
         let beside = Beside {
             sinks,
             users: None,
             rate: rate.as_ref(),
             interrupt: Some(signals.interrupt()),
             watching: Some(&mut watching),
-            origin: origin(&prepared.objectives, self.redactor),
+            origin,
         };
         let show = |moment: &Moment<'_>| {
             live.show(console, moment, prepared);

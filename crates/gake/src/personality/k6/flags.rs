@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use gake_core::spec::SERIES_MAX;
 use gake_k6::options::Options;
 use gake_k6::summary::SummaryMode;
 use gake_shadow::config::parse_size;
 
 use super::log::LogFormat;
 use super::open_loop::set_rate;
+use crate::cli::SpecFormat;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
 
 /// Flags that set an option, and the option's key.
@@ -57,6 +59,8 @@ const OTHERS: &[Flag] = &[
     value(&["seed"]),
     switch(&["script-profile"]),
     value(&["body-memory"]),
+    value(&["max-series"]),
+    switch(&["print-spec"]),
     value(&["out", "o"]),
     value(&["secret-source"]),
     value(&["log-output"]),
@@ -86,6 +90,10 @@ pub struct RunFlags {
     pub script_profile: bool,
     /// How many bytes of responses' bodies all users may hold, if it is not the default.
     pub body_memory: Option<u64>,
+    /// Maximum series of custom metrics, if it is not the default.
+    pub max_series: Option<usize>,
+    /// Whether the spec that the options become is printed instead, and how.
+    pub print_spec: Option<SpecFormat>,
     /// The script: a path, or `-`.
     pub script: String,
     /// Whether `--rate` says the load: what no user is free for waits.
@@ -185,6 +193,8 @@ impl RunFlags {
             seed: seed.transpose()?,
             script_profile: parsed.on("script-profile")?,
             body_memory: body_memory.transpose()?,
+            max_series: parsed.last("max-series").map(max_series).transpose()?,
+            print_spec: parsed.last("print-spec").map(spec_format).transpose()?,
             script: script.clone(),
             is_open_loop: parsed.last("rate").is_some(),
             environment: pairs(parsed.all("env"))?,
@@ -208,6 +218,22 @@ impl RunFlags {
             log_format: LogFormat::named(parsed.last("log-format")),
         }))
     }
+}
+
+/// How a spec is printed; the flag alone is TOML.
+fn spec_format(text: &str) -> Result<SpecFormat, String> {
+    match text {
+        "true" | "toml" => Ok(SpecFormat::Toml),
+        "json" => Ok(SpecFormat::Json),
+        other => Err(format!("--print-spec={other}: it is toml or json")),
+    }
+}
+
+/// The most series, which a spec may have.
+fn max_series(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=SERIES_MAX).contains(number));
+    number
+        .ok_or_else(|| format!("--max-series {text}: write a whole number from 1 to {SERIES_MAX}"))
 }
 
 /// What is wrong with values that stand for one of a few, in k6's words.
@@ -297,6 +323,8 @@ mod tests {
             ("--linger a.js", "--linger cannot be honoured"),
             ("-u many a.js", "--vus many"),
             ("--body-memory much a.js", "--body-memory much"),
+            ("--print-spec=yaml a.js", "--print-spec=yaml: it is toml or json"),
+            ("--max-series 0 a.js", "--max-series 0: write a whole number from 1"),
             ("-e 1A=5 a.js", "invalid environment variable name '1A'"),
         ] {
             let error = read(line).unwrap_err();

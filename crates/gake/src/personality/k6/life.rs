@@ -26,6 +26,7 @@ use super::flags::RunFlags;
 use super::load::{Loaded, Refused, load};
 use super::out::{self, Outputs};
 use super::{ANY, log};
+use crate::cli::SpecFormat;
 use crate::cmd::run::conclude;
 use crate::console::Console;
 use crate::descriptors;
@@ -35,6 +36,7 @@ use crate::origin::origin;
 use crate::personality::native::Native;
 use crate::redaction::usual;
 use crate::signals::Signals;
+use crate::spec;
 
 /// Thresholds are judged this often, in seconds.
 const THRESHOLDS_EVERY: u64 = 2;
@@ -229,6 +231,31 @@ impl Following<'_> {
 
 /// Reads everything that says what is to be run.
 fn ready(flags: &RunFlags, has_agents: bool, console: &Console) -> Result<Ready, Refused> {
+    let (loaded, log) = loaded(flags, console)?;
+    if let Some(why) = agents::cannot(flags, &loaded.options).filter(|_| has_agents) {
+        return Err(Refused { why, exit: ANY, log: Some(log) });
+    }
+    Ready::new(loaded, flags, &log)
+}
+
+/// Prints the spec that the options of a script become.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn print_spec(
+    flags: &RunFlags,
+    format: SpecFormat,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    match loaded(flags, console) {
+        Ok((loaded, _)) => console.result(&spec::printed(&loaded.run.spec, format)?)?,
+        Err(refused) => return Ok(refused.tell(console)),
+    }
+    Ok(Exit::Done)
+}
+
+/// The script and its log.
+fn loaded(flags: &RunFlags, console: &Console) -> Result<(Loaded, ScriptLog), Refused> {
     let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
         .map_err(|why| Refused { why, exit: ANY, log: None })?;
     let log = match flags.options.console_output.as_deref() {
@@ -236,11 +263,7 @@ fn ready(flags: &RunFlags, has_agents: bool, console: &Console) -> Result<Ready,
         Some(path) => log::with_console_file(Arc::clone(&log), path, flags.log_format)
             .map_err(|why| Refused { why, exit: ANY, log: Some(log) })?,
     };
-    let loaded = load(flags, Arc::clone(&log))?;
-    if let Some(why) = agents::cannot(flags, &loaded.options).filter(|_| has_agents) {
-        return Err(Refused { why, exit: ANY, log: Some(log) });
-    }
-    Ready::new(loaded, flags, &log)
+    Ok((load(flags, Arc::clone(&log))?, log))
 }
 
 /// Serves the API where the flags say, if they say it. If the default address is

@@ -99,6 +99,7 @@ pub(super) fn load_source(
             scenario.overflow = Overflow::Wait;
         }
     }
+    run.spec.max_series = flags.max_series.unwrap_or(run.spec.max_series);
     for warning in network::warnings(&options).into_iter().chain(tls::warning(&options)) {
         script.test.log(LogLevel::Warning, &warning, &[]);
     }

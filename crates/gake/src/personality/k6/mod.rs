@@ -100,6 +100,9 @@ fn run(
     let flags = environment::with_flags(&args, &environment::of_process());
     match flags.and_then(|args| RunFlags::read(&args)) {
         Ok(Some(mut flags)) => {
+            if let Some(format) = flags.print_spec {
+                return life::print_spec(&flags, format, console);
+            }
             flags.serves_by_default = serves_by_default;
             life::run(&flags, &own, native, console)
         }

@@ -3,7 +3,7 @@
 use gake_report::vegeta::{Encoding, ResultWriter};
 
 use super::super::flags::{Flag, switch, value};
-use super::files::{self, Results};
+use super::files::{self, ResultFiles};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
@@ -31,7 +31,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let to = parsed.get("to").map_err(Failure::usage)?.unwrap_or(Encoding::Json);
-    let mut results = Results::open(&parsed.operands)?;
+    let mut results = ResultFiles::open(&parsed.operands)?;
     let name = parsed.last("output").unwrap_or("stdout");
     let mut writer = ResultWriter::new(files::create(name, console)?, to);
     while let Some(record) = results.next(console)? {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
 use gake_files::Access;
-use gake_report::vegeta::{ReadError, Reader, RoundRobin, VegetaRecord};
+use gake_report::vegeta::{Reader, RecordError, RoundRobin, VegetaRecord};
 
 use crate::console::Console;
 use crate::exit::Failure;
@@ -17,12 +17,12 @@ const TOLD_MAX: u64 = 5;
 const READ_AHEAD: usize = 1 << 16;
 
 /// Results of several files.
-pub struct Results {
+pub struct ResultFiles {
     records: RoundRobin<Box<dyn BufRead + Send>>,
     warned: u64,
 }
 
-impl Results {
+impl ResultFiles {
     /// Opens the files; standard input by default.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Results {
                     }
                     return Ok(None);
                 }
-                Err((name, error @ ReadError::Foreign)) => return Err(failure(&name, &error)),
+                Err((name, error @ RecordError::Foreign)) => return Err(failure(&name, &error)),
                 Err((name, error)) => {
                     self.warned += 1;
                     if self.warned <= TOLD_MAX {
@@ -73,7 +73,7 @@ fn reader(name: &str) -> Result<Reader<Box<dyn BufRead + Send>>, Failure> {
     Reader::detect(input).map_err(|error| failure(name, &error))
 }
 
-fn failure(name: &str, error: &ReadError) -> Failure {
+fn failure(name: &str, error: &RecordError) -> Failure {
     Failure::could_not(format!("{name} {error}"))
 }
 

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use gake_report::html::{self, Plot, PlotSeries};
 
 use super::super::flags::{Flag, switch, value};
-use super::files::{self, Results};
+use super::files::{self, ResultFiles};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
@@ -39,7 +39,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     }
     let threshold = parsed.get("threshold").map_err(Failure::usage)?;
     let title = parsed.last("title").unwrap_or("Vegeta Plot").to_owned();
-    let mut results = Results::open(&parsed.operands)?;
+    let mut results = ResultFiles::open(&parsed.operands)?;
     let plot = Plot {
         title,
         series: series(&mut results, console)?,
@@ -64,7 +64,7 @@ struct Attack {
     errors: Vec<(i64, i64)>,
 }
 
-fn series(results: &mut Results, console: &Console) -> Result<Vec<PlotSeries>, Failure> {
+fn series(results: &mut ResultFiles, console: &Console) -> Result<Vec<PlotSeries>, Failure> {
     let mut attacks: BTreeMap<String, Attack> = BTreeMap::new();
     let (mut points, mut left_out) = (0, 0_u64);
     while let Some(record) = results.next(console)? {

@@ -10,7 +10,7 @@ use gake_core::foreign;
 use gake_report::vegeta::{Metrics, ReportKind, go, report};
 
 use super::super::flags::{Flag, switch, value};
-use super::files::{self, Results};
+use super::files::{self, ResultFiles};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::signals;
@@ -55,7 +55,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
         .map_err(Failure::usage)?;
     let every = every.and_then(|nanos| u64::try_from(nanos).ok()).filter(|nanos| *nanos > 0);
     let metrics = Arc::new(Mutex::new(Metrics::new(buckets)));
-    let results = Results::open(&parsed.operands)?;
+    let results = ResultFiles::open(&parsed.operands)?;
     let name = parsed.last("output").unwrap_or("stdout");
     let mut page = Page { kind, name, metrics: Arc::clone(&metrics), console };
     follow(results, &mut page, every.map(Duration::from_nanos))?;
@@ -70,7 +70,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
 /// Reads on a thread of its own, so that a report can come while nothing does. The first signal
 /// leaves whoever writes the results time to end them; the second ends the reading.
 fn follow(
-    mut results: Results,
+    mut results: ResultFiles,
     page: &mut Page<'_>,
     every: Option<Duration>,
 ) -> Result<(), Failure> {

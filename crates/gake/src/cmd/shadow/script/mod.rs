@@ -16,7 +16,9 @@ use gake_script::{ConsoleSink, Export, Level, Limits, ScriptError, Source, Threa
 use gake_shadow::Proxy;
 use gake_shadow::config::Config;
 use gake_shadow::exchange::MirroredExchange;
-use gake_shadow::hooks::{HookError, Hooks, Munge, Request, RequestHead, Selection, TookTooLong};
+use gake_shadow::hooks::{
+    ChangeScope, HookError, Hooks, Request, RequestHead, Selection, TookTooLong,
+};
 
 use crate::cli::ScriptArgs;
 use crate::console::Console;
@@ -143,11 +145,11 @@ impl Hooks for ScriptHooks {
         message::selection(said).map_err(|wrong| self.wrong(SELECT, wrong))
     }
 
-    fn munges(&self, backend: &str) -> Munge {
+    fn munges(&self, backend: &str) -> ChangeScope {
         match (self.munges && self.options.munges(backend), self.options.request_body) {
-            (false, _) => Munge::No,
-            (true, BodyAs::None) => Munge::Head,
-            (true, BodyAs::Text | BodyAs::Bytes) => Munge::Body,
+            (false, _) => ChangeScope::No,
+            (true, BodyAs::None) => ChangeScope::Head,
+            (true, BodyAs::Text | BodyAs::Bytes) => ChangeScope::Body,
         }
     }
 

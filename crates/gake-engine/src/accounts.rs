@@ -1,0 +1,125 @@
+//! Whether the counts of a run agree with each other, and with its schedules.
+
+use gake_core::clock::Nanos;
+use gake_core::record::{Counts, Event, Run};
+
+/// Where two counts of one thing differ.
+#[derive(Debug, PartialEq, Eq)]
+struct Difference {
+    size: u64,
+    text: String,
+}
+
+/// Compares the counts of `run` where they must agree; `due` is how many arrivals each scenario's
+/// schedule has, the warm-up's included, where that is known. What differs is an event, and makes
+/// the run invalid.
+pub(crate) fn check(run: &mut Run, due: &[Option<u64>]) {
+    let differences = differences(run, due);
+    debug_assert!(differences.is_empty(), "{differences:?}");
+    let at: Nanos = run.elapsed;
+    for Difference { size, text } in differences {
+        run.generator.miscounted += size;
+        run.events.push(Event { at, text });
+    }
+}
+
+fn differences(run: &Run, due: &[Option<u64>]) -> Vec<Difference> {
+    let whole = ("the run", &run.tally.counts, &run.warmup);
+    let each = run.scenarios.iter();
+    let each = each.map(|one| (one.plan.name.as_str(), &one.tally.counts, &one.warmup));
+    let mut scenarios: Vec<_> = each.collect();
+    let mut found = Vec::new();
+    for (name, counts, warmup) in std::iter::once(&whole).chain(&scenarios) {
+        found.extend([*counts, *warmup].into_iter().filter_map(|counts| sent(name, counts)));
+    }
+    if scenarios.is_empty() {
+        scenarios.push(whole);
+    }
+    let mut sums = (Counts::default(), Counts::default());
+    for (_, counts, warmup) in &scenarios {
+        sums.0.merge(counts);
+        sums.1.merge(warmup);
+    }
+    found.extend(compared("the scenarios", &sums.0, &run.tally.counts));
+    found.extend(compared("the scenarios' warm-ups", &sums.1, &run.warmup));
+    for ((name, counts, warmup), due) in scenarios.iter().zip(due) {
+        let counted = counts.arrivals() + warmup.arrivals();
+        let text = |due| format!("{name} counted {counted} arrivals, and its schedule has {due}");
+        found.extend(due.and_then(|due| difference(counted, due, || text(due))));
+    }
+    found
+}
+
+/// Sent = ok + failed + unfinished.
+fn sent(name: &str, counts: &Counts) -> Option<Difference> {
+    let ends = counts.ok + counts.failed + counts.unfinished;
+    let text = || format!("{name} sent {} requests and counted {ends} ends of them", counts.sent);
+    difference(counts.sent, ends, text)
+}
+
+/// The sums of the parts against the whole.
+fn compared(name: &str, parts: &Counts, whole: &Counts) -> Option<Difference> {
+    type Count = (&'static str, fn(&Counts) -> u64);
+    const COMPARED: [Count; 6] = [
+        ("started", |counts| counts.started),
+        ("dropped", |counts| counts.dropped),
+        ("sent", |counts| counts.sent),
+        ("ok", |counts| counts.ok),
+        ("failed", |counts| counts.failed),
+        ("unfinished", |counts| counts.unfinished),
+    ];
+    COMPARED.iter().find_map(|(what, of)| {
+        let (sum, whole) = (of(parts), of(whole));
+        difference(sum, whole, || format!("{name} add up to {sum} {what}, and the run has {whole}"))
+    })
+}
+
+fn difference(a: u64, b: u64, text: impl Fn() -> String) -> Option<Difference> {
+    (a != b).then(|| Difference { size: a.abs_diff(b), text: text() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use gake_core::plan::{Load, Plan, Stage};
+    use gake_core::record::Ending;
+    use gake_core::schedule::Process;
+
+    use super::*;
+    use crate::Collector;
+
+    fn run() -> Run {
+        let stages = vec![Stage::step(10.0, Duration::from_secs(1))];
+        let plan = Arc::new(Plan::new("", Load::Open { stages, process: Process::Uniform }));
+        // Interrupted: what its schedule has was not all due.
+        Collector::new(&plan, 1, 1).finish(0, Ending::Interrupted, 1)
+    }
+
+    #[test]
+    fn counts_that_differ_are_told_and_add_up_to_what_is_wrong() {
+        let mut run = run();
+        run.tally.counts = Counts { started: 10, sent: 10, ok: 9, ..Counts::default() };
+        let found = differences(&run, &[Some(12)]);
+        let texts: Vec<_> = found.iter().map(|found| found.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "the run sent 10 requests and counted 9 ends of them",
+                "the run counted 10 arrivals, and its schedule has 12",
+            ]
+        );
+        assert_eq!(found.iter().map(|found| found.size).sum::<u64>(), 3);
+    }
+
+    #[test]
+    fn counts_that_agree_are_not_mentioned() {
+        let mut run = run();
+        let counts = Counts { started: 9, sent: 9, ok: 8, failed: 1, ..Counts::default() };
+        run.tally.counts = Counts { dropped: 1, ..counts };
+        run.warmup = Counts { started: 2, sent: 2, ok: 2, ..Counts::default() };
+        assert_eq!(differences(&run, &[Some(12)]), []);
+        assert_eq!(differences(&run, &[None]), []);
+    }
+}

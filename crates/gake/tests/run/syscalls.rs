@@ -1,0 +1,54 @@
+//! The system calls of a request on an open connection, as strace counts them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use crate::support::*;
+
+const REQUESTS: u64 = 1_000;
+
+/// Calls that are not a request's: handing over, reading the clock's files, memory. A longer run
+/// makes more of them.
+const OTHERS: u64 = REQUESTS / 5;
+
+/// The calls of all threads by name, in a run of so many requests on one connection.
+fn calls(target: &str, requests: u64) -> BTreeMap<String, u64> {
+    let folder = tempfile::tempdir().unwrap();
+    let counted = folder.path().join("calls");
+    let mut traced = Command::new("strace");
+    traced.args(["-f", "-c", "-U", "name,calls", "-o"]).arg(&counted);
+    traced.arg(env!("CARGO_BIN_EXE_gake"));
+    traced.args(["run", target, "-c", "1", "-t", "1", "-o", "json", "-n", &requests.to_string()]);
+    let json = start(&mut traced).wait().done().json();
+    assert_eq!((json.count("requests.ok"), json.count("connections.opened")), (requests, 1));
+    let text = fs::read_to_string(&counted).unwrap();
+    let lines = text.lines().filter_map(|line| {
+        let (name, calls) = line.trim().split_once(' ')?;
+        Some((name.to_owned(), calls.trim().parse().ok()?))
+    });
+    lines.filter(|(name, _)| name != "total").collect()
+}
+
+#[test]
+fn a_request_is_one_send_one_receive_and_one_wait() {
+    let lab = lab();
+    let target = url(&lab, "/fast");
+    let (once, twice) = (calls(&target, REQUESTS), calls(&target, 2 * REQUESTS));
+    let more = |name: &str| {
+        let of = |calls: &BTreeMap<String, u64>| calls.get(name).copied().unwrap_or(0);
+        of(&twice).saturating_sub(of(&once))
+    };
+    // What the run itself sends and receives is the same in both, or a few more.
+    for name in ["sendto", "recvfrom"] {
+        let each = more(name);
+        assert!((REQUESTS..REQUESTS + OTHERS).contains(&each), "{each} {name}: {once:?} {twice:?}");
+    }
+    let waits = more("epoll_wait") + more("epoll_pwait") + more("epoll_pwait2");
+    assert!(waits <= REQUESTS + OTHERS, "{waits} waits: {once:?} {twice:?}");
+    // No lock, no clock, no memory: nothing else is called for each request.
+    let own = ["sendto", "recvfrom", "epoll_wait", "epoll_pwait", "epoll_pwait2"];
+    for name in twice.keys().filter(|name| !own.contains(&name.as_str())) {
+        assert!(more(name) < OTHERS, "{} {name}: {once:?} {twice:?}", more(name));
+    }
+}
