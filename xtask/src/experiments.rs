@@ -31,7 +31,8 @@ struct Asked {
 struct Outcome {
     name: String,
     took: Duration,
-    /// Steps that were not as expected: figure, seen, theory.
+    /// What was not as expected: step, figure, seen, theory; steps that are missing or could not be
+    /// judged too.
     missed: Vec<String>,
 }
 
@@ -118,21 +119,25 @@ fn measure(gake: &Path, name: &str, folder: &Path) -> Result<Outcome> {
     Ok(Outcome { name: name.to_owned(), took, missed: missed(&json) })
 }
 
-/// The expectations of an experiment that were not met.
+/// The expectations of an experiment that were not met, those of steps that could not be judged
+/// among them: a set is green when it has shown every step.
 fn missed(json: &Value) -> Vec<String> {
-    // Null is a step that cannot be judged: other processes had the cores.
     let steps = json["steps"].as_array().into_iter().flatten();
-    let steps = steps.filter(|step| step["as_expected"] == false);
+    let steps = steps.filter(|step| step["as_expected"] != true);
+    let missing = (json["complete"] == false).then(|| "steps are missing".to_owned());
     let unmet = steps.flat_map(|step| {
         let expectations = step["expectations"].as_array().into_iter().flatten();
         let unmet = expectations.filter(|one| one["met"] == false);
-        unmet.map(|one| {
+        let is_judged = !step["as_expected"].is_null();
+        unmet.map(move |one| {
             let text = |name: &str| one[name].as_str().unwrap_or_default();
             let step = step["name"].as_str().unwrap_or_default();
-            format!("{step}: {} {}, theory: {}", text("what"), text("seen"), text("theory"))
+            let judged = if is_judged { "" } else { " (not judged: the cores were busy)" };
+            let (what, seen, theory) = (text("what"), text("seen"), text("theory"));
+            format!("{step}: {what} {seen}, theory: {theory}{judged}")
         })
     });
-    unmet.collect()
+    missing.into_iter().chain(unmet).collect()
 }
 
 fn table(run: u32, outcomes: &[Outcome], took: Duration) -> String {
@@ -163,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_theory_did_not_expect_is_named() {
-        let json = serde_json::json!({"steps": [
+        let json = serde_json::json!({"complete": true, "steps": [
             {"name": "a", "as_expected": false, "expectations": [
                 {"what": "ok", "seen": "5", "theory": "6", "met": false}]},
             {"name": "b", "as_expected": true, "expectations": [
@@ -172,9 +177,10 @@ mod tests {
                 {"what": "ok", "seen": "1", "theory": "6", "met": false}]},
         ]});
         let missed = missed(&json);
-        assert_eq!(missed, ["a: ok 5, theory: 6"]);
+        let not_judged = "c: ok 1, theory: 6 (not judged: the cores were busy)";
+        assert_eq!(missed, ["a: ok 5, theory: 6", not_judged]);
         let outcome = Outcome { name: "pool".to_owned(), took: Duration::from_secs(2), missed };
         let table = table(1, &[outcome], Duration::from_secs(2));
-        assert!(table.contains("1 not as expected\n    a: ok 5"), "{table}");
+        assert!(table.contains("2 not as expected\n    a: ok 5"), "{table}");
     }
 }

@@ -1,12 +1,13 @@
 //! An experiment as one HTML page that needs neither network nor scripts.
 
 use std::fmt::Write;
+use std::iter;
 
 use gake_core::foreign;
 use gake_core::record::Point;
 use gake_judge::units;
 
-use super::{DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
+use super::{BODIES_MAX, DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
 use crate::formats::text::{figures, target};
 
 const STYLE: &str = "\
@@ -47,7 +48,10 @@ pub fn html(report: &ExperimentReport) -> String {
     let _ = write!(page, "<table><tr><th>step{headings}</tr>");
     report.steps.iter().for_each(|step| row(&mut page, step));
     page.push_str("</table>");
-    report.steps.iter().for_each(|step| section(&mut page, step));
+    let before = iter::once(None).chain(report.steps.iter().map(Some));
+    for (step, before) in report.steps.iter().zip(before) {
+        section(&mut page, step, before);
+    }
     page.push_str("</html>\n");
     page
 }
@@ -57,7 +61,7 @@ fn row(page: &mut String, step: &ExperimentStep) {
     let _ = write!(page, "<tr><td>{}{figures}</tr>", escaped(&step.name));
 }
 
-fn section(page: &mut String, step: &ExperimentStep) {
+fn section(page: &mut String, step: &ExperimentStep, before: Option<&ExperimentStep>) {
     let _ = write!(page, "<section><h2>{}</h2>", escaped(&step.name));
     page.push_str("<ul>");
     for one in &step.expectations {
@@ -71,8 +75,15 @@ fn section(page: &mut String, step: &ExperimentStep) {
         };
         let _ = write!(page, "<li class=\"{class}\">{}: {}", one.what, escaped(&text));
     }
+    if let Some(before) = before {
+        let _ = write!(page, "<li class=\"quiet\">change: {}", escaped(&step.change(before)));
+    }
     for (what, count) in step.problems().into_iter().take(6) {
         let _ = write!(page, "<li>not ok: {} × {}", escaped(&what), units::count(count));
+    }
+    for body in step.summary.run.bodies.by_count().into_iter().take(BODIES_MAX) {
+        let (count, text) = (units::count(body.count), escaped(body.text.trim()));
+        let _ = write!(page, "<li>failed body: {count} × {} <code>{text}</code>", body.status);
     }
     for cause in step.causes() {
         let _ = write!(page, "<li><b>{}</b>: {}", cause.id, escaped(&cause.evidence));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{ExperimentReport, ExperimentStep};
-use crate::formats::json::GeneratorForm;
+use crate::formats::json::{FailedBodiesForm, GeneratorForm};
 use crate::forms::watched::WatchedForm;
 
 /// The report as one JSON object over several lines.
@@ -32,8 +32,12 @@ struct ExperimentForm {
     target: String,
     /// Whether times and numbers were scaled down.
     quick: bool,
-    /// Whether every step is as theory expects; null when theory says nothing.
+    /// Whether every step is as theory expects; null when theory says nothing, or when a step is
+    /// missing or not judged and no other is unexpected.
     as_expected: Option<bool>,
+    /// Whether it reached its end: no step is missing because it broke off, was interrupted, or
+    /// could not run the step.
+    complete: bool,
     /// What was left out.
     notes: Vec<String>,
     /// The steps, in order.
@@ -67,6 +71,9 @@ struct StepForm {
     unsent: u64,
     /// What was not ok, by fault and status.
     problems: BTreeMap<String, u64>,
+    /// The most frequent bodies of failed answers; null when there are none, or when they were not
+    /// kept.
+    failed_bodies: Option<FailedBodiesForm>,
     /// Answers that were ok, a second.
     goodput: f64,
     /// Response times.
@@ -150,6 +157,7 @@ impl From<&ExperimentReport> for ExperimentForm {
             target: report.target.clone(),
             quick: report.quick,
             as_expected: report.is_as_expected(),
+            complete: report.is_complete,
             notes: report.notes.clone(),
             steps: report.steps.iter().map(StepForm::from).collect(),
         }
@@ -190,6 +198,7 @@ impl From<&ExperimentStep> for StepForm {
             dropped: counts.dropped,
             unsent: counts.unsent,
             problems: step.problems().into_iter().collect(),
+            failed_bodies: FailedBodiesForm::new(&run.bodies),
             goodput: step.goodput(),
             response_ns: ResponseForm {
                 mean: response.mean(),
@@ -242,6 +251,7 @@ mod tests {
             started_unix_ns: 0,
             quick: true,
             notes: vec!["one step was left out".to_owned()],
+            is_complete: true,
             steps: vec![step("first", healthy(), true), step("second", troubled(), met)],
         }
     }
@@ -272,9 +282,61 @@ mod tests {
         let (form, text, html) = told(true);
         assert_eq!(form["as_expected"], true);
         for page in [&text, &html] {
+            assert_eq!(page.matches("ok 100 % → ").count(), 1, "of the second step: {page}");
             assert!(page.contains("all 2 steps as expected"), "{page}");
             assert!(page.contains("one step was left out"), "{page}");
         }
+    }
+
+    #[test]
+    fn what_broke_off_is_not_as_expected() {
+        let told = |met| {
+            let report = ExperimentReport { is_complete: false, ..report(met) };
+            let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
+            assert_eq!(form["complete"], false);
+            let html = super::super::html(&report);
+            assert!(html.contains(&report.verdict()), "{html}");
+            (form["as_expected"].clone(), report.verdict())
+        };
+        let (as_expected, verdict) = told(true);
+        assert!(as_expected.is_null(), "{as_expected}");
+        assert_eq!(verdict, "incomplete, steps are missing: 2 steps as expected");
+        let (as_expected, verdict) = told(false);
+        assert_eq!(as_expected, false);
+        assert_eq!(verdict, "incomplete, steps are missing: 1 of 2 steps as expected");
+    }
+
+    #[test]
+    fn every_format_has_the_most_frequent_bodies_of_failed_answers() {
+        let mut report = report(true);
+        for (count, body) in [(1, "d"), (2, "c"), (3, "b"), (4, "<Too many>")] {
+            for _ in 0..count {
+                report.steps[1].summary.run.bodies.add(500, body.as_bytes());
+            }
+        }
+        let form: serde_json::Value = serde_json::from_str(&json(&report).unwrap()).unwrap();
+        assert!(form["steps"][0]["failed_bodies"].is_null(), "{form}");
+        assert_eq!(form["steps"][1]["failed_bodies"]["bodies"][0]["text"], "<Too many>");
+        let text = text(&report, crate::Style::default());
+        assert!(text.contains("4 × 500  <Too many>\n  3 × 500  b\n  2 × 500  c\n"), "{text}");
+        assert!(text.contains("and 1 with other bodies"), "{text}");
+        let html = super::super::html(&report);
+        assert!(html.contains("4 × 500 <code>&lt;Too many&gt;</code>"), "{html}");
+    }
+
+    #[test]
+    fn the_cause_that_theory_names_is_shown_before_others() {
+        let mut step = report(true).steps.remove(0);
+        let finding = |id| {
+            let (evidence, advice, check) = (String::new(), String::new(), String::new());
+            Finding { id, evidence, advice, check, rank: Rank::Cause }
+        };
+        step.summary.verdict.findings = vec![finding("target_pool"), finding("target_connections")];
+        assert_eq!(step.shown_cause(), Some("target_pool"));
+        let theory = "connection_limit or target_connections".to_owned();
+        let seen = String::new();
+        step.expectations.push(Expectation { what: "cause", theory, seen, met: true });
+        assert_eq!(step.shown_cause(), Some("target_connections"));
     }
 
     #[test]

@@ -20,6 +20,9 @@ const ROWS: &str = "rows";
 /// Why theory is not applied to a step.
 const DISTURBED: &str = "the generator did not get its cores";
 
+/// Bodies of failed answers shown of a step at most.
+const BODIES_MAX: usize = 3;
+
 /// The columns of the table of steps, after the name.
 const FIGURES: [&str; 7] = ["ok", "not ok", "goodput", "p50", "p99", "max", "cause"];
 
@@ -38,6 +41,9 @@ pub struct ExperimentReport {
     pub quick: bool,
     /// What was left out, in sentences.
     pub notes: Vec<String>,
+    /// Whether it reached its end: no step is missing because it broke off, was interrupted, or could
+    /// not run the step.
+    pub is_complete: bool,
     /// The steps, in order.
     pub steps: Vec<ExperimentStep>,
 }
@@ -84,11 +90,11 @@ impl ExperimentReport {
     }
 
     /// Whether every step that theory speaks of is as it expects; `None` where it says nothing, and
-    /// where a step is not judged and no other is unexpected.
+    /// where a step is missing or not judged and no other is unexpected.
     #[must_use]
     pub fn is_as_expected(&self) -> Option<bool> {
         let unexpected = self.unexpected() > 0;
-        let known = self.has_theory() && (unexpected || self.disturbed() == 0);
+        let known = self.has_theory() && (unexpected || self.is_complete && self.disturbed() == 0);
         known.then_some(!unexpected)
     }
 
@@ -107,6 +113,16 @@ impl ExperimentReport {
     /// The verdict in a few words.
     pub(crate) fn verdict(&self) -> String {
         let all = self.steps.len();
+        if !self.is_complete && all > 0 {
+            let text = match (self.has_theory(), all - self.unexpected() - self.disturbed()) {
+                (false, _) => "no theory".to_owned(),
+                (true, met) if met == all => {
+                    format!("{} as expected", units::plural(met as u64, "step"))
+                }
+                (true, met) => format!("{met} of {all} steps as expected"),
+            };
+            return format!("incomplete, steps are missing: {text}");
+        }
         let disturbed = self.disturbed();
         if disturbed > 0 {
             let unexpected = match self.unexpected() {
@@ -176,12 +192,34 @@ impl ExperimentStep {
             time(response.quantile(0.5)),
             time(response.quantile(0.99)),
             time(response.max()),
-            self.causes().next().map_or("-", |cause| cause.id).to_owned(),
+            self.shown_cause().unwrap_or("-").to_owned(),
         ]
     }
 
+    /// What is different from the step before: the share that was ok, and the 99th percentile.
+    pub(crate) fn change(&self, before: &Self) -> String {
+        let of = |step: &Self| {
+            let tally = step.tally();
+            let share = tally.counts.ok as f64 / tally.counts.due().max(1) as f64;
+            let p99 = tally.latency.response().quantile(0.99);
+            (units::percent(share), units::duration(p99 as f64))
+        };
+        let ((ok_before, p99_before), (ok, p99)) = (of(before), of(self));
+        format!("ok {ok_before} → {ok}, p99 {p99_before} → {p99}")
+    }
+
+    /// The cause that theory names, where it was found: others may be true beside it. The first one
+    /// without theory.
+    pub(crate) fn shown_cause(&self) -> Option<&'static str> {
+        let theory = || self.expectations.iter().filter(|one| one.what == "cause" && one.met);
+        let is_named =
+            |id: &str| theory().any(|one| one.theory.split(" or ").any(|name| name == id));
+        let mut causes = self.causes().map(|cause| cause.id);
+        causes.clone().find(|id| is_named(id)).or_else(|| causes.next())
+    }
+
     /// What limited it, first things first.
-    pub(crate) fn causes(&self) -> impl Iterator<Item = &Finding> {
+    pub(crate) fn causes(&self) -> impl Iterator<Item = &Finding> + Clone {
         self.summary.verdict.findings.iter().filter(|finding| finding.rank == Rank::Cause)
     }
 

@@ -1,11 +1,13 @@
 //! An experiment on a page: the verdict, a table, then each step against theory.
 
+use std::iter;
+
 use gake_judge::units;
 
-use super::{DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
+use super::{BODIES_MAX, DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
 use crate::Style;
 use crate::formats::text::page::{Page, Paint, fit};
-use crate::formats::text::{figures, target};
+use crate::formats::text::{figures, target, trouble};
 
 /// Columns of a step's name at most.
 const NAME_MAX: usize = 48;
@@ -27,9 +29,10 @@ pub fn text(report: &ExperimentReport, style: Style) -> String {
         page.wrapped(14, "note", Paint::Warn, note);
     }
     table(&mut page, &report.steps);
-    for step in &report.steps {
+    let before = iter::once(None).chain(report.steps.iter().map(Some));
+    for (step, before) in report.steps.iter().zip(before) {
         page.gap();
-        detail(&mut page, step);
+        detail(&mut page, step, before);
     }
     page.text()
 }
@@ -79,7 +82,7 @@ pub fn line(step: &ExperimentStep) -> String {
     format!("{}: {figures}", step.name)
 }
 
-fn detail(page: &mut Page, step: &ExperimentStep) {
+fn detail(page: &mut Page, step: &ExperimentStep, before: Option<&ExperimentStep>) {
     let (paint, verdict) = match step.is_as_expected() {
         None if step.is_disturbed() => (Paint::Warn, format!(": not judged: {DISTURBED}")),
         None => (Paint::Heading, String::new()),
@@ -95,13 +98,21 @@ fn detail(page: &mut Page, step: &ExperimentStep) {
         };
         page.wrapped(14, &format!("  {}", one.what), paint, &text);
     }
+    if let Some(before) = before {
+        page.wrapped(14, "  change", Paint::Quiet, &step.change(before));
+    }
     let problems = step.problems();
     if !problems.is_empty() {
         let list = problems.iter().take(4);
         let list: Vec<_> = list.map(|(what, n)| format!("{what} × {}", units::count(*n))).collect();
         page.wrapped(14, "  not ok", Paint::Plain, &list.join(", "));
     }
-    if let Some(cause) = step.causes().next() {
+    let bodies = &step.summary.run.bodies;
+    if !bodies.is_empty() {
+        page.line("  failed bodies");
+        trouble::listed(page, bodies, BODIES_MAX);
+    }
+    if let Some(cause) = step.causes().find(|cause| Some(cause.id) == step.shown_cause()) {
         page.wrapped(14, "  evidence", Paint::Quiet, &format!("{}: {}", cause.id, cause.evidence));
     }
     let run = &step.summary.run;

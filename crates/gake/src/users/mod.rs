@@ -4,7 +4,8 @@ mod server;
 mod sqlite;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use gake_lab::{BadDatabase, DatabaseKind, DatabaseModel, RealDatabase};
@@ -109,6 +110,59 @@ impl UserStore {
         let failed = |error: String| Failure::could_not(format!("--db {self}: {error}"));
         real.map(DatabaseKind::Real).map_err(failed)
     }
+}
+
+/// A store before rows were added to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UsersBefore {
+    /// The greatest id; `None` if there was no table.
+    last: Option<u64>,
+    /// Whether there was a file, if it is kept in one.
+    had_file: bool,
+}
+
+impl UsersBefore {
+    /// Looks at the store. Blocks for some seconds at most.
+    ///
+    /// # Errors
+    /// When it cannot be reached or read.
+    pub fn of(store: &UserStore) -> Result<Self, Failure> {
+        let (last, had_file) = match store {
+            UserStore::Model(_) | UserStore::Sqlite(None) => (Ok(None), false),
+            UserStore::Sqlite(Some(path)) => (sqlite::last(path), path.exists()),
+            UserStore::Server(dsn) => (server::last(dsn), false),
+        };
+        let last = last.map_err(|why| Failure::could_not(format!("--db {store}: {why}")))?;
+        Ok(Self { last, had_file })
+    }
+
+    /// Deletes what was added since: the rows, or the table or file when it is new. Memory and models
+    /// end with their process.
+    ///
+    /// # Errors
+    /// When it cannot be reached or changed.
+    pub fn restore(self, store: &UserStore) -> Result<(), Failure> {
+        let restored = match store {
+            UserStore::Model(_) | UserStore::Sqlite(None) => Ok(()),
+            UserStore::Sqlite(Some(path)) if self.had_file => sqlite::restore(path, self.last),
+            UserStore::Sqlite(Some(path)) => remove(path),
+            UserStore::Server(dsn) => server::restore(dsn, self.last),
+        };
+        restored.map_err(|why| Failure::could_not(format!("--db {store}: {why}")))
+    }
+}
+
+/// Removes a file of SQLite and what lies beside it.
+fn remove(path: &Path) -> Result<(), String> {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.to_string()),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ use super::TABLE;
 /// How long making and checking the table may take: another session may hold a lock.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long deleting the rows of an experiment may take.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// A server with the table of users.
 #[derive(Debug)]
 pub struct UsersServer(Dsn);
@@ -64,6 +67,45 @@ fn create(kind: SqlKind) -> String {
         "CREATE TABLE IF NOT EXISTS {TABLE} \
          (id {id} PRIMARY KEY, name {text} NOT NULL, mail {text} NOT NULL)"
     )
+}
+
+/// The greatest id in the table; `None` if there is no table.
+pub fn last(dsn: &Dsn) -> Result<Option<u64>, String> {
+    let exists = match dsn.kind() {
+        SqlKind::MySql => format!(
+            "SELECT COUNT(*) FROM information_schema.tables \
+             WHERE table_schema = DATABASE() AND table_name = '{TABLE}'"
+        ),
+        SqlKind::Postgres => {
+            format!("SELECT CASE WHEN to_regclass('{TABLE}') IS NULL THEN 0 ELSE 1 END")
+        }
+    };
+    if number(dsn, &exists)? == Some(0) {
+        return Ok(None);
+    }
+    Ok(Some(number(dsn, &format!("SELECT MAX(id) FROM {TABLE}"))?.unwrap_or(0)))
+}
+
+/// Deletes the rows with a greater id than `last`, or the table when there was none.
+pub fn restore(dsn: &Dsn, last: Option<u64>) -> Result<(), String> {
+    let statement = match last {
+        Some(last) => format!("DELETE FROM {TABLE} WHERE id > {last}"),
+        None => format!("DROP TABLE IF EXISTS {TABLE}"),
+    };
+    number(dsn, &statement).map(drop)
+}
+
+/// Executes a statement on a connection of its own. The first field of the first row, if it is a
+/// number.
+fn number(dsn: &Dsn, statement: &str) -> Result<Option<u64>, String> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let rows = runtime.block_on(async {
+        let mut session = SqlSession::open(dsn).await?;
+        let rows = tokio::time::timeout(RESTORE_TIMEOUT, session.rows(statement));
+        rows.await.map_err(|_| format!("no answer within {} s", RESTORE_TIMEOUT.as_secs()))?
+    })?;
+    Ok(rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()))
 }
 
 impl UserDatabase for UsersServer {

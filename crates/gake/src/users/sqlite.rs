@@ -51,6 +51,31 @@ impl Sqlite {
     }
 }
 
+/// The greatest id in the table of a file; `None` if there is no table.
+pub fn last(path: &Path) -> Result<Option<u64>, String> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let connection = connect(path)?;
+    let exists = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
+    let tables: i64 = connection.query_row(exists, [TABLE], |row| row.get(0)).map_err(said)?;
+    if tables == 0 {
+        return Ok(None);
+    }
+    let greatest = format!("SELECT COALESCE(MAX(id), 0) FROM {TABLE}");
+    let last: i64 = connection.query_row(&greatest, [], |row| row.get(0)).map_err(said)?;
+    Ok(Some(last.unsigned_abs()))
+}
+
+/// Deletes the rows with a greater id than `last`, or the table when there was none.
+pub fn restore(path: &Path, last: Option<u64>) -> Result<(), String> {
+    let statement = match last {
+        Some(last) => format!("DELETE FROM {TABLE} WHERE id > {last}"),
+        None => format!("DROP TABLE IF EXISTS {TABLE}"),
+    };
+    connect(path)?.execute_batch(&statement).map_err(said)
+}
+
 fn connect(place: &Path) -> Result<Connection, String> {
     // Only the lab's own memory is named by a URI: a file's name may hold anything.
     let uri = match place.starts_with("file:") {

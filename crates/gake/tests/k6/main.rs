@@ -75,7 +75,7 @@ fn examples_run() {
         std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     scripts.sort();
     let names: Vec<_> = scripts.iter().map(|path| path.file_stem().unwrap().to_owned()).collect();
-    assert_eq!(names, ["breakpoint", "load", "smoke", "soak", "spike", "stress"]);
+    assert_eq!(names, ["breakpoint", "crowd", "load", "smoke", "soak", "spike", "stress"]);
     for script in scripts {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_gake"))
             .args(["run", "--quiet", "-e", "MINUTE_MS=25", "-e", "USERS=4", "-e", "RATE=20", "-e"])
@@ -87,6 +87,34 @@ fn examples_run() {
         assert_eq!(output.status.code(), Some(0), "{}: {told}", script.display());
         let summary = String::from_utf8_lossy(&output.stdout);
         assert!(summary.contains("100.00%"), "{}: {summary}", script.display());
+    }
+}
+
+/// A crowd on a pool of threads: the script serves as many users as the command without one, in
+/// waves of as many as there are threads.
+#[test]
+fn a_crowd_comes_in_waves() {
+    const USERS: &str = "60";
+    let lab = common::Peer::lab(&["--threads", "4", "--service", "const:500ms"]);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/k6/crowd.js");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_gake"))
+        .args(["run", "--quiet", "-e", "MINUTE_MS=3000", "-e", &format!("USERS={USERS}"), "-e"])
+        .arg(format!("URL={}/fast?from=", lab.url))
+        .arg(&script)
+        .output()
+        .unwrap();
+    let summary = String::from_utf8_lossy(&output.stdout);
+    let line = summary.lines().find(|line| line.contains("checks_succeeded")).expect("checks");
+    let (ok, all) = line.split_once(" out of ").expect("a part of all");
+    assert_eq!(all.trim(), USERS, "{summary}");
+    let ok: u64 = ok.split_whitespace().next_back().unwrap().parse().unwrap();
+    // Those who gave up are still served: the next crowd needs a server of its own.
+    let lab = common::Peer::lab(&["--threads", "4", "--service", "const:500ms"]);
+    let url = format!("{}/fast", lab.url);
+    let once = common::ran(&["run", &url, "-c", USERS, "--once", "-t", "3s", "-o", "json"]).json();
+    // Five or six waves of 500 ms end within 3 s; on a busy machine four.
+    for served in [ok, once.count("requests.ok")] {
+        assert!((16..=24).contains(&served), "{served} of {USERS}");
     }
 }
 

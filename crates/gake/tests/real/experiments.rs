@@ -5,6 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::alone;
+use crate::database::MariaDb;
 use crate::nginx::Nginx;
 use crate::support::*;
 use crate::tomcat::{Settings, tomcat};
@@ -52,4 +53,64 @@ fn the_same_experiment_finds_what_limits_each_server() {
     // What other programs take of the machine is true in its own right.
     let others = ["run_delay", "shared_cores", "unexplained"];
     assert!(causes(&step).iter().all(|cause| others.contains(cause)), "{step}");
+}
+
+/// The steps of an experiment on a server of one's own.
+fn steps(line: &str, only: &str, url: &str, watch: &str) -> Vec<Value> {
+    let args = [&["experiment"][..], &words(line), &["--only", only, "-q", "-o", "json"]].concat();
+    let ran = ran(&[&args[..], &["--target", url, "--watch", watch]].concat());
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    json["steps"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_spike_on_tomcat_comes_in_waves() {
+    let _alone = alone();
+    let settings =
+        Settings { threads: 20, max_connections: 8_192, accept_count: 100, sleep_ms: 500 };
+    let server = tomcat(settings);
+    let steps = steps("spike --quick", "300 users", &server.peer.url, &server.watch);
+    assert_eq!(steps.len(), 1);
+    let step = &steps[0];
+    // Eleven waves of twenty within six seconds, and the twelfth ends with them.
+    assert!((220..=240).contains(&step["ok"].as_u64().unwrap()), "{step}");
+    assert!(causes(step).contains(&"target_pool"), "{step}");
+}
+
+#[test]
+fn the_pool_of_a_real_service_is_the_cure() {
+    let _alone = alone();
+    let database = MariaDb::start(20);
+    let watch = database.watch();
+    let all = |steps: &[Value], what: &str| -> u64 {
+        steps.iter().map(|step| step[what].as_u64().unwrap()).sum()
+    };
+    let only = "calibration";
+    // Go's own defaults: a hundred users open as many connections as they can.
+    let service = database.service(0, 2, "SELECT 1");
+    let url = format!("{}/users", service.url);
+    let default = steps("users-db --quick", only, &url, &watch);
+    assert!(all(&default, "failed") > 0, "{default:?}");
+    assert!(causes(&default[0]).contains(&"db_connections_refused"), "{default:?}");
+    let body = default[0]["failed_bodies"]["bodies"][0]["text"].as_str().unwrap();
+    assert!(body.contains("Too many connections"), "{body}");
+    drop(service);
+    // The watch has a connection too.
+    let service = database.service(15, 15, "SELECT 1");
+    let url = format!("{}/users", service.url);
+    let cured = steps("users-db --quick", only, &url, &watch);
+    assert_eq!(all(&cured, "failed"), 0, "{cured:?}");
+    // Those of the warm-up are in no step.
+    let (ok, rows) = (all(&default, "ok") + all(&cured, "ok"), rows(&url, &watch));
+    assert!(rows >= ok, "{rows} rows of {ok} answers that were ok");
+}
+
+/// The rows of the service's table before one more is added.
+fn rows(url: &str, watch: &str) -> u64 {
+    let source = format!("sql:{watch}:SELECT COUNT(*) FROM d.users");
+    let line = words("-n 1 --data {} -o json --reconcile");
+    let json = ran(&[&["run", url][..], &line, &[&source]].concat()).done().json();
+    let text = json.at("objectives")[0]["text"].as_str().unwrap();
+    let before = text.split(" before, ").next().unwrap().rsplit(' ').next().unwrap();
+    before.replace(',', "").parse().unwrap()
 }

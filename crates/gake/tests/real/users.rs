@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::database::MariaDb;
 use crate::postgres::Postgres;
@@ -72,6 +73,46 @@ fn every_row_is_explained(db: &str, crash: impl FnOnce()) {
     assert!((ok as f64..=(ok + failed) as f64).contains(&value), "{rows} of {ok} and {failed}");
 }
 
+/// The steps of the experiment on a database. Rows are judged in each of them.
+fn experiment(db: &str, only: &str) -> Value {
+    let args = ["experiment", "users-db", "--quick", "-q", "-o", "json", "--db", db];
+    judged(start(&mut gake(&[&args[..], &["--only", only]].concat())).wait())
+}
+
+/// That every step of an experiment that has ended has its rows.
+fn judged(ran: Ran) -> Value {
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    assert_eq!(json["complete"], true, "{json}");
+    for step in json["steps"].as_array().unwrap() {
+        let expectations = step["expectations"].as_array().unwrap();
+        let rows = expectations.iter().find(|one| one["what"] == "rows").unwrap();
+        assert!(rows["met"] == true && step["ok"].as_u64().unwrap() > 0, "{step}");
+    }
+    json
+}
+
+/// Runs the experiment on an empty table while the database crashes and comes back.
+fn an_experiment_survives(db: &str, crash: impl FnOnce()) {
+    let lab = serve(db, "--db-max-open 1 --db-max-idle 1");
+    let users = |path: &str| format!("{}/users{path}", lab.url);
+    let rows = || {
+        let json = serde_json::from_str::<Value>(&get(&users("/count"))).ok();
+        json.and_then(|json| json["count"].as_u64())
+    };
+    assert!(
+        Command::new("curl").args(["-s", "-X", "DELETE", &users("")]).status().unwrap().success()
+    );
+    let args = ["experiment", "users-db", "--quick", "-o", "json", "--db", db];
+    let run = start(&mut gake(&[&args[..], &["--only", "/s, idle 2"]].concat()));
+    eventually("the first step has ended", || run.stderr().contains("10/s, idle 2: "));
+    let before = rows().unwrap();
+    eventually("the second one is under way", || rows().is_some_and(|rows| rows > before + 50));
+    crash();
+    let json = judged(run.wait());
+    assert_eq!(json["steps"].as_array().unwrap().len(), 4, "{json}");
+    eventually("its rows are gone", || rows() == Some(0));
+}
+
 #[test]
 fn postgresql_has_a_row_for_each_answer() {
     const CONNECTIONS: u32 = 20;
@@ -80,6 +121,9 @@ fn postgresql_has_a_row_for_each_answer() {
     let dsn = database.dsn();
     has_a_row_for_each_answer(&dsn);
     every_row_is_explained(&dsn, || database.crash(CONNECTIONS));
+    an_experiment_survives(&dsn, || database.crash(CONNECTIONS));
+    let json = experiment(&dsn, "100/s, idle 2");
+    assert_eq!(json["steps"].as_array().unwrap().len(), 2, "{json}");
     let wrong = database.dsn().replace("p%40ss", "x");
     let ran = ran(&["serve", "--listen", "127.0.0.1:0", "--db", &wrong]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -100,4 +144,9 @@ fn a_database_that_crashes_in_the_middle_explains_every_row() {
     assert_eq!(refused.json().at("objectives")[0]["met"], true, "{refused:?}");
     drop(lab);
     every_row_is_explained(&db, || database.crash(CONNECTIONS));
+    an_experiment_survives(&db, || database.crash(CONNECTIONS));
+    // A pool of 50 on a database that allows 20: refused in its words, and each row is there.
+    let json = experiment(&db, "1,000/s, idle 2");
+    let calibration = &json["steps"][0]["failed_bodies"]["bodies"][0]["text"];
+    assert!(calibration.as_str().unwrap().contains("Too many connections"), "{json}");
 }

@@ -113,6 +113,8 @@ fn a_database_that_refuses_connections_is_named_and_rows_are_as_many_as_answers(
         |name: &str| gauges.iter().find(|gauge| gauge["name"] == name).unwrap()["max"].as_f64();
     assert!(most("db_open").unwrap() <= 151.0 && most("db_refused").unwrap() > 0.0, "{step}");
     assert!(step["problems"]["status 500"].as_u64().unwrap() > 0, "{step}");
+    let body = step["failed_bodies"]["bodies"][0]["text"].as_str().unwrap();
+    assert!(body.contains("Too many connections"), "{step}");
 }
 
 #[test]
@@ -129,6 +131,50 @@ fn a_shadow_that_differs_is_told_from_noise_and_a_dead_one_costs_nothing() {
     assert!(step["server"].as_str().unwrap().contains("gake shadow --master"), "{step}");
     let step = &steps("shadow --quick", "a dead shadow")[0];
     is_met(step, &["ok", "ledger", "copies", "failed", "found"]);
+}
+
+/// The number of a kind of failure.
+fn failed(step: &Value, what: &str) -> u64 {
+    step["problems"][what].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn users_beyond_the_connections_and_the_backlog_do_not_get_in() {
+    let step = &steps("spike --quick", "1,000 users, 819 connections")[0];
+    is_met(step, &["ok"]);
+    // 819 connections less the sampler's, and 100 + 1 in the backlog: the rest never connects.
+    assert!(failed(step, "connect_timeout") >= 1_000 - 920, "{step}");
+    let step = &steps("spike --quick", "everything at 1")[0];
+    is_met(step, &["ok"]);
+    assert!(failed(step, "connect_timeout") >= 6, "{step}");
+}
+
+#[test]
+fn a_bounded_queue_refuses_what_is_too_much_and_its_pool_is_named() {
+    let step = &steps("overload --quick", "a queue of 50")[0];
+    is_met(step, &["cause"]);
+    // 1.5 times the capacity for four seconds: a third is too much, less what the queue holds.
+    assert!(failed(step, "status 503") >= 900, "{step}");
+}
+
+#[test]
+fn a_busy_neighbour_of_the_same_pool_is_seen_in_the_light_ones_times() {
+    let step = &steps("noisy-neighbour --quick", "beside")[0];
+    is_met(step, &["cause"]);
+    // Forty users on ten threads of 50 ms: nobody is served sooner than after three others.
+    assert!(step["response_ns"]["p50"].as_u64().unwrap() > 150_000_000, "{step}");
+}
+
+#[test]
+fn a_closed_loop_hides_pauses_and_a_queue() {
+    let step = &steps("gc --quick", "closed loop")[0];
+    // One request for each pause waits longer than half of it; more where the machine pauses.
+    let p99 = step["response_ns"]["max"].as_u64().unwrap();
+    assert!(p99 >= 150_000_000, "{step}");
+    let step = &steps("capacity --quick", "closed loop, 24 users")[0];
+    is_met(step, &["cause"]);
+    // Eight threads of 20 ms cannot serve more than 400 a second.
+    assert!(step["goodput"].as_f64().unwrap() <= 420.0, "{step}");
 }
 
 #[test]

@@ -56,6 +56,7 @@ mod threads;
 mod tls;
 mod traces;
 mod tui;
+mod users_db;
 mod varying;
 mod viewers;
 mod watch;

@@ -1,5 +1,7 @@
 //! `--reconcile`: rows against answers.
 
+use std::process::Command;
+
 use gake_lab::{DatabaseConfig, DatabaseKind, Lab, LabConfig};
 
 use crate::support::*;
@@ -58,6 +60,28 @@ fn one_write_in_ten_thousand_that_is_acknowledged_and_lost_is_found() {
     assert_eq!(objective["value"].as_f64(), Some(9_999.0));
     let text = objective["text"].as_str().unwrap();
     assert!(text.ends_with("0 before, 9,999 after: 1 write acknowledged and lost"), "{text}");
+}
+
+#[test]
+fn writes_that_nobody_acknowledged_are_found() {
+    const TWICE: u64 = 5;
+    let lab = users(None);
+    let (url, rows) = (url(&lab, "/users"), url(&lab, "/users/count"));
+    let count = format!("http:{rows}#count");
+    let line = words("-n 100 -r 100 --data {} -o json --reconcile");
+    let run = start(&mut gake(&[&["run", &url][..], &line, &[&count]].concat()));
+    let curl = |args: &[&str]| Command::new("curl").arg("-s").args(args).output().unwrap();
+    eventually("rows come", || !curl(&[&rows]).stdout.starts_with(b"{\"count\":0}"));
+    for _ in 0..TWICE {
+        assert!(curl(&["--data", "{}", &url]).status.success());
+    }
+    let ran = run.wait();
+    // A busy machine makes the run invalid, which comes first.
+    assert!(matches!(ran.code, Some(3 | 99)), "{ran:?}");
+    let json = ran.json();
+    assert_eq!(json.at("objectives")[0]["met"], false);
+    let text = json.at("objectives")[0]["text"].as_str().unwrap();
+    assert!(text.ends_with("0 before, 105 after: 5 writes too many, made twice"), "{text}");
 }
 
 #[test]

@@ -43,16 +43,21 @@ pub(crate) fn bodies(page: &mut Page, bodies: &FailedBodies) {
     }
     page.gap();
     page.headed("failed bodies", "the most frequent bodies of failed answers");
+    listed(page, bodies, BODIES_MAX);
+}
+
+/// The bodies, `most` of them with a line or more for each.
+pub(crate) fn listed(page: &mut Page, bodies: &FailedBodies, most: usize) {
     let told = bodies.by_count();
     let widest = told.first().map_or(1, |body| units::count(body.count).len());
-    for body in told.iter().take(BODIES_MAX) {
+    for body in told.iter().take(most) {
         let count = units::count(body.count);
         let text = if body.text.is_empty() { "(empty)" } else { body.text.trim() };
         let text = fit(text, BODY_CHARS);
         let mark = format!("  {count:>widest$} × {}  ", body.status);
         page.wrapped(mark.chars().count(), &mark, Paint::Plain, &text);
     }
-    let rest: u64 = told.iter().skip(BODIES_MAX).map(|body| body.count).sum();
+    let rest: u64 = told.iter().skip(most).map(|body| body.count).sum();
     if rest + bodies.others() > 0 {
         let more = format!("and {} with other bodies", units::count(rest + bodies.others()));
         page.wrapped(2, "", Paint::Quiet, &more);

@@ -1,5 +1,6 @@
 //! What the experiments share: servers, runs, steps that are told as they end.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use gake_core::plan::Timeouts;
@@ -9,7 +10,7 @@ use gake_judge::stats::per_second;
 use gake_judge::units::count;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
-use gake_run::{Beside, Inputs, Moment, Prepared, unix_now};
+use gake_run::{Beside, Inputs, Interrupt, Moment, Prepared, unix_now};
 
 use super::Experiment;
 use super::server::Server;
@@ -54,6 +55,10 @@ pub struct Bench<'a> {
     agents: Option<FleetMaker>,
     bar: Option<Moving>,
     descriptors: u64,
+    /// Names of the steps that were asked for.
+    asked: RefCell<Vec<String>>,
+    /// Whether the names are collected and nothing is run.
+    only_names: bool,
     report: ExperimentReport,
 }
 
@@ -87,6 +92,8 @@ impl<'a> Bench<'a> {
             agents,
             bar: if args.output.quiet { None } else { console.moving(None) },
             descriptors: descriptors::raise().saturating_mul(processes),
+            asked: RefCell::default(),
+            only_names: false,
             report: ExperimentReport {
                 name: experiment.name,
                 about: experiment.about,
@@ -94,14 +101,19 @@ impl<'a> Bench<'a> {
                 started_unix_ns: unix_now(),
                 quick: args.quick,
                 notes: Vec::new(),
+                is_complete: true,
                 steps: Vec::new(),
             },
         })
     }
 
-    /// Whether the step of this name is asked for.
+    /// Whether the step of this name is asked for, and to be run now.
     pub fn wants(&self, name: &str) -> bool {
-        self.args.only.as_deref().is_none_or(|part| name.contains(part))
+        let is_asked = self.args.only.as_deref().is_none_or(|part| name.contains(part));
+        if is_asked {
+            self.asked.borrow_mut().push(name.to_owned());
+        }
+        is_asked && !self.only_names
     }
 
     /// Whether times and numbers are scaled down.
@@ -143,6 +155,11 @@ impl<'a> Bench<'a> {
         fits
     }
 
+    /// Ends what waits between two runs.
+    pub fn interrupt(&self) -> Interrupt {
+        self.signals.interrupt().clone()
+    }
+
     /// Whether the user's own server is loaded.
     pub fn is_own(&self) -> bool {
         self.args.target.is_some()
@@ -153,6 +170,9 @@ impl<'a> Bench<'a> {
     /// # Errors
     /// When the lab does not start.
     pub fn server(&self, flags: &str) -> Result<Server, Stopped> {
+        if self.only_names {
+            return Err(Stopped::Interrupted);
+        }
         Ok(match &self.args.target {
             Some(url) => {
                 let watched = self.args.watch.iter().map(|source| source.0.clone()).collect();
@@ -183,11 +203,52 @@ impl<'a> Bench<'a> {
         self.report.notes.push(text);
     }
 
+    /// Says that a step that was asked for could not be run; the experiment goes on.
+    pub fn missing(&mut self, name: &str, why: &Failure) {
+        self.report.is_complete = false;
+        self.note(format!("\"{name}\" is missing: {why}"));
+    }
+
+    /// Says that the experiment cannot go on, and which steps are missing.
+    pub fn broke_off(&mut self, experiment: &Experiment, why: &Failure) {
+        self.report.is_complete = false;
+        let missing = self.missing_steps(experiment);
+        let names: Vec<_> = missing.iter().map(|name| format!("\"{name}\"")).collect();
+        let missing = match names.as_slice() {
+            [] => String::new(),
+            names => format!("; missing: {}", names.join(", ")),
+        };
+        self.report.notes.push(format!("the experiment broke off: {why}{missing}"));
+    }
+
+    /// The steps from the one that was asked for last, those that have ended aside. The experiment
+    /// names them when it is run without running a load.
+    fn missing_steps(&mut self, experiment: &Experiment) -> Vec<String> {
+        let last = self.asked.take().pop();
+        self.only_names = true;
+        // A step that does not ask whether it is wanted ends it, which is no failure.
+        let _ = (experiment.run)(self);
+        let mut names = self.asked.take();
+        let from = names.iter().position(|name| Some(name) == last.as_ref()).unwrap_or(0);
+        names.drain(..from);
+        let mut missing: Vec<String> = Vec::new();
+        for name in names {
+            let is_told = missing.contains(&name);
+            if !is_told && !self.report.steps.iter().any(|step| step.name == name) {
+                missing.push(name);
+            }
+        }
+        missing
+    }
+
     /// Runs a load to its end and judges it.
     ///
     /// # Errors
     /// When it cannot be run, or a signal came.
     pub fn fire(&mut self, spec: &RunSpec) -> Result<Summary, Stopped> {
+        if self.only_names {
+            return Err(Stopped::Interrupted);
+        }
         let failure = |error| Stopped::Failed(spec::failure(&error));
         let mut prepared = Prepared::new(spec, Inputs::default()).map_err(failure)?;
         prepared.redact(&self.redactor);
@@ -259,6 +320,7 @@ impl<'a> Bench<'a> {
             bar.clear();
         }
         if interrupted {
+            self.report.is_complete = false;
             self.report.notes.push("interrupted: these are the steps so far".to_owned());
         }
         self.report

@@ -63,12 +63,13 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     let ms = Duration::from_millis;
     let rare = match bench.quick() {
         false => Pauses { length: ms(200), every: ms(5_000), count: 6 },
-        true => Pauses { length: ms(200), every: ms(2_000), count: 4 },
+        true => Pauses { length: ms(200), every: ms(2_000), count: 3 },
     };
     without(bench, rare)?;
     seen_open(bench, rare)?;
     hidden_closed(bench, rare)?;
-    let often = Pauses { length: ms(400), every: ms(1_000), count: rare.count + 2 };
+    let seconds = if bench.quick() { 6 } else { 8 };
+    let often = Pauses { length: ms(400), every: ms(1_000), count: seconds };
     named(bench, often)
 }
 

@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 
 /// Runs the steps: T threads that lose one with every n-th request serve T × n requests.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
-    let every: u64 = if bench.quick() { 100 } else { 400 };
+    let every: u64 = if bench.quick() { 80 } else { 400 };
     // Longer than the larger pool lasts.
     let duration = Duration::from_secs_f64(1.4 * (THREADS * every) as f64 / RATE);
     step(bench, THREADS, None, duration)?;

@@ -165,7 +165,10 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     let (interrupted, failed) = match ended {
         Ok(()) => (false, None),
         Err(Stopped::Interrupted) => (true, None),
-        Err(Stopped::Failed(failure)) => (false, Some(failure)),
+        Err(Stopped::Failed(failure)) => {
+            bench.broke_off(chosen, &failure);
+            (false, Some(failure))
+        }
     };
     let report = bench.finish(interrupted);
     // The steps that have ended are shown, whatever became of a later one.
@@ -192,6 +195,10 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
         (true, _) => Exit::Interrupted,
         (false, 0) if report.nothing_ok() => {
             console.error("nothing succeeded: no step had an answer that was ok");
+            Exit::CouldNot
+        }
+        (false, 0) if !report.is_complete => {
+            console.error("steps are missing: see the notes");
             Exit::CouldNot
         }
         (false, 0) if report.disturbed() > 0 => Exit::Invalid,

@@ -15,18 +15,27 @@ const SERVICE: Duration = Duration::from_millis(50);
 const RATE: f64 = 40.0;
 /// Users of the busy one, who never pause.
 const USERS: usize = 40;
+/// The steps.
+const ALONE: &str = "alone";
+const BESIDE: &str = "beside a busy neighbour";
+const APART: &str = "each with a pool of its own";
 const LAB: &str = "--threads 10 --service const:50ms";
 
 /// Runs the steps; the figures are those of the light tenant.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
-    let server = bench.server(LAB)?;
-    step(bench, "alone", &server, None)?;
-    drop(server);
-    let server = bench.server(LAB)?;
-    step(bench, "beside a busy neighbour", &server, Some(&server))?;
-    drop(server);
-    let (server, other) = (bench.server(LAB)?, bench.server(LAB)?);
-    step(bench, "each with a pool of its own", &server, Some(&other))
+    if bench.wants(ALONE) {
+        let server = bench.server(LAB)?;
+        step(bench, ALONE, &server, None)?;
+    }
+    if bench.wants(BESIDE) {
+        let server = bench.server(LAB)?;
+        step(bench, BESIDE, &server, Some(&server))?;
+    }
+    if bench.wants(APART) {
+        let (server, other) = (bench.server(LAB)?, bench.server(LAB)?);
+        step(bench, APART, &server, Some(&other))?;
+    }
+    Ok(())
 }
 
 fn step(
@@ -35,9 +44,6 @@ fn step(
     server: &Server,
     neighbours: Option<&Server>,
 ) -> Result<(), Stopped> {
-    if !bench.wants(name) {
-        return Ok(());
-    }
     let duration = bench.seconds(10.0, 3.0);
     let mut spec = load_on(server, "/fast", LoadSpec::rate(RATE, duration));
     spec.scenarios[0].name = "light".to_owned();

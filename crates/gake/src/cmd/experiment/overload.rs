@@ -46,14 +46,15 @@ impl Parts {
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     let parts = match bench.quick() {
         false => Parts { before: 4, burst: 8, after: 28 },
-        true => Parts { before: 2, burst: 4, after: 11 },
+        true => Parts { before: 2, burst: 4, after: 9 },
     };
     unlimited(bench, parts)?;
     // What has no backlog needs no time to recover.
     let short = Parts { before: 1, after: 3, ..parts };
     bounded(bench, "a queue of 50", "--queue 50", 50, short)?;
     bounded(bench, "load shedding: no queue", "--queue 0", 0, short)?;
-    metastable(bench, Parts { after: 8, ..parts })?;
+    let lasting = if bench.quick() { 6 } else { 8 };
+    metastable(bench, Parts { after: lasting, ..parts })?;
     bounded(bench, "metastable, a queue of 50", "--queue 50 --metastable 200ms,1.6,5s", 50, short)
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gake_run::spec::{RequestSource, RunSpec};
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,6 +17,9 @@ use crate::exit::Failure;
 
 /// How long the lab may take for a small answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a lab has to close its database.
+const ENDING: Duration = Duration::from_secs(2);
 
 /// What a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub struct Server {
     url: String,
     /// The command that starts the same server.
     command: String,
+    /// Whether it closes a real database at its end.
+    has_database: bool,
     /// What is sampled beside the user's own.
     watched: Vec<String>,
 }
@@ -58,7 +63,10 @@ impl Server {
     /// # Errors
     /// When it does not start.
     pub fn lab_on(flags: &str, db: &str, shown: &str) -> Result<Self, Failure> {
-        Self::start_lab(flags, &["--db", db], &format!("--db {shown} {flags}"))
+        let shown = format!("--db {shown} {flags}");
+        let mut lab = Self::start_lab(flags, &["--db", db], &shown)?;
+        lab.has_database = true;
+        Ok(lab)
     }
 
     fn start_lab(flags: &str, more: &[&str], shown: &str) -> Result<Self, Failure> {
@@ -98,7 +106,14 @@ impl Server {
             let _ = BufReader::new(out).read_line(&mut line);
         }
         let url = line.trim_end().to_owned();
-        let mut server = Self { kind, process: Some(process), url, command, watched: Vec::new() };
+        let mut server = Self {
+            kind,
+            process: Some(process),
+            url,
+            command,
+            has_database: false,
+            watched: Vec::new(),
+        };
         if server.url.is_empty() {
             return Err(cannot(server.complaint()));
         }
@@ -108,7 +123,7 @@ impl Server {
     /// The user's own, with what is to be sampled beside it.
     pub fn own(url: &str, watched: Vec<String>) -> Self {
         let (url, command) = (url.to_owned(), String::new());
-        Self { kind: Kind::Own, process: None, url, command, watched }
+        Self { kind: Kind::Own, process: None, url, command, has_database: false, watched }
     }
 
     /// Whether theory knows its settings.
@@ -247,11 +262,17 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(process) = &mut self.process {
+        let Some(process) = &mut self.process else { return };
+        if self.has_database {
             // It has ended already when this fails.
-            let _ = process.kill();
-            let _ = process.wait();
+            let _ = kill_process(Pid::from_child(process), Signal::TERM);
+            let until = Instant::now() + ENDING;
+            while matches!(process.try_wait(), Ok(None)) && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
+        let _ = process.kill();
+        let _ = process.wait();
     }
 }
 

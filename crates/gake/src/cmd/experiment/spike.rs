@@ -89,9 +89,17 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
 }
 
 impl Spike {
-    fn server(self, bench: &Bench<'_>, scale: Scale, flag: &str) -> Result<Server, Stopped> {
+    fn server(self, bench: &mut Bench<'_>, scale: Scale, flag: &str) -> Result<Server, Stopped> {
         let Self { threads, connections, backlog, .. } = self;
         let service = scale.service.as_millis();
+        if let Some(bound) = bounded(backlog, somaxconn()) {
+            bench.note(format!(
+                "net.core.somaxconn bounds the backlog of {} to {} (raise it with `sysctl -w \
+                 net.core.somaxconn={backlog}`)",
+                count(backlog),
+                count(bound)
+            ));
+        }
         bench.server(
             format!(
                 "--threads {threads} --max-connections {connections} --accept-count {backlog} \
@@ -101,10 +109,10 @@ impl Spike {
         )
     }
 
-    /// Connections a second that the server accepts with ease: of handshakes that are all under way
-    /// at once, the kernel lets clients end more than its backlog holds.
-    fn pace(self) -> f64 {
-        4.0 * self.users as f64
+    /// Connections a second that the server accepts with ease, so that a SYN is lost only when there
+    /// is no place: all have come after two thirds of a request, before the first user leaves.
+    fn pace(self, scale: Scale) -> f64 {
+        1.5 * self.users as f64 / scale.service.as_secs_f64()
     }
 
     /// Each user sends one request and keeps its connection.
@@ -186,7 +194,7 @@ fn turned_away(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), 
     let mut spec = spike.once(&server, scale);
     // A SYN that is sent again later may find room that the first one did not.
     spec.connection.timeouts.connect = ONE_TRY;
-    spec.connection.connect_rate = Some(spike.pace());
+    spec.connection.connect_rate = Some(spike.pace(scale));
     let summary = bench.fire(&spec)?;
     let counts = summary.run.tally.counts;
     let (let_in, open) = (connections - 1, connections + backlog);
@@ -196,10 +204,9 @@ fn turned_away(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), 
         theory::number(
             "connected",
             counts.opened,
-            // A server that accepts late has its backlog full before it is: SYNs are lost then.
-            let_in..=open + open / 50,
+            open - 1..=open + 1,
             format!(
-                "at most {} − 1 + {backlog} + 1 = {}: the kernel's backlog holds one more than asked",
+                "{} − 1 + {backlog} + 1 = {}: the kernel's backlog holds one more than asked",
                 count(connections),
                 count(open)
             ),
@@ -223,17 +230,9 @@ fn who_leave(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), St
     spec.scenarios[0].duration = None;
     spec.scenarios[0].requests = Some(spike.users);
     spec.connection.timeouts.connect = ONE_TRY;
-    spec.connection.connect_rate = Some(spike.pace());
+    spec.connection.connect_rate = Some(spike.pace(scale));
     let summary = bench.fire(&spec)?;
-    let bound = somaxconn().filter(|most| *most < backlog);
-    if let Some(most) = bound {
-        bench.note(format!(
-            "net.core.somaxconn bounds the backlog of {} to {}",
-            count(backlog),
-            count(most)
-        ));
-    }
-    let backlog = bound.unwrap_or(backlog);
+    let backlog = bounded(backlog, somaxconn()).unwrap_or(backlog);
     let fits = connections + backlog;
     let ok = summary.run.tally.counts.ok;
     let mut expectations = Vec::new();
@@ -293,6 +292,33 @@ fn own(bench: &mut Bench<'_>, scale: Scale, users: u64) -> Result<(), Stopped> {
     Ok(())
 }
 
+/// The kernel's bound on a backlog of `asked`, if it has one that is smaller.
+fn bounded(asked: u64, somaxconn: Option<u64>) -> Option<u64> {
+    somaxconn.filter(|most| *most < asked)
+}
+
 fn somaxconn() -> Option<u64> {
     std::fs::read_to_string("/proc/sys/net/core/somaxconn").ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backlog_is_bounded_by_a_smaller_somaxconn_alone() {
+        assert_eq!(bounded(5_000, Some(4_096)), Some(4_096));
+        assert_eq!(bounded(4_096, Some(4_096)), None);
+        assert_eq!(bounded(100, Some(4_096)), None);
+        assert_eq!(bounded(100, None), None);
+    }
+
+    #[test]
+    fn everybody_has_come_before_the_first_one_leaves() {
+        for scale in [Scale::FULL, Scale::QUICK] {
+            let spike = scale.spike(10_000, 1_000, CONNECTIONS, BACKLOG);
+            let comes = spike.users as f64 / spike.pace(scale);
+            assert!(comes < 0.7 * scale.service.as_secs_f64(), "{comes}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gake_core::foreign;
 use gake_judge::Summary;
 use gake_judge::units::{self, count};
 use gake_report::experiment::Expectation;
@@ -9,7 +10,9 @@ use gake_run::spec::LoadSpec;
 
 use super::bench::{Bench, Stopped, goodput};
 use super::server::Server;
+use super::theory;
 use super::users_db::posting;
+use crate::exit::Failure;
 
 /// Requests a second that the matrix asks for, if the service takes as many.
 pub const ASKED: [u32; 3] = [10, 100, 1_000];
@@ -71,32 +74,46 @@ pub fn name(users: u32) -> String {
 }
 
 /// Finds it on `server`, whose pool is as large as there are `users`. `expected` is what theory says
-/// of it. `None` when there is nothing to ask for, which is said.
+/// of it.
 ///
 /// # Errors
-/// When the load cannot be run, or a signal came.
+/// When the load cannot be run, no answer was ok, or a signal came.
 pub fn calibrate(
     bench: &mut Bench<'_>,
     server: &Server,
     users: u32,
     expected: impl FnOnce(&Summary) -> Result<Vec<Expectation>, Stopped>,
-) -> Result<Option<Taken>, Stopped> {
+) -> Result<Taken, Stopped> {
     let mut spec = posting(server, LoadSpec::closed(users as usize));
     spec.scenarios[0].duration = Some(bench.seconds(5.0, 1.5));
     spec.warmup = OPENING;
     let summary = bench.fire(&spec)?;
     let taken = Taken(goodput(&summary));
-    let nothing = summary.run.tally.counts.ok == 0;
-    let expectations = expected(&summary)?;
+    let ok = summary.run.tally.counts.ok;
+    let nothing = (ok == 0).then(|| nothing_ok(&summary));
+    let mut expectations = vec![theory::number("ok", ok, 1..=u64::MAX, "at least 1".to_owned())];
+    expectations.extend(expected(&summary)?);
     bench.step(name(users), server, summary, expectations);
-    if nothing {
-        bench.note("no rate is asked for: no answer of the calibration was ok".to_owned());
-        return Ok(None);
+    if let Some(failure) = nothing {
+        return Err(failure.into());
     }
     if let Some(told) = taken.shortfall() {
         bench.note(told);
     }
-    Ok(Some(taken))
+    Ok(taken)
+}
+
+/// That there is no rate to ask for, in the words of the service.
+fn nothing_ok(summary: &Summary) -> Failure {
+    let bodies = summary.run.bodies.by_count();
+    let said = bodies.first().map(|body| {
+        let text = foreign::line(body.text.trim());
+        format!("; the most frequent answer has status {}: {text}", body.status)
+    });
+    let cause = summary.verdict.nothing_ok.as_ref().map(|nothing| format!(": {}", nothing.cause));
+    let (cause, said) = (cause.unwrap_or_default(), said.unwrap_or_default());
+    let text = "no answer of the calibration was ok, so no rate is asked for";
+    Failure::could_not(format!("{text}{cause}{said}"))
 }
 
 #[cfg(test)]

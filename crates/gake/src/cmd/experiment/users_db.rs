@@ -21,8 +21,12 @@ const STATEMENT: Duration = Duration::from_millis(50);
 const IDLE_TERMS: u64 = 1_000;
 /// Until connections come and go evenly.
 const SETTLING: Duration = Duration::from_secs(2);
-/// The bound of a MySQL that nobody has configured.
+/// The bound of a MySQL that nobody has configured, and one that somebody has.
 const SERVER_MAX: u64 = 151;
+const SERVER_MAXES: [u64; 2] = [SERVER_MAX, 1_000];
+/// Connections that are kept idle: what Go's `database/sql` does by default, and the cures that come
+/// to mind.
+const IDLE: [u64; 3] = [2, 1_000, 10_000];
 /// The cure: as many as the work needs and the database allows.
 const POOL: u64 = 100;
 /// What an ORM would send for one row.
@@ -49,12 +53,12 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     if let Some((written, store)) = bench.database()? {
         return users_real::run(bench, &written, &store);
     }
-    let matrix = matrix();
-    let names = matrix.map(Setting::name);
+    let matrix = matrix(bench.quick());
+    let names: Vec<_> = matrix.iter().map(|setting| setting.name()).collect();
     if !names.iter().chain([&calibration(USERS)]).any(|name| bench.wants(name)) {
         return Ok(());
     }
-    let Some(taken) = model_rate(bench)? else { return Ok(()) };
+    let taken = model_rate(bench)?;
     let mut last = None;
     for asked in matrix {
         let setting = Setting { rate: taken.in_force(asked.rate), ..asked };
@@ -67,24 +71,32 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// The steps, with the rates that are asked for when they can be reached.
-fn matrix() -> [Setting; 7] {
-    let go = Setting { rate: 10, idle: 2, open: 0, server_max: SERVER_MAX };
-    let busy = Setting { rate: 1_000, ..go };
-    [
-        go,
-        Setting { rate: 100, ..go },
-        busy,
-        Setting { server_max: 1_000, ..busy },
-        Setting { idle: 1_000, ..busy },
-        Setting { idle: 10_000, ..busy },
-        // The cure: as many as the work needs and the database allows, all kept.
-        Setting { idle: POOL, open: POOL, ..busy },
-    ]
+/// The steps, with the rates that are asked for when they can be reached: every rate with every
+/// number of idle connections and every bound, and the cure; those that show something new when it is
+/// to be quick.
+fn matrix(quick: bool) -> Vec<Setting> {
+    // As many as the work needs and the database allows, all kept.
+    let cure = Setting { rate: ASKED[2], idle: POOL, open: POOL, server_max: SERVER_MAX };
+    let mut all = Vec::new();
+    for rate in ASKED {
+        for idle in IDLE {
+            all.extend(SERVER_MAXES.map(|server_max| Setting { rate, idle, open: 0, server_max }));
+        }
+    }
+    if quick {
+        let busiest = |setting: &Setting| setting.rate == ASKED[2];
+        all.retain(|setting| {
+            let by_default = setting.server_max == SERVER_MAX;
+            by_default && (setting.idle == IDLE[0] || busiest(setting))
+                || setting.idle == IDLE[0] && busiest(setting)
+        });
+    }
+    all.push(cure);
+    all
 }
 
 /// What the service takes with the cure: its pool is the limit, or else this machine.
-fn model_rate(bench: &mut Bench<'_>) -> Result<Option<Taken>, Stopped> {
+fn model_rate(bench: &mut Bench<'_>) -> Result<Taken, Stopped> {
     let cured = Setting { rate: 0, idle: POOL, open: POOL, server_max: SERVER_MAX };
     let server = bench.server(&cured.flags())?;
     calibrate(bench, &server, USERS, |summary| {
@@ -100,7 +112,7 @@ fn model_rate(bench: &mut Bench<'_>) -> Result<Option<Taken>, Stopped> {
         Ok(vec![
             theory::rate("rate", seen, 0.0..=1.05 * most, text),
             theory::time("mean", mean, at(0.9)..=at(1.1), little),
-            rows(summary, server.number("/users/count", "count")?),
+            rows(summary, 0, Ok(server.number("/users/count", "count")?)),
         ])
     })
 }
@@ -113,7 +125,7 @@ fn own(bench: &mut Bench<'_>) -> Result<(), Stopped> {
         return Ok(());
     }
     let server = bench.server("")?;
-    let Some(taken) = calibrate(bench, &server, USERS, |_| Ok(Vec::new()))? else { return Ok(()) };
+    let taken = calibrate(bench, &server, USERS, |_| Ok(Vec::new()))?;
     let wants = |rate: &u32| {
         ASKED.iter().any(|asked| taken.in_force(*asked) == *rate && bench.wants(&name(*asked)))
     };
@@ -236,23 +248,43 @@ fn step(bench: &mut Bench<'_>, setting: Setting) -> Result<(), Stopped> {
     }
     let summary = bench.fire(&spec)?;
     let mut expectations = served(setting, &summary, duration);
-    expectations.push(rows(&summary, server.number("/users/count", "count")?));
+    expectations.push(rows(&summary, 0, Ok(server.number("/users/count", "count")?)));
     expectations.extend(named(setting, &summary));
     bench.step(setting.name(), &server, summary, expectations);
     Ok(())
 }
 
-/// As many rows as answers that were ok, with those of the warm-up.
-pub fn rows(summary: &Summary, rows: u64) -> Expectation {
-    let (counts, before) = (&summary.run.tally.counts, &summary.run.warmup);
-    let ok = counts.ok + before.ok;
-    let unfinished = counts.unfinished + before.unfinished;
-    let early = match before.ok {
+/// As many rows as answers that were ok, with those of the warm-up. A request that failed or did not
+/// finish may have written one before its answer was lost.
+pub fn rows(summary: &Summary, before: u64, after: Result<u64, String>) -> Expectation {
+    let (counts, early) = (&summary.run.tally.counts, &summary.run.warmup);
+    let ok = counts.ok + early.ok;
+    let others = [counts.failed, counts.unfinished, early.failed, early.unfinished];
+    let most = ok + others.iter().sum::<u64>();
+    let with_early = match early.ok {
         0 => String::new(),
         early => format!(", {} of them in the warm-up, which is in no other figure", count(early)),
     };
-    let text = format!("{}: a row for each 200{early}", count(ok));
-    theory::number("rows", rows, ok..=ok + unfinished, text)
+    let more = match most - ok {
+        0 => String::new(),
+        more => format!("; of {} that failed or did not finish each may have one", count(more)),
+    };
+    let theory = format!("{}: a row for each 200{with_early}{more}", count(ok));
+    let added = after.map(|after| after.checked_sub(before));
+    let met = matches!(added, Ok(Some(added)) if (ok..=most).contains(&added));
+    let seen = match added {
+        Ok(Some(added)) if met && added > ok => {
+            let explained = count(added - ok);
+            format!(
+                "{}: explained, {explained} of requests that failed or did not finish",
+                count(added)
+            )
+        }
+        Ok(Some(added)) => count(added),
+        Ok(None) => "fewer rows than before".to_owned(),
+        Err(why) => format!("cannot be counted: {why}"),
+    };
+    Expectation { what: "rows", theory, seen, met }
 }
 
 /// A row a request, at random instants: evenly spaced requests would find what the last one gave
@@ -339,9 +371,11 @@ mod tests {
 
     #[test]
     fn the_matrix_has_every_name_once() {
-        let mut names = matrix().map(Setting::name).to_vec();
-        names.sort();
-        names.dedup();
-        assert_eq!(names.len(), matrix().len());
+        for (quick, steps) in [(true, 7), (false, 19)] {
+            let mut names: Vec<_> = matrix(quick).into_iter().map(Setting::name).collect();
+            names.sort();
+            names.dedup();
+            assert_eq!((names.len(), matrix(quick).len()), (steps, steps), "{names:?}");
+        }
     }
 }

@@ -1,11 +1,16 @@
 //! `users-db --db`: the same application on a real database, whose bound is its own.
 //!
 //! How long it takes to connect and for a statement is not known, so theory says what must hold on
-//! every database: a row for each answer that was ok, and its bound named where it refuses.
+//! every database: a row for each answer that was ok, and its bound named where it refuses. A
+//! database that goes away is waited for; what it had is restored at the end.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use gake_judge::Summary;
 use gake_judge::units::count;
+use gake_report::experiment::Expectation;
+use gake_run::Interrupt;
 use gake_sql::SqlKind;
 
 use super::bench::{Bench, Stopped};
@@ -13,17 +18,31 @@ use super::server::Server;
 use super::theory;
 use super::users_calibration::{Taken, calibrate, name as calibration};
 use super::users_db::{posts, rows};
-use crate::users::UserStore;
+use crate::exit::Failure;
+use crate::users::{UserStore, UsersBefore};
 
 /// The cure: fewer than any server allows by default, all kept.
 const POOL: u64 = 50;
-/// Users of the calibration: as many as that.
+/// The same with more connections, where the database allows them.
+const LARGE_POOL: u64 = 100;
+/// Users of the calibration: as many as the pool has connections.
 const USERS: u32 = 50;
 /// The share of failed requests from which on their cause has to be named.
 const MANY: f64 = 0.02;
 
 /// How long a database takes to close the connections of a process that has ended.
 const CLOSING: Duration = Duration::from_secs(1);
+/// How long a database that has gone away is waited for, and how often it is asked.
+const RETURNING: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// A database, as it is written and what that means.
+struct Database<'a> {
+    written: &'a str,
+    store: &'a UserStore,
+    /// Ends waiting for it.
+    interrupt: Interrupt,
+}
 
 /// A pool and the load on it.
 #[derive(Clone, Copy, PartialEq)]
@@ -36,12 +55,19 @@ struct Setting {
     open: u64,
 }
 
+/// The steps of every run.
 const SETTINGS: [Setting; 5] = [
     Setting { rate: 10, idle: 2, open: 0 },
     Setting { rate: 100, idle: 2, open: 0 },
     Setting { rate: 1_000, idle: 2, open: 0 },
     Setting { rate: 1_000, idle: 1_000, open: 0 },
     Setting { rate: 1_000, idle: POOL, open: POOL },
+];
+
+/// Further ones, without `--quick`.
+const MORE: [Setting; 2] = [
+    Setting { rate: 1_000, idle: 10_000, open: 0 },
+    Setting { rate: 1_000, idle: LARGE_POOL, open: LARGE_POOL },
 ];
 
 impl Setting {
@@ -51,43 +77,103 @@ impl Setting {
     }
 
     /// A lab whose pool has these settings.
-    fn server(self, written: &str, store: &UserStore) -> Result<Server, Stopped> {
+    fn server(self, database: &Database<'_>) -> Result<Server, Failure> {
         let flags = format!("--db-max-open {} --db-max-idle {}", self.open, self.idle);
-        let name = match store {
+        let name = match database.store {
             UserStore::Server(dsn) => dsn.database(),
             _ => None,
         };
         let name = name.map_or(String::new(), |name| format!("?dbname={name}"));
-        Ok(Server::lab_on(&flags, written, &format!("'{store}{name}'"))?)
+        Server::lab_on(&flags, database.written, &format!("'{}{name}'", database.store))
     }
 }
 
 /// Runs the steps on the database that is `written` so.
 pub fn run(bench: &mut Bench<'_>, written: &str, store: &UserStore) -> Result<(), Stopped> {
-    let names = SETTINGS.map(Setting::name);
-    if !names.iter().chain([&calibration(USERS)]).any(|name| bench.wants(name)) {
+    let mut settings = SETTINGS.to_vec();
+    if !bench.quick() {
+        settings.extend(MORE);
+    }
+    let names = settings.iter().map(|setting| setting.name());
+    if !names.chain([calibration(USERS)]).any(|name| bench.wants(&name)) {
         return Ok(());
     }
-    let Some(taken) = rate(bench, written, store)? else { return Ok(()) };
+    let database = Database { written, store, interrupt: bench.interrupt() };
+    let before = UsersBefore::of(store).map_err(|why| {
+        Failure::could_not(format!("{why} (without --db the database is a model)"))
+    })?;
+    let ended = steps(bench, &database, &settings);
+    // Also after Ctrl-C: the rows are nobody's.
+    thread::sleep(CLOSING);
+    if let Err(why) = database.patiently(|| before.restore(store)) {
+        bench.note(format!("the rows of this experiment are left in the database: {why}"));
+    }
+    ended
+}
+
+fn steps(
+    bench: &mut Bench<'_>,
+    database: &Database<'_>,
+    settings: &[Setting],
+) -> Result<(), Stopped> {
+    let taken = rate(bench, database)?;
     let mut last = None;
-    for asked in SETTINGS {
-        let setting = Setting { rate: taken.in_force(asked.rate), ..asked };
+    for asked in settings {
+        let setting = Setting { rate: taken.in_force(asked.rate), ..*asked };
         if last != Some(setting) && bench.wants(&asked.name()) {
-            step(bench, setting, written, store)?;
+            match step(bench, setting, database) {
+                Err(Stopped::Failed(why)) => bench.missing(&setting.name(), &why),
+                other => other?,
+            }
             last = Some(setting);
         }
     }
     Ok(())
 }
 
+impl Database<'_> {
+    /// Tries again for some time, for a database that comes back.
+    fn patiently<T>(&self, mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+        let until = Instant::now() + RETURNING;
+        loop {
+            match attempt() {
+                Err(_) if Instant::now() < until && !self.interrupt.came() => thread::sleep(AGAIN),
+                other => return other,
+            }
+        }
+    }
+
+    /// A lab on it, and the rows that there are.
+    fn started(&self, setting: Setting) -> Result<(Server, u64), Stopped> {
+        let started = self.patiently(|| {
+            let server = setting.server(self)?;
+            let before = count_rows(&server)?;
+            Ok((server, before))
+        });
+        started.map_err(|why| match self.interrupt.came() {
+            true => Stopped::Interrupted,
+            false => Stopped::Failed(why),
+        })
+    }
+
+    /// What became of the rows of a run.
+    fn judged(&self, summary: &Summary, server: &Server, before: u64) -> Expectation {
+        let after = self.patiently(|| count_rows(server));
+        rows(summary, before, after.map_err(|why| why.to_string()))
+    }
+}
+
+fn count_rows(server: &Server) -> Result<u64, Failure> {
+    server.number("/users/count", "count")
+}
+
 /// What the service takes with the cure.
-fn rate(bench: &mut Bench<'_>, written: &str, store: &UserStore) -> Result<Option<Taken>, Stopped> {
-    let cured = Setting { rate: 0, idle: POOL, open: POOL };
-    let server = cured.server(written, store)?;
-    let before = server.number("/users/count", "count")?;
+fn rate(bench: &mut Bench<'_>, database: &Database<'_>) -> Result<Taken, Stopped> {
+    // A database that is not there at the start is not waited for.
+    let server = Setting { rate: 0, idle: POOL, open: POOL }.server(database)?;
+    let before = count_rows(&server)?;
     let taken = calibrate(bench, &server, USERS, |summary| {
-        let after = server.number("/users/count", "count")?;
-        Ok(vec![rows(summary, after.saturating_sub(before))])
+        Ok(vec![database.judged(summary, &server, before)])
     })?;
     closing(server);
     Ok(taken)
@@ -96,33 +182,32 @@ fn rate(bench: &mut Bench<'_>, written: &str, store: &UserStore) -> Result<Optio
 /// Ends a lab, whose connections the database closes.
 fn closing(server: Server) {
     drop(server);
-    std::thread::sleep(CLOSING);
+    thread::sleep(CLOSING);
 }
 
-fn step(
-    bench: &mut Bench<'_>,
-    setting: Setting,
-    written: &str,
-    store: &UserStore,
-) -> Result<(), Stopped> {
-    let server = setting.server(written, store)?;
+fn step(bench: &mut Bench<'_>, setting: Setting, database: &Database<'_>) -> Result<(), Stopped> {
+    let (server, before) = database.started(setting)?;
     let mut spec = posts(&server, setting.rate, bench.seconds(10.0, 4.0));
-    let is_server = matches!(store, UserStore::Server(_));
-    if is_server {
-        spec.watch.push(written.to_owned());
+    if matches!(database.store, UserStore::Server(_)) {
+        spec.watch.push(database.written.to_owned());
     }
-    let before = server.number("/users/count", "count")?;
     let summary = bench.fire(&spec)?;
-    let after = server.number("/users/count", "count")?;
-    let mut expectations = vec![rows(&summary, after.saturating_sub(before))];
+    let mut expectations = vec![database.judged(&summary, &server, before)];
+    expectations.extend(named(&summary, database.store));
+    bench.step(setting.name(), &server, summary, expectations);
+    closing(server);
+    Ok(())
+}
+
+/// That the database's bound is named where it refuses.
+fn named(summary: &Summary, store: &UserStore) -> Option<Expectation> {
     let counts = &summary.run.tally.counts;
     let failed = counts.failed as f64 / counts.due().max(1) as f64;
     // PostgreSQL does not count what it refuses; peaks between two samples are not seen.
     let counts_refusals = matches!(store, UserStore::Server(dsn) if dsn.kind() == SqlKind::MySql);
-    if counts_refusals && failed > MANY {
-        expectations.push(theory::cause(&summary, "db_connections_refused", &["db_pool_churn"]));
-    }
-    bench.step(setting.name(), &server, summary, expectations);
-    closing(server);
-    Ok(())
+    // What failed for another reason, as when the database went away, names another cause.
+    let refused = |text: &str| text.contains("Too many connections");
+    let is_refused = summary.run.bodies.by_count().first().is_some_and(|body| refused(&body.text));
+    (counts_refusals && failed > MANY && is_refused)
+        .then(|| theory::cause(summary, "db_connections_refused", &["db_pool_churn"]))
 }

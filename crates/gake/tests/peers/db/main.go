@@ -34,6 +34,8 @@ func main() {
 		stats := db.Stats()
 		fmt.Fprintf(w, "go_sql_in_use_connections{db_name=\"peer\"} %d\n", stats.InUse)
 		fmt.Fprintf(w, "go_sql_max_open_connections{db_name=\"peer\"} %d\n", stats.MaxOpenConnections)
+		fmt.Fprintf(w, "# TYPE go_sql_max_idle_closed_total counter\n")
+		fmt.Fprintf(w, "go_sql_max_idle_closed_total{db_name=\"peer\"} %d\n", stats.MaxIdleClosed)
 	})
 	http.HandleFunc("/users", func(w http.ResponseWriter, r *http.Request) {
 		var user struct{ Name, Mail string }
