@@ -300,6 +300,7 @@ impl Collector {
                 cores,
             },
             events: Vec::new(),
+            agents: Vec::new(),
             watched: Watched::default(),
             bodies: self.bodies,
             origin: Provenance::default(),

@@ -144,6 +144,7 @@ impl RunSample {
                 cores: 2,
             },
             events: Vec::new(),
+            agents: Vec::new(),
             watched: Watched::default(),
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
