@@ -310,6 +310,7 @@ impl Collector {
                 miscounted: 0,
             },
             events: Vec::new(),
+            agents: Vec::new(),
             watched: Watched::default(),
             bodies: self.bodies,
             origin: Provenance::default(),

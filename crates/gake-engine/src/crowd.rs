@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use gake_core::clock::Nanos;
+use gake_core::schedule::Slice;
 use gake_core::work::Arrival;
 use tokio::sync::watch;
 
@@ -38,8 +39,10 @@ pub(crate) struct Crowd {
     /// No new request from here on.
     pub(crate) end: Option<Nanos>,
     pub(crate) budget: Budget,
-    pub(crate) next_number: Cell<u64>,
-    pub(crate) stride: u64,
+    /// The requests of these users among all.
+    pub(crate) slice: Slice,
+    /// How many requests they have begun.
+    pub(crate) begun: Cell<u64>,
     /// Users who are not done.
     pub(crate) active: Cell<usize>,
     /// How many users of all workers are wanted, when that is set from outside.
@@ -60,8 +63,9 @@ impl Crowd {
         {
             left.set(left.get().checked_sub(1)?);
         }
-        let number = self.next_number.get();
-        self.next_number.set(number + self.stride);
+        let begun = self.begun.get();
+        self.begun.set(begun + 1);
+        let number = self.slice.number_of(begun);
         Some(Arrival { number, due: now })
     }
 

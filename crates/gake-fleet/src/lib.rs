@@ -22,19 +22,22 @@ mod frame;
 mod message;
 mod nats;
 mod other_load;
+mod rule;
 mod script;
 #[cfg(test)]
 mod sim;
 mod token;
 
 pub use agent::{Agent, AgentEvent};
-pub use allow::{AgentLimits, AllowRule};
+pub use allow::AgentLimits;
 pub use coordinator::{
-    AgentList, AgentLogLine, AgentRun, Fleet, FleetSettings, ListedAgent, OnLoss, Orphan, Stopped,
-    StoppedBy,
+    AgentList, AgentLogLine, Fleet, FleetListener, FleetSettings, ListedAgent, OnLoss, Orphan,
+    Stopped, StoppedBy,
 };
 pub use error::FleetError;
+pub use message::AgentWeight;
 pub use nats::{NatsKey, NatsSettings};
 pub use other_load::OtherLoad;
+pub use rule::AllowRule;
 pub use script::{OrphanScript, ScriptEvent, ScriptLine, ScriptListener, ScriptParcel};
 pub use token::FleetToken;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use gake_core::schedule::Slice;
 use gake_run::Stop;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use crate::other_load::OtherLoad;
 use crate::token::FleetToken;
 
 /// The version of the protocol.
-pub(crate) const PROTOCOL: u32 = 5;
+pub(crate) const PROTOCOL: u32 = 6;
 
 /// Where agents listen for coordinators.
 pub(crate) const DISCOVER: &str = "gake.discover";
@@ -116,6 +117,8 @@ pub(crate) struct AgentHello {
     pub(crate) protocol: u32,
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) cores: usize,
+    /// How much of a run it takes.
+    pub(crate) weight: AgentWeight,
     /// Whether it runs scripts.
     pub(crate) takes_scripts: bool,
     /// The run that it has a slice of.
@@ -124,13 +127,41 @@ pub(crate) struct AgentHello {
     pub(crate) nonce: String,
 }
 
+/// How much of a run an agent takes, in proportion to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AgentWeight {
+    /// So much, whatever it has.
+    Fixed(u32),
+    /// So much for each core that a run uses on it.
+    PerCore(u32),
+}
+
+/// The part of a run that an agent has: `width` of its `of` equal units, from `first` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
+    pub(crate) first: usize,
+    pub(crate) width: usize,
+    pub(crate) of: usize,
+}
+
+impl Part {
+    /// The same as a slice; `None` when there are no such units.
+    pub(crate) fn slice(self) -> Option<Slice> {
+        let Self { first, width, of } = self;
+        let is_there = width > 0 && first < of && width <= of - first;
+        is_there.then(|| Slice::weighted(first, width, of))
+    }
+}
+
 /// Offers an agent a slice of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub(crate) run: String,
     pub(crate) nonce: String,
+    /// Its number among the agents of the run.
     pub(crate) index: usize,
-    pub(crate) of: usize,
+    /// What it is to do.
+    pub(crate) part: Part,
     /// How long the agent goes on without a word of the coordinator, in ns.
     pub(crate) alone: u64,
     /// The exact encoding of the spec, or what is left of it after the parts sent before; empty for

@@ -26,8 +26,9 @@ use crate::coordinator::conduct::{Conduct, Rules};
 use crate::coordinator::join::Joiner;
 use crate::coordinator::join::tests::outcome;
 use crate::coordinator::journal::{JournalReader, attached};
+use crate::coordinator::weights::of_weights;
 use crate::frame::{self, Frame};
-use crate::message::{Control, Handover, HandoverAnswer, LastWord, StopOrder};
+use crate::message::{Control, Handover, HandoverAnswer, LastWord, Part, StopOrder};
 
 const MS: Nanos = 1_000_000;
 
@@ -232,7 +233,7 @@ impl Sim {
         let (frozen, cut_off) = (outage(), outage());
         let mut state = SliceState::new(index, ALONE_MAX, self.base);
         state.start(self.base);
-        let own = arrivals(&self.plan, seed, Slice::new(index, of));
+        let own = arrivals(&self.plan, seed, parts(&self.plan, seed, of)[index].slice().unwrap());
         SimAgent {
             state,
             behind: self.dice.below(5 * MS),
@@ -589,6 +590,13 @@ struct End {
     counted: u64,
 }
 
+/// What each agent does: in one of four runs they have weights.
+fn parts(plan: &Plan, seed: u64, agents: usize) -> Vec<Part> {
+    let weight = |index: u64| if seed % 4 == 3 { 1 + (seed / 4 + index * index) % 3 } else { 1 };
+    let weights: Vec<_> = (0..agents as u64).map(weight).collect();
+    of_weights(&weights, plan.lanes())
+}
+
 /// A coordinator of a generation.
 fn conduct(
     plan: &Arc<Plan>,
@@ -597,7 +605,8 @@ fn conduct(
     (on_loss, generation): (OnLoss, u32),
     now: Instant,
 ) -> Conduct {
-    let named: Vec<_> = (0..agents).map(|index| (format!("a{index}"), 1)).collect();
+    let parts = parts(plan, seed, agents).into_iter().enumerate();
+    let named: Vec<_> = parts.map(|(index, part)| (format!("a{index}"), 1, part)).collect();
     let rules = Rules { on_loss, alone_max: ALONE_MAX, generation };
     Conduct::new(Joiner::new(plan, seed, &named), rules, now)
 }

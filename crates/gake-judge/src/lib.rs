@@ -5,6 +5,7 @@
 //! every threshold is a named constant beside its rule.
 
 pub mod advice;
+mod agents;
 mod causes;
 pub mod compare;
 pub mod finding;
@@ -23,6 +24,7 @@ pub mod validity;
 mod verdict;
 
 pub use advice::advice;
+pub use agents::{agent_lines, agent_record};
 pub use causes::{Cause, Causes};
 pub use finding::{Finding, Rank};
 pub use nothing_ok::NothingOk;

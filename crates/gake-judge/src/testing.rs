@@ -145,6 +145,7 @@ impl RunSample {
                 miscounted: 0,
             },
             events: Vec::new(),
+            agents: Vec::new(),
             watched: Watched::default(),
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),

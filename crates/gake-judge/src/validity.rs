@@ -306,13 +306,24 @@ fn dropped(run: &Run) -> Option<Reason> {
     let counts = &run.tally.counts;
     let part = share(counts.dropped, counts.due());
     let level = level(counts.dropped > 0, part > at::DROPPED_INVALID)?;
-    let bound = match run.plan.overflow {
-        _ if counts.lost > 0 => "they were to be sent by agents that were lost",
-        Overflow::Drop | Overflow::Queue { .. } => "the bound on connections was reached",
-        Overflow::Wait => "they were never sent before the run ended",
+    let (lost, own) = (counts.lost, counts.dropped.saturating_sub(counts.lost));
+    let at_bound = matches!(run.plan.overflow, Overflow::Drop | Overflow::Queue { .. });
+    let of_lost = "to be sent by agents that were lost";
+    let why = match (lost, own, at_bound) {
+        (0, _, true) => "the bound on connections was reached".to_owned(),
+        (0, _, false) => "they were never sent before the run ended".to_owned(),
+        (_, 0, _) => format!("they were {of_lost}"),
+        (lost, own, _) => {
+            let (lost, own) = (units::count(lost), units::count(own));
+            let rest = match at_bound {
+                true => format!("{own} found the bound on connections reached"),
+                false => format!("{own} were never sent before the run ended"),
+            };
+            format!("{lost} were {of_lost}, {rest}")
+        }
     };
     let text = format!(
-        "{} of {} arrivals were dropped ({}): {bound}",
+        "{} of {} arrivals were dropped ({}): {why}",
         units::count(counts.dropped),
         units::count(counts.due()),
         units::percent(part)

@@ -217,6 +217,17 @@ fn any_drop_is_suspect_and_many_are_invalid() {
         run.tally.record_dropped(MS);
     }
     assert_eq!(level_of(&run, "dropped"), Invalid);
+    // Lost agents are not blamed for what others dropped.
+    let dropped = run.tally.counts.dropped;
+    let text = |run: &Run| {
+        let (_, reasons) = check(run);
+        reasons.into_iter().find(|reason| reason.rule == "dropped").unwrap().text
+    };
+    run.tally.counts.lost = dropped - 1;
+    let both = text(&run);
+    assert!(both.contains("agents that were lost, 1 "), "{both}");
+    run.tally.counts.lost = dropped;
+    assert!(text(&run).ends_with("they were to be sent by agents that were lost"));
 }
 
 #[test]

@@ -159,6 +159,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
         } else {
             Vec::new()
         },
+        agents: Vec::new(),
         watched: Watched::default(),
         bodies: gake_core::record::FailedBodies::default(),
         scenarios: Vec::new(),

@@ -53,6 +53,8 @@ pub use gake_core::spec;
 pub use gake_engine::{
     Collector, Message, Ready, RunClock, Running, Stop, StopHandle, Takeover, beside, monotonic_now,
 };
+/// What a fleet records of each of its agents.
+pub use gake_judge::agent_record;
 pub use gake_wire::ConnectionPermit;
 pub use inputs::{GivenRequests, Inputs, Recordings, Replay};
 pub use interrupt::Interrupt;

@@ -45,10 +45,10 @@ impl<C: Clock + Clone + 'static> Client<C> {
         let bounds = Bounds {
             open: slice.part(settings.connections).max(1),
             idle: usize::MAX,
-            idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| max.div_ceil(slice.of)),
+            idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| slice.part_up(max)),
         };
         let streams = if network.expects_multiplexing() { settings.streams } else { 1 };
-        let shared = Rc::new(Shared::new(network, clock, slice.index));
+        let shared = Rc::new(Shared::new(network, clock, slice.number(0)));
         Self { shared, pool: Rc::new(Pool::new(bounds, streams)) }
     }
 

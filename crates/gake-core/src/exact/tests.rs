@@ -10,9 +10,9 @@ use super::*;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{Expect, Load, Overflow, Plan, Stage, UserStage};
 use crate::record::{
-    Answer, Counts, End, Ending, Event, Exchange, FailedBodies, Fault, Generator, IntervalPart,
-    LevelUnit, Outcome, Phase, Point, Provenance, Reading, ScenarioEnd, ScenarioRun, Series,
-    Watched, WorkerEnd,
+    AgentRecord, Answer, Counts, End, Ending, Event, Exchange, FailedBodies, Fault, Generator,
+    IntervalPart, LevelUnit, Outcome, Phase, Point, Provenance, Reading, ScenarioEnd, ScenarioRun,
+    Series, Watched, WorkerEnd,
 };
 use crate::schedule::{Process, Trace};
 use crate::spec::{LoadSpec, RequestSource, ScenarioSpec};
@@ -350,6 +350,14 @@ fn run() -> impl Strategy<Value = Run> {
                 peak_connections: 7,
                 generator: Generator { cpu: time, busiest: 0.1 + 0.2, ..Generator::default() },
                 events: vec![Event { at: time, text: "it rained".to_owned() }],
+                agents: vec![AgentRecord {
+                    name: "a".to_owned(),
+                    lost_ns: Some(5),
+                    validity: "valid".to_owned(),
+                    reasons: vec!["late".to_owned()],
+                    sent: 3,
+                    lateness_p99_ns: 7,
+                }],
                 watched,
                 bodies: failed_bodies(),
                 scenarios,

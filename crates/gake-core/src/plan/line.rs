@@ -31,6 +31,8 @@ impl fmt::Display for Plan {
 impl Plan {
     fn threads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.tables {
+            // How many agents will have is not known yet.
+            0 | 1 if self.threads == 0 => Ok(()),
             0 | 1 => write!(f, ", {}", plural(self.threads, "thread")),
             _ => write!(f, ", {} threads with a descriptor table each", self.workers()),
         }

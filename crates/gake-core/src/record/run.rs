@@ -32,6 +32,25 @@ pub struct Event {
     pub text: String,
 }
 
+/// What one agent of a fleet did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentRecord {
+    /// Its name.
+    pub name: String,
+    /// When it was lost, in ns since the epoch, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_ns: Option<Nanos>,
+    /// Whether its figures can be believed, judged by themselves: valid, suspect, invalid.
+    pub validity: String,
+    /// Why not, the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<String>,
+    /// Requests that it sent after the warm-up, as far as it told.
+    pub sent: u64,
+    /// The 99th percentile of its lateness, in ns.
+    pub lateness_p99_ns: Nanos,
+}
+
 /// What the generator itself used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Generator {
@@ -127,6 +146,9 @@ pub struct Run {
     pub generator: Generator,
     /// Events other than requests.
     pub events: Vec<Event>,
+    /// The agents, when a fleet did it.
+    #[serde(default)]
+    pub agents: Vec<AgentRecord>,
     /// What was sampled of the target, if it was watched.
     pub watched: Watched,
     /// Bodies of failed answers, when they were asked for.

@@ -11,14 +11,14 @@ use crate::clock::{Nanos, SECOND};
 /// When an arrival is due that a change of the schedule has taken from it, until another change.
 const NEVER: Nanos = Nanos::MAX;
 
-/// Every n-th arrival of a schedule, in due order. An iterator that does not
+/// The arrivals of a schedule that are in a slice, in due order. An iterator that does not
 /// remember what was done.
 #[derive(Debug, Clone)]
 pub struct Share<'a> {
     schedule: std::borrow::Cow<'a, Schedule>,
-    stride: u64,
-    /// The next arrival's number.
-    number: u64,
+    slice: Slice,
+    /// How many arrivals of the slice came before the next one.
+    own: u64,
     /// The positions of Poisson arrivals.
     walk: Option<Box<Walk>>,
     piece: usize,
@@ -34,8 +34,8 @@ impl<'a> Share<'a> {
     pub(super) fn new(schedule: &'a Schedule, slice: Slice) -> Self {
         Self {
             schedule: std::borrow::Cow::Borrowed(schedule),
-            stride: slice.of as u64,
-            number: slice.index as u64,
+            slice,
+            own: 0,
             walk: match schedule.course {
                 Course::Rates(Process::Poisson, _) => Some(Box::new(Walk::new(schedule.seed))),
                 _ => None,
@@ -51,8 +51,8 @@ impl<'a> Share<'a> {
     pub fn into_owned(self) -> Share<'static> {
         Share {
             schedule: std::borrow::Cow::Owned(self.schedule.into_owned()),
-            stride: self.stride,
-            number: self.number,
+            slice: self.slice,
+            own: self.own,
             walk: self.walk,
             piece: self.piece,
             ahead: self.ahead,
@@ -97,19 +97,18 @@ impl<'a> Share<'a> {
     /// Leaves out the arrivals to come that would be due before `from` without their jitter; how
     /// many they are.
     fn jump(&mut self, from: Nanos) -> u64 {
-        let first = self.number;
+        let first = self.own;
         // Probes go forward from a copy: a walk back starts anew.
-        let before = |share: &Self, number: Option<u64>| {
+        let before = |share: &Self, own: Option<u64>| {
             let mut probe = share.clone();
-            probe.number = number?;
-            let due = probe.due(probe.number)?;
-            (due - probe.delay(probe.number) < from).then_some(probe)
+            probe.own = own?;
+            let number = probe.slice.number_of(probe.own);
+            let due = probe.due(number)?;
+            (due - probe.delay(number) < from).then_some(probe)
         };
         let Some(last) = before(self, Some(first)) else { return 0 };
         *self = last;
-        let ahead = |share: &Self, steps: u64| {
-            steps.checked_mul(share.stride).and_then(|by| share.number.checked_add(by))
-        };
+        let ahead = |share: &Self, steps: u64| share.own.checked_add(steps);
         let mut steps = 1_u64;
         while let Some(further) = before(self, ahead(self, steps)) {
             *self = further;
@@ -121,8 +120,8 @@ impl<'a> Share<'a> {
                 *self = further;
             }
         }
-        self.number += self.stride;
-        (self.number - first) / self.stride
+        self.own += 1;
+        self.own - first
     }
 
     /// When arrival `number` is due.
@@ -139,9 +138,9 @@ impl<'a> Share<'a> {
     /// The next arrival of the walk, which goes by number.
     #[inline]
     fn next_number(&mut self) -> Option<Arrival> {
-        let number = self.number;
+        let number = self.slice.number_of(self.own);
         let due = self.due(number)?;
-        self.number += self.stride;
+        self.own += 1;
         Some(Arrival { number, due })
     }
 

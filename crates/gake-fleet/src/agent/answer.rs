@@ -20,8 +20,8 @@ use crate::allow::for_agents;
 use crate::files::{Contents, OpenFiles};
 use crate::message::{
     ClockAnswer, ClockQuestion, FilePart, FileTaken, FilesMissing, FilesQuestion, LogAnswer,
-    LogQuestion, Offer, OfferAnswer, ScriptOffer, SpecPart, SpecTaken, StartAnswer, StartOrder,
-    StopAnswer, StopRequest, revealed,
+    LogQuestion, Offer, OfferAnswer, Part, ScriptOffer, SpecPart, SpecTaken, StartAnswer,
+    StartOrder, StopAnswer, StopRequest, revealed,
 };
 use crate::token::random_text;
 
@@ -156,13 +156,12 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         if self.slice.is_some() {
             return refused("it has a run already");
         }
-        if offer.index >= offer.of {
+        let Some(slice) = offer.part.slice() else {
             return refused("there is no such slice");
-        }
+        };
         // Before the coordinator can say anything.
         let control = SliceRun::listen(&self.client, &offer.run).await;
         let control = control.map_err(|error| self.agent.nats.failed(error))?;
-        let slice = Slice::new(offer.index, offer.of);
         let (agent, spec) = (self.agent.clone(), self.parts.concat() + &offer.spec);
         self.parts.clear();
         let files = self.files.contents();
@@ -178,8 +177,12 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         Ok(match prepared {
             Ok(Prepare { ready, plan, script }) => {
                 let workers = ready.workers();
-                let (number, of) = (offer.index + 1, offer.of);
-                self.say(AgentEvent::Taken(format!("slice {number} of {of}: {plan}")));
+                let Part { first, width, of } = offer.part;
+                let slice_text = match width {
+                    1 => format!("slice {} of {of}", first + 1),
+                    _ => format!("slices {} to {} of {of}", first + 1, first + width),
+                };
+                self.say(AgentEvent::Taken(format!("{slice_text}: {plan}")));
                 let bounds = self.agent.limits.bounds(&plan, slice);
                 let run = (offer.run, offer.index, Duration::from_nanos(offer.alone));
                 self.slice = Some(SliceRun::new(run, plan, (ready, script), control, bounds));

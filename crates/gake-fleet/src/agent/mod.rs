@@ -11,11 +11,13 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use async_nats::connection::State;
 use async_nats::{Client, Message, Subscriber};
 use futures_util::StreamExt;
 use gake_core::clock::SECOND;
+use gake_core::redact::Redactor;
 use gake_run::Recordings;
 use gake_run::script::ScriptArchives;
 use serde::Serialize;
@@ -25,7 +27,8 @@ use slice_state::Outcome;
 use crate::allow::AgentLimits;
 use crate::files::AgentFiles;
 use crate::message::{
-    AgentHello, DISCOVER, Discover, Greeting, PROTOCOL, agent_subject, hex, hidden, opened, sealed,
+    AgentHello, AgentWeight, DISCOVER, Discover, Greeting, PROTOCOL, agent_subject, hex, hidden,
+    opened, sealed,
 };
 use crate::token::random_text;
 use crate::{FleetError, FleetToken, NatsSettings};
@@ -47,6 +50,8 @@ pub struct Agent {
     pub tags: BTreeMap<String, String>,
     /// Most worker threads.
     pub cores: Option<usize>,
+    /// How much of a run it takes, in proportion to others.
+    pub weight: AgentWeight,
     /// Source addresses of its connections, instead of those that a run names: addresses, ranges,
     /// networks, names of interfaces.
     pub sources: Vec<String>,
@@ -56,6 +61,8 @@ pub struct Agent {
     pub scripts: Option<Arc<dyn ScriptArchives + Send + Sync>>,
     /// What it may be made to do.
     pub limits: AgentLimits,
+    /// Hides secrets in its events: the URLs of a run may hold some.
+    pub redactor: Redactor,
     /// The NATS server.
     pub nats: NatsSettings,
     /// The fleet's token.
@@ -73,10 +80,27 @@ pub enum AgentEvent {
     Taken(String),
     /// It refused a run; why.
     Refused(String),
+    /// The connection to NATS is lost. It is made again.
+    Disconnected,
+    /// NATS is there again, after this time.
+    Reconnected(Duration),
     /// Its slice is done.
     Done,
     /// It gave its slice up; why.
     GivenUp(String),
+}
+
+impl AgentEvent {
+    /// The same without secrets.
+    fn redacted(self, redactor: &Redactor) -> Self {
+        let hide = |text: String| redactor.text(&text).into_owned();
+        match self {
+            Self::Taken(what) => Self::Taken(hide(what)),
+            Self::Refused(why) => Self::Refused(hide(why)),
+            Self::GivenUp(why) => Self::GivenUp(hide(why)),
+            Self::Waiting(_) | Self::Disconnected | Self::Reconnected(_) | Self::Done => self,
+        }
+    }
 }
 
 impl fmt::Display for AgentEvent {
@@ -85,6 +109,10 @@ impl fmt::Display for AgentEvent {
             Self::Waiting(server) => write!(f, "waiting for runs at {server}"),
             Self::Taken(what) => f.write_str(what),
             Self::Refused(why) => write!(f, "a run was refused: {why}"),
+            Self::Disconnected => f.write_str("the connection to NATS is lost"),
+            Self::Reconnected(after) => {
+                write!(f, "NATS is there again after {:.1} s", after.as_secs_f64())
+            }
             Self::Done => f.write_str("done"),
             Self::GivenUp(why) => write!(f, "a run was given up: {why}"),
         }
@@ -123,6 +151,7 @@ impl Agent {
                 parts: Vec::new(),
                 files: AgentFiles::default(),
                 events: VecDeque::new(),
+                apart: None,
                 tell,
             };
             serving.serve(until).await
@@ -147,6 +176,8 @@ struct Serving<'a, T> {
     files: AgentFiles,
     /// What happened last: seconds since 1970, and what.
     events: VecDeque<(u64, String)>,
+    /// Since when there is no connection.
+    apart: Option<Instant>,
     tell: T,
 }
 
@@ -190,6 +221,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                     protocol: PROTOCOL,
                     tags: self.agent.tags.clone(),
                     cores: self.agent.cores.unwrap_or_else(all_cores),
+                    weight: self.agent.weight,
                     takes_scripts: self.agent.scripts.is_some(),
                     run: self.slice.as_ref().map(|slice| slice.run.clone()),
                     nonce: self.nonce.clone(),
@@ -203,6 +235,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
 
     /// Tells whoever started the agent, and keeps it for those who ask.
     fn say(&mut self, event: AgentEvent) {
+        let event = event.redacted(&self.agent.redactor);
         if self.events.len() == EVENTS_MAX {
             self.events.pop_front();
         }
@@ -227,7 +260,24 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         self.ended(outcome).await;
     }
 
+    /// Tells when the connection is lost, and when it is there again.
+    fn look_at_connection(&mut self) {
+        let is_connected = self.client.connection_state() == State::Connected;
+        match (is_connected, self.apart) {
+            (false, None) => {
+                self.apart = Some(Instant::now());
+                self.say(AgentEvent::Disconnected);
+            }
+            (true, Some(since)) => {
+                self.apart = None;
+                self.say(AgentEvent::Reconnected(since.elapsed()));
+            }
+            (true, None) | (false, Some(_)) => {}
+        }
+    }
+
     async fn look(&mut self) {
+        self.look_at_connection();
         let Some(slice) = &mut self.slice else { return };
         let outcome = slice.look(&self.client, &self.agent.token).await;
         self.ended(outcome).await;

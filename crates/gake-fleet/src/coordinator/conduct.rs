@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gake_core::clock::Nanos;
+use gake_core::record::Event;
 use gake_run::{Message, Stop};
 
 use super::join::Joiner;
 use super::journal::{Decision, Entry, Journal, Meaning, StoppedBy};
+use super::outage::{Outage, shown};
 use super::settings::OnLoss;
 use crate::message::{Control, Handover, StopOrder};
 
@@ -58,8 +60,8 @@ pub(crate) struct Conduct {
     told: (Vec<usize>, Vec<Handover>),
     /// When the last control message came back: agents can be heard then.
     echoed: Instant,
-    /// Since when there is no connection.
-    apart: Option<Instant>,
+    /// Whether NATS can be reached.
+    outage: Outage,
     /// When the run was told to stop.
     stopped: Option<Nanos>,
     /// What was asked of the run at the last decision.
@@ -112,7 +114,7 @@ impl Conduct {
             said: Stop::Go,
             told: Default::default(),
             echoed: now,
-            apart: None,
+            outage: Outage::default(),
             stopped: None,
             asked: StopOrder::Go,
             cut: None,
@@ -220,6 +222,8 @@ impl Conduct {
             None => self.asked != StopOrder::Go && self.aborted.is_none(),
         };
         self.joiner.hear_all(at);
+        let text = format!("another coordinator goes on with the run from {} on", shown(at));
+        self.joiner.events.push(Event { at, text });
         self.begin_journal(0, now);
     }
 
@@ -232,9 +236,10 @@ impl Conduct {
         asked: Stop,
     ) -> Looked {
         let is_heard = is_connected && now.duration_since(self.echoed) < ECHO_MAX;
-        self.apart = if is_heard { None } else { Some(self.apart.unwrap_or(now)) };
+        self.joiner.events.extend(self.outage.look((now, at), is_heard));
+        self.joiner.look_for_lags(at);
         let apart_max = self.rules.alone_max + APART_MARGIN;
-        let can_hear = self.apart.is_none_or(|since| now.duration_since(since) > apart_max);
+        let can_hear = self.outage.length(now).is_none_or(|apart| apart > apart_max);
         let (stopped, before) = (self.stopped, self.joiner.asked());
         if asked > Stop::Go && self.stopped.is_none() {
             self.stopped = Some(at);
@@ -242,6 +247,9 @@ impl Conduct {
         let lost = self.given_up((now, at), can_hear, asked);
         let messages = self.joiner.look(at, &lost, self.stopped);
         let drain = self.abort_if_wanted();
+        if let (true, Some(apart)) = (drain, self.outage.length(now).filter(|_| can_hear)) {
+            self.aborted = Some(format!("NATS was away for {} s", apart.as_secs()));
+        }
         let is_decision = !lost.is_empty()
             || drain
             || self.stopped != stopped
@@ -280,7 +288,11 @@ impl Conduct {
             }
         }
         let silent = self.joiner.silent(at, can_hear).into_iter();
-        silent.map(|index| because(index, "it is silent")).collect()
+        let why = match self.outage.length(now) {
+            Some(apart) => format!("NATS was away for {} s", apart.as_secs()),
+            None => "it is silent".to_owned(),
+        };
+        silent.map(|index| because(index, &why)).collect()
     }
 
     /// Aborts the run when that is wanted; whether it is to drain now. Without any agent nobody
@@ -291,7 +303,7 @@ impl Conduct {
         if !is_wanted || lost == 0 || self.stopped.is_some() || self.aborted.is_some() {
             return false;
         }
-        self.aborted = self.joiner.events.first().map(|event| event.text.clone());
+        self.aborted = self.joiner.first_loss.clone();
         self.aborted.is_some()
     }
 
@@ -308,7 +320,7 @@ impl Conduct {
         if self.journal.take().is_some() {
             self.given_up_at = Some(self.number);
             let text = format!("no other coordinator can go on with the run from here on: {why}");
-            self.joiner.events.push(gake_core::record::Event { at, text });
+            self.joiner.events.push(Event { at, text });
         }
     }
 
@@ -364,11 +376,13 @@ mod tests {
     use gake_core::schedule::Process;
 
     use super::*;
+    use crate::message::Part;
 
     fn conduct(now: Instant) -> Conduct {
         let stages = vec![Stage::step(10.0, Duration::from_secs(5))];
         let plan = Plan::new("a test", Load::Open { stages, process: Process::Uniform });
-        let joiner = Joiner::new(&Arc::new(plan), 1, &[("a".to_owned(), 1)]);
+        let part = Part { first: 0, width: 1, of: 1 };
+        let joiner = Joiner::new(&Arc::new(plan), 1, &[("a".to_owned(), 1, part)]);
         let alone_max = Duration::from_secs(20);
         Conduct::new(joiner, Rules { on_loss: OnLoss::Continue, alone_max, generation: 1 }, now)
     }
@@ -433,6 +447,21 @@ mod tests {
         conduct.request_stop();
         assert_eq!(decisions(&mut conduct, Stop::Drain), 1, "a request goes before an interrupt");
         assert_eq!(conduct.stopped_by, Some(StoppedBy::Request));
+    }
+
+    #[test]
+    fn a_run_that_ends_without_nats_says_so() {
+        let start = Instant::now();
+        let mut conduct = conduct(start);
+        let second = Duration::from_secs(1);
+        for number in 0..40 {
+            let at = u64::from(number) * 1_000_000_000;
+            conduct.look((start + second * number, at), number == 0, Stop::Go);
+        }
+        assert_eq!(conduct.aborted.as_deref(), Some("NATS was away for 29 s"));
+        let texts: Vec<_> = conduct.joiner.events.iter().map(|event| &event.text).collect();
+        assert!(texts[0].starts_with("NATS cannot be reached since 1s"), "{texts:?}");
+        assert!(texts[1].contains("agent a was lost after 30s: NATS was away"), "{texts:?}");
     }
 
     #[test]

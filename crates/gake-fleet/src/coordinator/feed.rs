@@ -9,6 +9,7 @@ use async_nats::{Client, Subscriber};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use gake_core::clock::{Clock, Nanos};
+use gake_core::record::Event;
 use gake_run::{Interrupt, Message, RunClock, Stop, StopHandle};
 
 use super::conduct::{CONTROL_EVERY, Conduct};
@@ -33,6 +34,9 @@ const READ_AT_ONCE: usize = 64;
 
 /// The numbers of the agents that are lost, as they are known during the run.
 pub(crate) type LostAgents = Arc<Mutex<Vec<usize>>>;
+
+/// Hears what happens to the agents of a run, and to the way to them, as soon as it is known.
+pub type FleetListener = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// Passes on what the agents of a run send, to its end.
 pub(crate) struct Feed {
@@ -59,6 +63,9 @@ pub(crate) struct Feed {
     pub(crate) listener: Option<ScriptListener>,
     /// The agents that are lost by now, for others.
     pub(crate) lost: LostAgents,
+    /// Hears the events, the first `told` of which it has heard.
+    pub(crate) events: Option<FleetListener>,
+    pub(crate) told: usize,
 }
 
 impl Feed {
@@ -87,8 +94,10 @@ impl Feed {
                 Some(message) = self.stored.next() => self.stored(&message),
                 _ = look.tick() => self.look().await,
             }
+            self.tell_events();
             self.write().await;
         }
+        self.tell_events();
         let over = self.conduct.control(self.stop.asked(), Instant::now(), true);
         self.say(&over).await;
         // Agents that miss it notice that nobody asks them any more.
@@ -99,7 +108,10 @@ impl Feed {
     /// Does again what earlier coordinators did, by the first `entries` messages of their journal,
     /// and leads the run on.
     pub(crate) async fn go_on(mut self, journal: JournalStream, entries: u64) -> Conduct {
-        match self.repeat(&journal, entries).await {
+        let repeated = self.repeat(&journal, entries).await;
+        // What happened before was told before.
+        self.told = self.conduct.joiner.events.len();
+        match repeated {
             Ok(()) => self.conduct.go_on((Instant::now(), self.now())),
             Err(error) => {
                 let lost = self.conduct.give_up(self.now(), &error.to_string());
@@ -140,6 +152,15 @@ impl Feed {
         for (index, event) in scripted.into_iter().filter(|(_, event)| is_news(event)) {
             listener(&self.conduct.joiner.members[index].name, event);
         }
+    }
+
+    /// Tells what happened since it was told last.
+    fn tell_events(&mut self) {
+        let events = &self.conduct.joiner.events;
+        if let Some(listener) = &self.events {
+            events.iter().skip(self.told).for_each(|event| listener(event));
+        }
+        self.told = events.len();
     }
 
     /// Nanoseconds since the epoch; 0 before it.

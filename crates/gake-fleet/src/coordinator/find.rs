@@ -7,6 +7,8 @@ use async_nats::{Client, Request};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use gake_core::exact;
+use gake_core::plan::Plan;
+use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,10 +16,11 @@ use serde::de::DeserializeOwned;
 use super::clocks::Found;
 use super::offset::Offset;
 use super::settings::FleetSettings;
+use super::weights;
 use crate::files::Contents;
 use crate::message::{
     AgentHello, DISCOVER, Discover, FilePart, FileTaken, FilesMissing, FilesQuestion, Greeting,
-    Offer, OfferAnswer, PROTOCOL, ScriptOffer, SpecPart, SpecTaken, StartAnswer, StartOrder,
+    Offer, OfferAnswer, PROTOCOL, Part, ScriptOffer, SpecPart, SpecTaken, StartAnswer, StartOrder,
     agent_subject, from_hex, hex, hidden, opened, revealed, sealed,
 };
 use crate::token::{SEAL, random_text};
@@ -81,6 +84,16 @@ pub(crate) struct Chosen {
     pub(crate) hello: AgentHello,
     pub(crate) workers: usize,
     pub(crate) offset: Offset,
+    /// What of the run it does.
+    pub(crate) part: Part,
+}
+
+impl Chosen {
+    /// The same as a slice.
+    pub(crate) fn slice(&self) -> Slice {
+        // What was offered is there.
+        self.part.slice().unwrap_or(Slice::WHOLE)
+    }
 }
 
 /// A run on its way to the agents.
@@ -183,10 +196,15 @@ impl Finder<'_> {
         &self,
         agents: Vec<Found>,
         load: &Offered,
+        plan: &Plan,
     ) -> Result<Vec<Chosen>, FleetError> {
         let Offered { spec, script, files } = load;
         let patience = if script.is_some() { LOAD_MAX } else { PREPARE_MAX };
-        let of = agents.len();
+        let parts = match script {
+            // Its option `rps` is divided among processes, not by weights.
+            Some(_) => weights::equal(agents.len()),
+            None => weights::parts(plan, agents.iter().map(|found| &found.hello)),
+        };
         let (before, last) = &split(spec, self.client.max_payload() / PART_OF_PAYLOAD);
         // An agent that is ready waits for its start no longer than an offer takes: files that
         // others do not have yet may take longer.
@@ -195,19 +213,20 @@ impl Finder<'_> {
             self.send_parts(hello, before).await
         });
         join_all(sent).await.into_iter().collect::<Result<(), _>>()?;
-        let offers = agents.into_iter().enumerate().map(|(index, Found { hello, clock })| {
+        let numbered = agents.into_iter().zip(parts).enumerate();
+        let offers = numbered.map(|(index, (Found { hello, clock }, part))| {
             let (run, nonce) = (self.run.to_owned(), hello.nonce.clone());
             async move {
                 let alone = super::nanos(self.settings.alone_max);
                 let (spec, script) = ((*last).to_owned(), script.clone());
-                let offer = Offer { run, nonce, index, of, alone, spec, script };
+                let offer = Offer { run, nonce, index, part, alone, spec, script };
                 let purpose = format!("offer-answer {}", offer.nonce);
                 let answer: OfferAnswer =
                     self.request(&hello, "offer", &offer, &purpose, patience).await?;
                 match answer {
                     OfferAnswer::Ready { workers } => {
                         let offset = self.offset_since(&hello, clock).await?;
-                        Ok(Chosen { hello, workers, offset })
+                        Ok(Chosen { hello, workers, offset, part })
                     }
                     OfferAnswer::Refused { why } => {
                         Err(FleetError::Refused { agent: hello.name, why })

@@ -4,22 +4,23 @@
 mod handover;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use gake_core::clock::{Nanos, TENTH};
-use gake_core::duration::format_duration;
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Event, Interval, WorkerEnd};
-use gake_core::schedule::Slice;
 use gake_run::{Collector, Message};
 
 use super::lost::{Holding, LostShare, Reported};
+use super::outage::shown;
 use crate::frame::{Assembler, Content};
-use crate::message::{Handover, LastWord};
+use crate::message::{Handover, LastWord, Part};
 use crate::script::ScriptEvent;
 
 /// An agent that is silent for longer is lost.
 pub(crate) const SILENCE_MAX: Nanos = 3_000_000_000;
+
+/// An agent whose figures are older lags: workers hand them over once a second.
+const LAG_MAX: Nanos = 3_000_000_000;
 
 /// An interval may end this many tenths of a second ahead of our clock.
 const AHEAD_MAX: u64 = 50;
@@ -41,6 +42,10 @@ pub(crate) struct Member {
     heard: Nanos,
     reported: Vec<Reported>,
     state: State,
+    /// When it was lost, if it was.
+    pub(crate) lost_at: Option<Nanos>,
+    /// Where its figures ended when it began to lag, if it does.
+    lags_since: Option<Nanos>,
     /// Its own figures.
     pub(crate) collector: Collector,
     pub(crate) last: Option<LastWord>,
@@ -65,6 +70,8 @@ pub(crate) struct Joiner {
     seed: u64,
     pub(crate) members: Vec<Member>,
     pub(crate) events: Vec<Event>,
+    /// How the first agent was lost, if one was.
+    pub(crate) first_loss: Option<String>,
     /// What scripts did that nobody has heard yet, each with the number of the agent.
     pub(crate) scripted: Vec<(usize, ScriptEvent)>,
     /// Whether others take over what a lost agent was to send.
@@ -75,16 +82,18 @@ pub(crate) struct Joiner {
     handovers: Vec<(usize, Handover)>,
     /// How many handovers there were.
     handed: u64,
+    /// Until when figures may have been on their way without any agent's fault.
+    excused: Nanos,
 }
 
 impl Joiner {
-    /// Agents by name and number of workers, each with the slice of its place.
-    pub(crate) fn new(plan: &Arc<Plan>, seed: u64, agents: &[(String, usize)]) -> Self {
+    /// Agents by name, number of workers and part.
+    pub(crate) fn new(plan: &Arc<Plan>, seed: u64, agents: &[(String, usize, Part)]) -> Self {
         let mut first = 0;
-        let members = agents.iter().enumerate().map(|(index, (name, workers))| {
+        let members = agents.iter().map(|(name, workers, part)| {
             let member = Member {
                 name: name.clone(),
-                holdings: Holding::own(plan, Slice::new(index, agents.len())),
+                holdings: Holding::own(plan, *part),
                 workers: *workers,
                 first,
                 ended: vec![false; *workers],
@@ -93,6 +102,8 @@ impl Joiner {
                 heard: 0,
                 reported: vec![Reported::default(); plan.scenarios().len()],
                 state: State::Running,
+                lost_at: None,
+                lags_since: None,
                 collector: Collector::new(plan, seed, *workers),
                 last: None,
             };
@@ -104,11 +115,13 @@ impl Joiner {
             plan: Arc::clone(plan),
             seed,
             events: Vec::new(),
+            first_loss: None,
             scripted: Vec::new(),
             redistributes: false,
             stopped: None,
             handovers: Vec::new(),
             handed: 0,
+            excused: 0,
         }
     }
 
@@ -179,6 +192,7 @@ impl Joiner {
     /// Every agent counts as heard at `now`.
     pub(crate) fn hear_all(&mut self, now: Nanos) {
         self.members.iter_mut().for_each(|member| member.heard = now);
+        self.excused = now;
     }
 
     /// The agents that are silent at `now`; `connected` is whether they could be heard.
@@ -191,6 +205,38 @@ impl Joiner {
             self.is_running(*index) && silence > SILENCE_MAX
         };
         (0..self.members.len()).filter(is_silent).collect()
+    }
+
+    /// Looks at `now` for agents that are alive and whose figures are late. An event names each, and
+    /// tells when it has caught up.
+    pub(crate) fn look_for_lags(&mut self, now: Nanos) {
+        for member in &mut self.members {
+            let is_running = matches!(member.state, State::Running);
+            let running = member.tenths.iter().zip(&member.ended).filter(|(_, ended)| !**ended);
+            let oldest = running.map(|(tenth, _)| tenth * TENTH).min().filter(|_| is_running);
+            let since = oldest.map_or(now, |oldest| oldest.max(self.excused));
+            let lag = now.saturating_sub(since);
+            // One that is silent does not lag: it will be lost.
+            let is_alive = now.saturating_sub(member.heard) < SILENCE_MAX / 2;
+            let name = &member.name;
+            let text = match member.lags_since {
+                None if lag > LAG_MAX && is_alive => {
+                    member.lags_since = Some(since);
+                    format!("agent {name} lags: its figures are {} behind", shown(lag))
+                }
+                Some(begun) if lag < LAG_MAX / 2 => {
+                    member.lags_since = None;
+                    // Of one that is lost, its loss tells.
+                    if !is_running && !matches!(member.state, State::Done) {
+                        continue;
+                    }
+                    let lasted = shown(now.saturating_sub(begun));
+                    format!("agent {name} has caught up, {lasted} after its figures stopped")
+                }
+                _ => continue,
+            };
+            self.events.push(Event { at: now, text });
+        }
     }
 
     /// Gives the agents `lost` up at `now`, each for a reason, and says what is known of those that
@@ -251,7 +297,8 @@ impl Joiner {
         let lost = LostShare::new(whole, &member.reported, carrier, now);
         let is_handed_over = lost.is_pending();
         member.state = State::Lost(lost);
-        let at = format_duration(Duration::from_millis(now / 1_000_000));
+        member.lost_at = Some(now);
+        let at = shown(now);
         let rest = match self.plan.scenarios().iter().any(|plan| plan.load.is_open()) {
             true if is_handed_over => {
                 "until others take its arrivals over, those without an outcome count as dropped, \
@@ -263,6 +310,7 @@ impl Joiner {
             false => "its users ask no more",
         };
         let text = format!("agent {} was lost after {at}: {why}; {rest}", member.name);
+        self.first_loss.get_or_insert_with(|| text.clone());
         self.events.push(Event { at: now, text });
         messages
     }

@@ -8,6 +8,8 @@ use gake_core::record::{
 use gake_core::schedule::{Schedule, Share, Slice};
 use gake_core::work::Gauges;
 
+use crate::message::Part;
+
 /// Tenths of a second in a second.
 const TENTHS: u64 = 10;
 
@@ -29,15 +31,17 @@ pub(crate) struct Holding {
 }
 
 impl Holding {
-    /// What an agent with `slice` of a run is to send by itself.
-    pub(crate) fn own(plan: &Plan, slice: Slice) -> Vec<Self> {
+    /// What an agent with `part` of a run is to send by itself, unit by unit.
+    pub(crate) fn own(plan: &Plan, part: Part) -> Vec<Self> {
         let scenarios = plan.scenarios().iter().enumerate();
         let open = scenarios.filter(|(_, plan)| plan.load.is_open());
-        let part = |(scenario, plan): (usize, &Plan)| {
-            let slice = plan.part(slice, Slice::WHOLE)?;
+        let units = open
+            .flat_map(|unit| (part.first..part.first + part.width).map(move |index| (unit, index)));
+        let own = |((scenario, plan), index): ((usize, &Plan), usize)| {
+            let slice = plan.part(Slice::new(index, part.of), Slice::WHOLE)?;
             Some(Self { scenario, slice, from: 0, handover: None })
         };
-        open.filter_map(part).collect()
+        units.filter_map(own).collect()
     }
 }
 
@@ -288,18 +292,20 @@ mod tests {
     proptest! {
         #[test]
         fn every_arrival_without_an_outcome_counts_once(
-            seed: u64, agents in 1usize..5, index in 0usize..5, told in 0u64..40,
+            seed: u64, agents in 1usize..5, index in 0usize..5, width in 1usize..4, told in 0u64..40,
             steps in proptest::collection::vec(0u64..900, 0..12), poisson: bool,
             requests in prop::option::of(1u64..200),
         ) {
             let process = if poisson { Process::Poisson } else { Process::Uniform };
             let plan = plan(process, requests);
-            let slice = Slice::new(index % agents, agents);
+            let first = index % agents;
+            let part = Part { first, width: width.min(agents - first), of: agents };
+            let slice = part.slice().unwrap();
             let schedule = plan.schedule(Plan::scenario_seed(seed, 0)).unwrap();
             let all: Vec<_> = schedule.share(slice).map(|arrival| arrival.due).collect();
             let warmup = all.iter().filter(|due| **due < 700_000_000).count() as u64;
             let reported = Reported { warmup: told.min(warmup), figures: told.saturating_sub(warmup) };
-            let own = Holding::own(&plan, slice);
+            let own = Holding::own(&plan, part);
             let mut lost = LostShare::new((&plan, seed, &own), &[reported], (3, 0), 0);
             let (mut pieces, mut now) = (Vec::new(), 0);
             for step in steps.into_iter().chain([9_000]) {
@@ -324,14 +330,15 @@ mod tests {
     #[test]
     fn it_ends_when_its_schedule_does_or_the_run() {
         let open = plan(Process::Uniform, None);
-        let own = Holding::own(&open, Slice::WHOLE);
+        let whole = Part { first: 0, width: 1, of: 1 };
+        let own = Holding::own(&open, whole);
         let lost = LostShare::new((&open, 1, &own), &[], (5, 0), SECOND);
         assert!(!lost.is_over(3 * SECOND));
         assert!(lost.is_over(3_700_000_000));
         let end = |now| lost.end(now).scenarios[0].1.arrivals_end;
         assert_eq!((end(2 * SECOND), end(9 * SECOND)), (2 * SECOND, 3_700_000_000));
         let closed = Plan::new("a test", Load::Closed { users: 4, think: Duration::ZERO });
-        let own = Holding::own(&closed, Slice::WHOLE);
+        let own = Holding::own(&closed, whole);
         let lost = LostShare::new((&closed, 1, &own), &[], (5, 0), SECOND);
         assert!(lost.is_over(SECOND), "nothing is due");
         assert_eq!(lost.end(9 * SECOND).scenarios[0].1.arrivals_end, SECOND);

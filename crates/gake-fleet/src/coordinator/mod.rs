@@ -12,8 +12,10 @@ pub(crate) mod lost;
 mod measure;
 mod offset;
 mod orphan;
+mod outage;
 mod settings;
 mod start;
+pub(crate) mod weights;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -23,16 +25,16 @@ use std::time::Duration;
 pub use ask::{AgentLogLine, Stopped};
 use async_nats::{Client, Subscriber};
 use conduct::Conduct;
+pub use feed::FleetListener;
 use feed::{LostAgents, call_off};
 use find::{Chosen, Finder, Offered};
 use gake_core::clock::SECOND;
 use gake_core::duration::format_duration;
-use gake_core::record::{Ending, Event, Run};
-use gake_core::schedule::Slice;
+use gake_core::record::{AgentRecord, Ending, Event, Run};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostParts, SetUp};
-use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle};
-use join::Joiner;
+use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
+use join::{Joiner, Member};
 pub use journal::StoppedBy;
 use journal::description::RunDescription;
 use journal::stream::JournalStream;
@@ -50,15 +52,6 @@ use crate::message::figures_subject;
 use crate::script::{DescribedScript, ScriptListener, ScriptParcel, take_script};
 use crate::token::random_text;
 
-/// What one agent recorded.
-#[derive(Debug)]
-pub struct AgentRun {
-    /// Its name.
-    pub name: String,
-    /// Its figures, as a run of its slice.
-    pub run: Run,
-}
-
 /// Agents that are ready for a run.
 pub struct Fleet {
     settings: FleetSettings,
@@ -74,8 +67,7 @@ pub struct Fleet {
     /// Ends the run.
     stop: Option<StopHandle>,
     feed: Option<JoinHandle<Conduct>>,
-    runs: Vec<AgentRun>,
-    aborted: bool,
+    aborted: Option<String>,
     left: Option<String>,
     is_stopped: bool,
     stopped_by: Option<StoppedBy>,
@@ -84,6 +76,8 @@ pub struct Fleet {
     was_over: bool,
     /// Hears what scripts do.
     listener: Option<ScriptListener>,
+    /// Hears what happens to agents.
+    events: Option<FleetListener>,
     lost_now: LostAgents,
 }
 
@@ -169,7 +163,7 @@ impl Fleet {
             let figures = client.subscribe(figures_subject(&run, "*")).await;
             let figures = figures.map_err(|error| settings.nats.failed(error))?;
             let found = finder.unless_interrupted(finder.agents()).await?;
-            match finder.unless_interrupted(finder.offer(found, offered)).await {
+            match finder.unless_interrupted(finder.offer(found, offered, &prepared.plan)).await {
                 Ok(agents) => {
                     let about = (spec, told, agents.as_slice());
                     let journal = match script {
@@ -215,8 +209,7 @@ impl Fleet {
             started_unix_ns,
             stop: None,
             feed: None,
-            runs: Vec::new(),
-            aborted: false,
+            aborted: None,
             left: None,
             is_stopped: false,
             stopped_by: None,
@@ -224,6 +217,7 @@ impl Fleet {
             unreplaced: 0,
             was_over: false,
             listener: None,
+            events: None,
             lost_now: LostAgents::default(),
         }
     }
@@ -283,16 +277,15 @@ impl Fleet {
         )
     }
 
-    /// What each agent recorded, once the run is over.
-    #[must_use]
-    pub fn runs(&self) -> &[AgentRun] {
-        &self.runs
+    /// Tells `listener` what happens to the agents, and to the way to them, while the run goes on.
+    pub fn tell(&mut self, listener: FleetListener) {
+        self.events = Some(listener);
     }
 
-    /// Whether the run was ended because an agent was lost.
+    /// Why the run was ended before its time, if it was: agents were lost, or NATS.
     #[must_use]
-    pub fn is_aborted(&self) -> bool {
-        self.aborted
+    pub fn aborted(&self) -> Option<&str> {
+        self.aborted.as_deref()
     }
 
     /// Why this process gave the run up, though its agents may go on.
@@ -324,10 +317,11 @@ impl Fleet {
     /// Tells the slices of the agents that are lost by now, during the run.
     #[must_use]
     pub fn lost_parts(&self) -> LostParts {
-        let (lost, of) = (Arc::clone(&self.lost_now), self.agents.len());
+        let lost = Arc::clone(&self.lost_now);
+        let slices: Vec<_> = self.agents.iter().map(Chosen::slice).collect();
         Arc::new(move || {
             let lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
-            lost.iter().map(|index| Slice::new(*index, of)).collect()
+            lost.iter().filter_map(|index| slices.get(*index).copied()).collect()
         })
     }
 
@@ -354,21 +348,17 @@ impl Fleet {
         machines.into_values().map(|(used, own)| used.min(own)).sum()
     }
 
-    /// The agents' own runs.
-    fn take_runs(&mut self, joiner: Joiner, whole: &Run) {
-        let of = self.agents.len().max(1) as f64;
+    /// What each agent did, judged by its own figures.
+    fn records(&self, joiner: Joiner, whole: &Run) -> Vec<AgentRecord> {
         let agents = joiner.members.into_iter().zip(&self.agents);
-        self.runs = agents
-            .map(|(member, agent)| {
-                let cores = agent.hello.cores;
-                let ending = whole.ending.clone();
-                let run = member.collector.finish(whole.started_unix_ns, ending, cores);
-                let asked_rate = run.asked_rate.map(|rate| rate / of);
-                let mut run = Run { asked_rate, ..run };
-                run.generator.rss_bytes = member.last.map_or(0, |word| word.rss_bytes);
-                AgentRun { name: member.name, run }
-            })
-            .collect();
+        let record = |(member, agent): (Member, &Chosen)| {
+            let cores = agent.hello.cores;
+            let ending = whole.ending.clone();
+            let run = member.collector.finish(whole.started_unix_ns, ending, cores);
+            let asked_rate = run.asked_rate.map(|rate| rate * agent.slice().fraction());
+            agent_record(member.name, member.lost_at, &Run { asked_rate, ..run })
+        };
+        agents.map(record).collect()
     }
 }
 
@@ -403,7 +393,7 @@ impl RemoteWorkers for Fleet {
         else {
             return;
         };
-        (self.aborted, self.left, self.was_over) = (aborted.is_some(), left, was_over);
+        (self.aborted, self.left, self.was_over) = (aborted.clone(), left, was_over);
         (self.lost, self.unreplaced) = (joiner.lost().len(), joiner.unreplaced());
         let is_aborted = matches!(run.ending, Ending::Aborted(_));
         (self.is_stopped, self.stopped_by) = (is_stopped && !is_aborted, stopped_by);
@@ -422,7 +412,8 @@ impl RemoteWorkers for Fleet {
             let host = format!("{}: {}", agent.hello.name, agent.hello.host);
             run.origin.hosts.push(host);
         }
-        self.take_runs(joiner, run);
+        run.plan.threads = joiner.workers();
+        run.agents = self.records(joiner, run);
     }
 }
 

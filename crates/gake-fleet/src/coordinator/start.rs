@@ -66,7 +66,8 @@ impl Fleet {
             }
         };
         let figures = self.figures.take().ok_or_else(again)?;
-        let named = self.agents.iter().map(|agent| (agent.hello.name.clone(), agent.workers));
+        let agents = self.agents.iter();
+        let named = agents.map(|agent| (agent.hello.name.clone(), agent.workers, agent.part));
         let joiner = Joiner::new(&self.plan, self.seed, &named.collect::<Vec<_>>());
         let (sender, messages) = channel();
         let clock = RunClock::started_at(begun.epoch);
@@ -96,6 +97,8 @@ impl Fleet {
             clock,
             listener: self.listener.clone(),
             lost: Arc::clone(&self.lost_now),
+            events: self.events.clone(),
+            told: 0,
         };
         let thread = std::thread::Builder::new().name("gake-fleet".to_owned());
         let feed = thread.spawn(move || {

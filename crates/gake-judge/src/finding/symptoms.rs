@@ -16,8 +16,11 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
     let waits = facts.latency(Metric::Blocked);
     let counts = facts.counts();
     // Over HTTP/2 an arrival may wait twice: to be fired, and then for a stream.
-    let waited = waits.count().min(counts.due().saturating_sub(counts.dropped)) + counts.dropped;
-    let part = share(waited, counts.due());
+    let waited = waits.count().min(counts.due().saturating_sub(counts.dropped));
+    // What lost agents were to send waited for none of them.
+    let dropped = counts.dropped.saturating_sub(counts.lost);
+    let waited = waited + dropped;
+    let part = share(waited, counts.due().saturating_sub(counts.lost));
     if part < BLOCKED_SHARE_MIN {
         return None;
     }
@@ -31,8 +34,8 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
         let p99 = units::duration(waits.quantile(0.99) as f64);
         evidence.push_str(&format!("; they waited up to {p99} (p99)"));
     }
-    if counts.dropped > 0 {
-        evidence.push_str(&format!("; {} were dropped", units::count(counts.dropped)));
+    if dropped > 0 {
+        evidence.push_str(&format!("; {} were dropped", units::count(dropped)));
     }
     let (advice, check) = match lanes::are_users(facts.run) {
         true => (

@@ -282,6 +282,13 @@ fn blocked_arrivals() {
     let mut outcome = answered(5 * MS, 10 * MS, 10 * MS, 200);
     outcome.blocked = 5 * MS;
     assert!(ids(&base().add(90, outcome.clone()).run()).is_empty());
+    let mut lost = base().run();
+    for _ in 0..2_000 {
+        lost.tally.record_dropped(MS);
+    }
+    assert_eq!(ids(&lost), ["blocked"]);
+    lost.tally.counts.lost = 2_000;
+    assert!(ids(&lost).is_empty(), "lost agents were to send them: no server was busy");
     let mut run = base().add(110, outcome).run();
     assert_eq!(ids(&run), ["blocked"]);
     let said = |run: &Run| find(run, &[])[0].clone();

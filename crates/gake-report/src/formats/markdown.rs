@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use gake_core::record::{Histogram, Run};
 use gake_judge::stats::{Rates, share};
-use gake_judge::{Summary, Validity, advice, trusted, units};
+use gake_judge::{Summary, Validity, advice, agent_lines, trusted, units};
 
 use super::headline;
 use super::latencies::{self, COLUMNS};
@@ -107,6 +107,12 @@ fn findings(text: &mut String, summary: &Summary) {
         let (evidence, advice) = (prose(&finding.evidence), prose(&finding.advice));
         let check = prose(&finding.check);
         line!(text, "- `{}`: {evidence}. *{advice}* (check: {check})", finding.id);
+    }
+    for (i, line) in agent_lines(&summary.run.agents).take(ROWS_MAX).enumerate() {
+        if i == 0 {
+            line!(text, "\n**Agents**\n");
+        }
+        line!(text, "- {}", prose(line.trim_start_matches("agent ")));
     }
     for (i, event) in summary.run.events.iter().take(ROWS_MAX).enumerate() {
         if i == 0 {

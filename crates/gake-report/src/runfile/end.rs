@@ -9,7 +9,11 @@ use super::lines::{EndLine, ScenarioEnd};
 use super::read::Head;
 
 /// The run of a file with its end.
-pub(super) fn ended(head: Head, mut body: Body, end: EndLine) -> Run {
+pub(super) fn ended(mut head: Head, mut body: Body, end: EndLine) -> Run {
+    if !end.agents.is_empty() {
+        // How many threads agents have is known once they are there.
+        head.plan.threads = Generator::from(end.generator.clone()).threads;
+    }
     let warmup = u64::try_from(head.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
     let span = end.elapsed_ns.saturating_sub(warmup);
     body.series.end(warmup.saturating_add(end.measured_ns));
@@ -36,6 +40,7 @@ pub(super) fn ended(head: Head, mut body: Body, end: EndLine) -> Run {
         peak_connections: end.peak_connections,
         generator: end.generator.into(),
         events: end.events.into_iter().map(Into::into).collect(),
+        agents: end.agents,
         watched: body.watched,
         bodies: end.bodies,
         scenarios,
@@ -110,6 +115,7 @@ pub(super) fn cut_off(head: Head, mut body: Body) -> Run {
         series: body.series,
         peak_connections: body.peak,
         events: body.events,
+        agents: Vec::new(),
         watched: body.watched,
         bodies: FailedBodies::default(),
         scenarios,

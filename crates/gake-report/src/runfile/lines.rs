@@ -2,7 +2,9 @@
 
 use gake_core::clock::Nanos;
 use gake_core::metric::SeriesTable;
-use gake_core::record::{Counts, FailedBodies, FaultCount, Point, Provenance, ScenarioRun, Tally};
+use gake_core::record::{
+    AgentRecord, Counts, FailedBodies, FaultCount, Point, Provenance, ScenarioRun, Tally,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::forms::plan::PlanForm;
@@ -130,6 +132,9 @@ pub(super) struct EndLine {
     pub(super) peak_connections: u64,
     pub(super) generator: GeneratorForm,
     pub(super) events: Vec<EventForm>,
+    /// The agents, when a fleet did it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) agents: Vec<AgentRecord>,
     /// The plan, when its rates were changed during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) plan: Option<PlanForm>,

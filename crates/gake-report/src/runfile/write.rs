@@ -213,6 +213,7 @@ impl<W: Write> RunFileWriter<W> {
             peak_connections: run.peak_connections,
             generator: (&run.generator).into(),
             events: run.events.iter().map(Into::into).collect(),
+            agents: run.agents.clone(),
             plan: (!plan.has_same_load(&self.begun)).then_some(plan),
             sent: run.tally.counts.sent,
             dropped: run.tally.counts.dropped,

@@ -226,6 +226,7 @@ impl Making {
             series: self.series,
             peak_connections: 0,
             generator: Generator::default(),
+            agents: Vec::new(),
             watched: Watched::default(),
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),

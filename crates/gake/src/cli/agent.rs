@@ -7,6 +7,7 @@ use gake_fleet::AllowRule;
 use gake_wire::Sources;
 
 use super::fleet::{NatsArgs, tag};
+use super::redaction::RedactionArgs;
 use super::values;
 
 /// Wait at a NATS server for runs, and do a slice of each: `gake run ... --agents N` joins the
@@ -39,13 +40,20 @@ pub struct AgentArgs {
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub cores: Option<usize>,
 
+    /// How much of a run it takes, in proportion to others: a number, or `auto` for what its cores
+    /// can send, which `gake doctor` measures as well (half a second at the start). Scripts are
+    /// divided equally
+    #[arg(long, value_name = "N|auto", value_parser = weight, default_value = "1")]
+    pub weight: WeightArg,
+
     /// Source addresses of its connections, instead of those that a run names: an address,
     /// 127.0.0.2-127.0.0.20, 127.0.1.0/28, or an interface's name; may be repeated
     #[arg(long, value_name = "SOURCES", value_parser = sources)]
     pub sources: Vec<String>,
 
     /// A target that it may load: an address, a network as 10.0.0.0/8, or the host of a URL; may be
-    /// repeated. Without it, none
+    /// repeated. Without it, none. Loopback and private addresses need a network within their
+    /// range: neither 0.0.0.0/0 nor the name of a host allows them
     #[arg(long, value_name = "TARGET", help_heading = "Limits")]
     pub allow: Vec<AllowRule>,
 
@@ -81,6 +89,9 @@ pub struct AgentArgs {
     )]
     pub max_duration: Option<Duration>,
 
+    #[command(flatten)]
+    pub redaction: RedactionArgs,
+
     /// Print nothing but warnings
     #[arg(short, long)]
     pub quiet: bool,
@@ -92,6 +103,24 @@ pub struct AgentArgs {
     /// Become a NATS server that is configured by standard input
     #[arg(long, hide = true, requires = "parent")]
     pub serve_nats: bool,
+}
+
+/// How much of a run an agent takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WeightArg {
+    /// What it can send.
+    Auto,
+    /// A number.
+    Given(u32),
+}
+
+/// A weight: a number from 1 on, or `auto`.
+fn weight(text: &str) -> Result<WeightArg, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(WeightArg::Auto),
+        (_, Ok(weight @ 1..=1_000_000)) => Ok(WeightArg::Given(weight)),
+        _ => Err("write a weight as a number from 1 to 1000000, or auto".to_owned()),
+    }
 }
 
 /// Source addresses, as they are written.

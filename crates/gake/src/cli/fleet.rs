@@ -75,7 +75,7 @@ pub struct FleetArgs {
     )]
     pub filter: Vec<(String, String)>,
 
-    /// What to do when an agent is lost (default continue)
+    /// What to do when an agent is lost (default redistribute)
     #[arg(long, value_name = "ACTION", value_enum)]
     pub on_loss: Option<OnLossArg>,
 

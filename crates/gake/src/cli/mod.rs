@@ -30,7 +30,7 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
-pub use agent::AgentArgs;
+pub use agent::{AgentArgs, WeightArg};
 pub use compare::CompareArgs;
 pub use convert::ConvertRequestsArgs;
 pub use dashboard::{DashboardArgs, DashboardKind};

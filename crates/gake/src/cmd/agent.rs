@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
-use gake_fleet::{Agent, AgentEvent, AgentLimits};
+use gake_fleet::{Agent, AgentEvent, AgentLimits, AgentWeight};
 
-use crate::cli::AgentArgs;
+use crate::cli::{AgentArgs, WeightArg};
+use crate::cmd::doctor::calibrate;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::personality::k6::agents::ArchivedScripts;
+use crate::redaction::redactor;
 use crate::spec::RecordedTraffic;
 use crate::{descriptors, fleet, origin, parent, signals};
 
@@ -36,6 +39,7 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
         host: origin::host(),
         tags: args.tags.iter().cloned().collect::<BTreeMap<_, _>>(),
         cores: args.cores,
+        weight: weight(args, console)?,
         sources: args.sources.clone(),
         recordings: Some(Arc::new(RecordedTraffic)),
         scripts: args.scripts.then(|| Arc::new(ArchivedScripts) as _),
@@ -46,17 +50,38 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
             max_users: Some(args.max_users),
             max_duration: args.max_duration,
         },
+        redactor: redactor(&args.redaction, console)?,
         nats,
         token,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let tell = |event: AgentEvent| match event {
-        AgentEvent::Refused(_) | AgentEvent::GivenUp(_) => console.warn(&event.to_string()),
+        AgentEvent::Refused(_) | AgentEvent::GivenUp(_) | AgentEvent::Disconnected => {
+            console.warn(&event.to_string());
+        }
         _ if args.quiet => {}
         event => console.note(&event.to_string()),
     };
     agent.serve(&ended, tell).map_err(fleet::failure)?;
     Ok(Exit::Done)
+}
+
+/// How long a core is measured.
+const MEASURED: Duration = Duration::from_millis(500);
+
+/// How much of a run the agent takes: with `auto`, hundreds of requests a second for each core.
+fn weight(args: &AgentArgs, console: &Console) -> Result<AgentWeight, Failure> {
+    if let WeightArg::Given(weight) = args.weight {
+        return Ok(AgentWeight::Fixed(weight));
+    }
+    let measured = calibrate(MEASURED).map_err(|why| {
+        Failure::could_not(format!("--weight auto: this machine could not be measured: {why}"))
+    })?;
+    let rate = measured.per_thread();
+    if !args.quiet {
+        console.note(&format!("a core of this machine sends {rate:.0} requests a second"));
+    }
+    Ok(AgentWeight::PerCore((rate / 100.0).round().max(1.0) as u32))
 }
 
 /// Becomes a NATS server that is configured by standard input, and ends with the parent of this

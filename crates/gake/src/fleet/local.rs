@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-use gake_fleet::{FleetError, FleetToken, NatsSettings};
+use gake_fleet::{AllowRule, FleetError, FleetToken, NatsSettings};
 
 use super::failure;
 use crate::exit::Failure;
@@ -43,7 +43,8 @@ impl Local {
             let mut agent = gake()?;
             // Whom it may load is the user's own decision here.
             agent.args(["agent", "--quiet", "--name", &name, "--cores", &cores]);
-            agent.args(["--allow", "0.0.0.0/0", "--allow", "::/0", "--parent", &own_id()]);
+            agent.args(["--parent", &own_id()]);
+            AllowRule::anywhere().for_each(|rule| drop(agent.args(["--allow", &rule])));
             // So is the number of their users.
             agent.args(["--scripts", "--max-users", &usize::MAX.to_string()]);
             agent.env("GAKE_NATS", &local.nats.url).env("GAKE_FLEET_TOKEN", &secret);

@@ -74,8 +74,8 @@ impl FleetMaker {
             needs_scripts: false,
             on_loss: match args.on_loss {
                 Some(OnLossArg::Abort) => OnLoss::Abort,
-                Some(OnLossArg::Redistribute) => OnLoss::Redistribute,
-                Some(OnLossArg::Continue) | None => OnLoss::Continue,
+                Some(OnLossArg::Redistribute) | None => OnLoss::Redistribute,
+                Some(OnLossArg::Continue) => OnLoss::Continue,
             },
             version: env!("CARGO_PKG_VERSION").to_owned(),
             wait: args.agents_wait.unwrap_or(WAIT),

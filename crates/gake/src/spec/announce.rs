@@ -1,5 +1,6 @@
 //! What is said before a run.
 
+use gake_core::plan::Plan;
 use gake_core::spec::RunSpec;
 use gake_run::Prepared;
 
@@ -18,7 +19,11 @@ pub fn announce(prepared: &Prepared, spec: &RunSpec, descriptors: Option<u64>, c
     if let Some(descriptors) = descriptors {
         warn(prepared, spec, descriptors, console);
     }
-    console.note(&prepared.plan.to_string());
+    let mut plan = Plan::clone(&prepared.plan);
+    if descriptors.is_none() {
+        plan.threads = 0;
+    }
+    console.note(&plan.to_string());
 }
 
 /// Warns of what will probably get in the way of the connections.

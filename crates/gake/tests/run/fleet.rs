@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 
-use gake_fleet::{Agent, AgentEvent, AgentLimits, FleetToken, NatsSettings};
+use gake_core::redact::Redactor;
+use gake_fleet::{Agent, AgentEvent, AgentLimits, AgentWeight, FleetToken, NatsSettings};
 use gake_lab::LabConfig;
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -165,7 +166,8 @@ fn four_agents_are_one_run() {
     // A closed loop divides its users and its count; the agents take a second run.
     let before = lab.stats().requests;
     let flags = "-n 203 -c 9 --think 1ms --agents 3 --where zone=a,disk=ssd --slo errors<1%";
-    let closed = start(&mut run_of(&nats, &url, flags)).wait().done().json();
+    let secret = format!("{url}?api_key=0b5cur3&token=w1thh3ld&page=2");
+    let closed = start(&mut run_of(&nats, &secret, flags)).wait().done().json();
     assert_eq!((closed.count("requests.ok"), lab.stats().requests - before), (203, 203));
     // Without NATS for a while, agents go on and deliver what they recorded later.
     let before = lab.stats().requests;
@@ -175,7 +177,17 @@ fn four_agents_are_one_run() {
     let away = away.wait().done().json();
     assert_eq!((away.count("requests.ok"), lab.stats().requests - before), (100, 100));
     assert!(!away.at("events").to_string().contains("lost"), "{}", away.0);
-    end(four);
+    // Neither the agents' logs nor what they print have secrets of URLs.
+    let logs = start(&mut with(&nats, TOKEN, &["fleet", "logs"])).wait().done().stdout;
+    let printed = four.into_iter().map(|agent| {
+        agent.signal(Signal::TERM);
+        agent.wait().done().stderr
+    });
+    let said = printed.chain([logs]).collect::<Vec<_>>();
+    for text in &said {
+        assert!(!text.contains("0b5cur3") && !text.contains("w1thh3ld"), "{text}");
+    }
+    assert_eq!(said.iter().filter(|text| text.contains("page=2")).count(), 4, "{said:?}");
 }
 
 #[test]
@@ -234,7 +246,7 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     let mut two = agents(&nats, &["dies", "lives"], HERE);
     let third = agents(&nats, &["quits"], HERE);
     let url = url(&lab, "/fast");
-    let run = start(&mut run_of(&nats, &url, "-r 200 -d 2s --agents 2"));
+    let run = start(&mut run_of(&nats, &url, "-r 200 -d 2s --agents 2 --on-loss continue"));
     // Some instant of the run: whichever it is, the sum is the same.
     let after = u64::from(std::process::id()) % 100;
     eventually("some requests are there", || lab.stats().requests > after);
@@ -250,10 +262,11 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     let events = json.at("events").to_string();
     assert!(events.contains("agent dies was lost after"), "{events}");
     assert!(json.at("verdict").to_string().contains("agents that were lost"), "{}", json.0);
+    let findings = json.at("verdict.findings").to_string();
+    assert!(!findings.contains("were dropped"), "no connection was busy: {findings}");
     // Others send, from the next second on, what an agent that leaves was to send.
     let seen = lab.stats().requests;
-    let flags = "-r 150 -d 5s --agents 2 --on-loss redistribute";
-    let run = start(&mut run_of(&nats, &url, flags));
+    let run = start(&mut run_of(&nats, &url, "-r 150 -d 5s --agents 2"));
     eventually("some requests are there", || lab.stats().requests > seen + after);
     end(third);
     let ran = run.wait();
@@ -262,9 +275,15 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     assert!(json.count("requests.dropped") > 0, "{}", json.0);
     let events = json.at("events").to_string();
     assert!(events.contains("others send what agent quits was to send"), "{events}");
-    let line = ran.stderr.lines().find(|line| line.contains("agent lives: ")).unwrap();
-    let sent: u64 = line.split(", ").nth(1).unwrap().replace(" sent", "").parse().unwrap();
-    assert!(sent > 375, "it sent more than its own half: {line}");
+    let agents = json.at("agents").as_array().unwrap();
+    assert_eq!(agents.len(), 2, "{}", json.0);
+    let (lives, quits) = (&agents[0], &agents[1]);
+    assert!(lives["sent"].as_u64().unwrap() > 375, "it sent more than its own half: {lives}");
+    assert!(lives["lost_s"].is_null() && quits["lost_s"].as_f64().unwrap() < 5.0, "{quits}");
+    // It is said when it happens, before what is said at the end.
+    let [lost, end] = ["warning: agent quits was lost after", "agent quits: lost after"]
+        .map(|said| ran.stderr.find(said).unwrap_or_else(|| panic!("{said}: {ran:?}")));
+    assert!(lost < end, "{ran:?}");
     assert!(lab.stats().requests - seen >= json.written(), "what it told, and maybe more");
     // Somebody else may end a run by its id, which the list shows.
     let seen = lab.stats().requests;
@@ -310,10 +329,12 @@ fn what_must_not_be_is_refused_in_a_sentence() {
         host: String::new(),
         tags: [("zone".to_owned(), "c".to_owned())].into(),
         cores: None,
+        weight: AgentWeight::Fixed(1),
         sources: Vec::new(),
         recordings: None,
         scripts: None,
         limits: AgentLimits::default(),
+        redactor: Redactor::off(),
         nats: NatsSettings::new(&nats.url),
         token: FleetToken::new(TOKEN).unwrap(),
         version: "0.0.1".to_owned(),

@@ -62,7 +62,7 @@ impl Joiner {
             let parts = if holding.from == 0 { takers.len() } else { 1 };
             for (at, slice) in holding.slice.split(parts).enumerate() {
                 let (id, to) = (self.handed, takers[(at + number) % takers.len()]);
-                let Slice { index, of } = slice;
+                let Slice { index, of, .. } = slice;
                 let (scenario, not_before) = (holding.scenario, now.max(holding.from));
                 let handover = Handover { id, to, scenario, index, of, not_before };
                 self.handed += 1;

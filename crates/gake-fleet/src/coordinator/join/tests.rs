@@ -1,16 +1,19 @@
 //! Agents on a network of the test: what comes late, twice, in parts or not at all.
 
+use std::time::Duration;
+
 use gake_core::clock::SECOND;
 use gake_core::plan::{Expect, Load, Stage};
 use gake_core::record::{
     Answer, End, Ending, Exchange, FailedBodies, IntervalPart, Outcome, Run, ScenarioEnd, Tally,
 };
-use gake_core::schedule::Process;
+use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, Gauges};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::coordinator::weights::equal;
 use crate::frame::{Frame, alive};
 
 /// Seconds of the runs.
@@ -112,8 +115,9 @@ impl Whole {
 }
 
 fn joiner(workers: &[usize]) -> Joiner {
+    let parts = equal(workers.len()).into_iter().enumerate().zip(workers);
     let agents: Vec<_> =
-        workers.iter().enumerate().map(|(index, n)| (format!("agent-{index}"), *n)).collect();
+        parts.map(|((index, part), n)| (format!("agent-{index}"), *n, part)).collect();
     Joiner::new(&plan(), 1, &agents)
 }
 
@@ -271,4 +275,38 @@ fn a_lost_agent_owes_nothing_after_the_run_was_stopped() {
     let run = whole.finish();
     assert_eq!((run.tally.counts.lost, run.measured), (30, SECOND));
     assert!(joiner.events[0].text.contains("agent agent-0 was lost after 1s: it was told to end"));
+}
+
+#[test]
+fn an_agent_that_is_alive_and_hands_nothing_over_is_named() {
+    let mut joiner = joiner(&[1, 1]);
+    let texts = |joiner: &mut Joiner, tenth: u64| {
+        let now = tenth * TENTH;
+        joiner.take(0, &alive(), now);
+        joiner.take(1, &alive(), now);
+        joiner.look_for_lags(now);
+        std::mem::take(&mut joiner.events).into_iter().map(|event| event.text).collect::<Vec<_>>()
+    };
+    let second = |index: usize, number: u64, joiner: &mut Joiner| {
+        let messages = messages(Slice::new(index, 2), 0, 1, &[5]);
+        let frame = Frame::of(&messages[number as usize]).unwrap();
+        let parts: Vec<_> = frame.parts(number, 1 << 20).collect();
+        parts.iter().for_each(|part| drop(joiner.take(index, part, (number + 1) * SECOND)));
+    };
+    for number in 0..2 {
+        second(0, number, &mut joiner);
+        second(1, number, &mut joiner);
+    }
+    assert!(texts(&mut joiner, 49).is_empty(), "not yet");
+    second(0, 2, &mut joiner);
+    assert_eq!(texts(&mut joiner, 51), ["agent agent-1 lags: its figures are 3.1s behind"]);
+    assert!(texts(&mut joiner, 55).is_empty(), "once");
+    joiner.hear_all(56 * TENTH);
+    second(1, 2, &mut joiner);
+    second(1, 3, &mut joiner);
+    let caught_up = ["agent agent-1 has caught up, 3.7s after its figures stopped"];
+    assert_eq!(texts(&mut joiner, 57), caught_up, "nobody could be heard until now");
+    // Without NATS nothing comes, and no agent is to blame.
+    assert!(texts(&mut joiner, 85).is_empty());
+    assert_eq!(texts(&mut joiner, 87).len(), 2, "both lag from then on");
 }

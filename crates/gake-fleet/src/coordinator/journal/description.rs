@@ -13,7 +13,7 @@ use crate::coordinator::find::Chosen;
 use crate::coordinator::offset::Offset;
 use crate::coordinator::settings::OnLoss;
 use crate::files::{recordings, take_along};
-use crate::message::{AgentHello, PROTOCOL};
+use crate::message::{AgentHello, PROTOCOL, Part};
 use crate::script::{DescribedScript, OrphanScript};
 use crate::token::SEAL;
 
@@ -32,7 +32,7 @@ pub(crate) struct RunDescription {
     pub(crate) alone_max: u64,
     /// The hashes of its recordings.
     recordings: Vec<String>,
-    agents: Vec<(AgentHello, usize, Offset)>,
+    agents: Vec<(AgentHello, usize, Offset, Part)>,
     /// The script, if it is the run of one.
     script: Option<DescribedScript>,
 }
@@ -45,7 +45,7 @@ impl RunDescription {
         (recordings, agents): (Vec<String>, &[Chosen]),
     ) -> Result<Self, FleetError> {
         let spec = exact::encode(spec).map_err(|error| FleetError::Spec(error.to_string()))?;
-        let agent = |agent: &Chosen| (agent.hello.clone(), agent.workers, agent.offset);
+        let agent = |agent: &Chosen| (agent.hello.clone(), agent.workers, agent.offset, agent.part);
         Ok(Self {
             protocol: PROTOCOL,
             version: version.to_owned(),
@@ -93,10 +93,11 @@ impl RunDescription {
 
     /// The agents that had a slice.
     pub(crate) fn agents(&self) -> Vec<Chosen> {
-        let chosen = |(hello, workers, offset): &(AgentHello, usize, Offset)| Chosen {
+        let chosen = |(hello, workers, offset, part): &(AgentHello, usize, Offset, Part)| Chosen {
             hello: hello.clone(),
             workers: *workers,
             offset: *offset,
+            part: *part,
         };
         self.agents.iter().map(chosen).collect()
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Fault, Run};
+use gake_core::record::{AgentRecord, Fault, Run};
 use gake_judge::{Evaluation, Finding, NothingOk, Summary, Validity, Verdict, advice};
 use serde::Serialize;
 
@@ -80,6 +80,9 @@ pub(super) struct SummaryForm {
     series: Vec<PointForm>,
     /// What happened beside requests.
     events: Vec<EventForm>,
+    /// What each agent of a fleet did; absent without a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agents: Option<Vec<AgentForm>>,
     /// What the target said of itself; absent when it was not watched.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<WatchedForm>,
@@ -124,6 +127,7 @@ impl From<&Summary> for SummaryForm {
             warmup: (&run.warmup).into(),
             series: run.series.points().iter().map(Into::into).collect(),
             events: run.events.iter().map(Into::into).collect(),
+            agents: (!run.agents.is_empty()).then(|| run.agents.iter().map(Into::into).collect()),
             target: WatchedForm::new(&run.watched, warmup(run)),
             machine: GaugeForm::of_machine(&run.watched, warmup(run)),
         }
@@ -238,6 +242,33 @@ struct FaultDetailForm {
 impl From<&(Fault, u64)> for FaultDetailForm {
     fn from(&(fault, count): &(Fault, u64)) -> Self {
         Self { fault: fault.name(), detail: fault.detail(), count, advice: advice(fault) }
+    }
+}
+
+/// What one agent of a fleet did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct AgentForm {
+    /// Its name.
+    name: String,
+    /// When it was lost, in seconds since the start; absent when it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_s: Option<f64>,
+    /// Whether its figures can be believed, judged by themselves: `valid`, `suspect`, `invalid`.
+    validity: String,
+    /// Why not, the worst first.
+    reasons: Vec<String>,
+    /// Requests that it sent after the warm-up, as far as it told.
+    sent: u64,
+    /// The 99th percentile of its lateness, in nanoseconds.
+    lateness_p99_ns: u64,
+}
+
+impl From<&AgentRecord> for AgentForm {
+    fn from(agent: &AgentRecord) -> Self {
+        let AgentRecord { name, lost_ns, validity, reasons, sent, lateness_p99_ns } = agent.clone();
+        let lost_s = lost_ns.map(seconds);
+        Self { name, lost_s, validity, reasons, sent, lateness_p99_ns }
     }
 }
 

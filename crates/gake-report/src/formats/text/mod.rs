@@ -74,6 +74,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
     trouble::findings(&mut page, &summary.verdict);
     figures::labels(&mut page, &summary.run);
     metrics::metrics(&mut page, &summary.run);
+    trouble::agents(&mut page, &summary.run);
     trouble::events(&mut page, &summary.run);
     // A window shows the end of a longer text.
     if style.window.is_some_and(|lines| page.lines() >= lines) {

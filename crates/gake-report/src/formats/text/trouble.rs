@@ -1,7 +1,7 @@
 //! What went wrong, and what to do.
 
 use gake_core::record::{FailedBodies, Run};
-use gake_judge::{Verdict, advice, units};
+use gake_judge::{Verdict, advice, agent_lines, units};
 
 use super::page::{Page, Paint, fit};
 
@@ -82,6 +82,22 @@ pub(super) fn findings(page: &mut Page, verdict: &Verdict) {
 
 fn arrow(indent: usize) -> String {
     format!("{}→", " ".repeat(indent))
+}
+
+/// The agents of a fleet, each with its own verdict.
+pub(super) fn agents(page: &mut Page, run: &Run) {
+    if run.agents.is_empty() {
+        return;
+    }
+    page.gap();
+    page.headed("agents", "");
+    for line in agent_lines(&run.agents).take(EVENTS_MAX) {
+        page.wrapped(4, "", Paint::Plain, line.trim_start_matches("agent "));
+    }
+    if run.agents.len() > EVENTS_MAX {
+        let more = format!("and {} more; JSON has them all", run.agents.len() - EVENTS_MAX);
+        page.wrapped(2, "", Paint::Quiet, &more);
+    }
 }
 
 /// What happened beside requests.

@@ -7,7 +7,9 @@ mod series;
 mod spans;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Ending, Event, FailedBodies, Generator, Provenance, Run, Tally, Watched};
+use gake_core::record::{
+    AgentRecord, Ending, Event, FailedBodies, Generator, Provenance, Run, Tally, Watched,
+};
 
 pub(super) use labels::add;
 use spans::{at_once, end};
@@ -58,11 +60,25 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
         peak_connections: at_once(runs.iter(), |run| run.peak_connections),
         generator: generator(&runs),
         events: events(&runs, started),
+        agents: agents(&runs, started),
         watched: watched(&runs, started),
         bodies: bodies(&runs),
         scenarios,
         origin: origin(&runs),
     })
+}
+
+/// The agents of every run.
+fn agents(runs: &[Run], started: u64) -> Vec<AgentRecord> {
+    let of = |run: &Run| {
+        let later = run.started_unix_ns - started;
+        let shift = |agent: &AgentRecord| {
+            let lost_ns = agent.lost_ns.map(|at| at.saturating_add(later));
+            AgentRecord { lost_ns, ..agent.clone() }
+        };
+        run.agents.iter().map(shift).collect::<Vec<_>>()
+    };
+    runs.iter().flat_map(of).collect()
 }
 
 /// What every generator saw of the target; of a gauge that several saw, the first one's view.

@@ -1,10 +1,9 @@
 //! What is said of the agents of a run.
 
-use gake_core::record::{Metric, Run};
+use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_fleet::Fleet;
-use gake_judge::Summary;
-use gake_judge::units::{count, duration};
+use gake_judge::agent_lines;
 use gake_run::Prepared;
 
 use crate::console::Console;
@@ -33,10 +32,16 @@ pub fn assemble(
     Ok(Some(fleet))
 }
 
-/// What is said of the agents after a run that would end with `exit`, and how it ends.
-pub fn conclude(fleet: &Fleet, quiet: bool, exit: Exit, console: &Console) -> Exit {
+/// What is said of the agents after a run that would end with `exit`, and how it ends. With `quiet`,
+/// nothing is said of each one.
+pub fn conclude(
+    (fleet, agents): (&Fleet, &[AgentRecord]),
+    quiet: bool,
+    exit: Exit,
+    console: &Console,
+) -> Exit {
     if !quiet {
-        tell(fleet, console);
+        agent_lines(agents).for_each(|line| console.note(&line));
     }
     if fleet.is_stopped() {
         console.warn("the run was told to stop");
@@ -46,8 +51,8 @@ pub fn conclude(fleet: &Fleet, quiet: bool, exit: Exit, console: &Console) -> Ex
         console.error(&format!("these figures end early: {why}"));
         return Exit::CouldNot;
     }
-    if fleet.is_aborted() {
-        console.error("the run was ended because an agent was lost");
+    if let Some(why) = fleet.aborted() {
+        console.error(&format!("the run was ended: {why}"));
         return Exit::CouldNot;
     }
     // Users of a closed loop just stop: no count shows that they are missing.
@@ -56,31 +61,4 @@ pub fn conclude(fleet: &Fleet, quiet: bool, exit: Exit, console: &Console) -> Ex
         return Exit::Invalid;
     }
     exit
-}
-
-/// Says of each agent whether its figures can be believed, and which one fired latest.
-fn tell(fleet: &Fleet, console: &Console) {
-    let latest = fleet.runs().iter().max_by_key(|agent| lateness(&agent.run));
-    for agent in fleet.runs() {
-        let summary = Summary::new(agent.run.clone(), &[]);
-        let (verdict, counts) = (&summary.verdict, agent.run.tally.counts);
-        let mut line = format!(
-            "agent {}: {}, {} sent, p99 lateness {}",
-            agent.name,
-            verdict.validity.name(),
-            count(counts.sent),
-            duration(lateness(&agent.run) as f64)
-        );
-        if fleet.runs().len() > 1 && latest.is_some_and(|latest| latest.name == agent.name) {
-            line.push_str(" (the highest)");
-        }
-        for reason in &verdict.reasons {
-            line.push_str(&format!("; {}", reason.text));
-        }
-        console.note(&line);
-    }
-}
-
-fn lateness(run: &Run) -> u64 {
-    run.tally.latency.of(Metric::Lateness).quantile(0.99)
 }

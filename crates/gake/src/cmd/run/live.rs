@@ -1,8 +1,10 @@
 //! The line that shows a run while it goes on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::plan::Plan;
+use gake_fleet::FleetListener;
 use gake_judge::units::duration;
 use gake_run::{Interrupt, Moment, Prepared};
 
@@ -75,6 +77,18 @@ impl RunLive {
         }
     }
 
+    /// What tells of the agents of a run as soon as something happens to them.
+    pub fn agents_teller(&self, console: &Console) -> Option<FleetListener> {
+        if self.quiet || self.wants_tui {
+            return None;
+        }
+        let (bar, console) = (self.bar.clone(), *console);
+        Some(Arc::new(move |event| match &bar {
+            Some(bar) => bar.above(&format!("warning: {}", event.text)),
+            None => console.warn(&event.text),
+        }))
+    }
+
     /// Shows one second.
     pub fn show(&mut self, console: &Console, moment: &Moment<'_>, prepared: &Prepared) {
         if let Some(tui) = &self.tui {
@@ -95,10 +109,14 @@ impl RunLive {
         let asked = asked.map_or(String::new(), |asked| format!("asked {asked:.0}/s, "));
         let opening = self.opening.progress(moment.so_far.tally(), second.point.open);
         let opening = opening.map_or(String::new(), |opening| format!("{opening}, "));
+        let dropped = match counts.dropped {
+            0 => String::new(),
+            dropped => format!(", {dropped} dropped"),
+        };
         let text = format!(
-            "{opening}{asked}sent {}/s, {} failed, p50 {}, p99 {}",
+            "{opening}{asked}sent {}/s, {} failed{dropped}, p50 {}, p99 {}",
             counts.sent,
-            counts.failed + counts.unsent + counts.dropped,
+            counts.failed + counts.unsent,
             duration(second.point.p50 as f64),
             duration(second.point.p99 as f64),
         );

@@ -66,6 +66,9 @@ impl Show<'_> {
         live.open(console, prepared, signals.interrupt())?;
         let mut origin = origin(&prepared.objectives, self.redactor);
         origin.specs.extend(self.spec.and_then(|spec| kept(spec, self.redactor)));
+        if let (Some(fleet), Some(listener)) = (&mut fleet, live.agents_teller(console)) {
+            fleet.tell(listener);
+        }
         let beside = Beside {
             sinks,
             users: None,
@@ -94,8 +97,11 @@ impl Show<'_> {
         let shown = results.show(&summary, console, &|_| Ok(()));
         // Signals that come while the page is still open do not concern the run.
         let exit = exit(&summary, signals.came(), console);
-        let exit =
-            fleet.as_ref().map_or(exit, |fleet| fleet::conclude(fleet, quiet, exit, console));
+        // The text has a line about each agent.
+        let says_nothing = quiet || output.is_text_printed();
+        let exit = fleet.as_ref().map_or(exit, |fleet| {
+            fleet::conclude((fleet, &summary.run.agents), says_nothing, exit, console)
+        });
         web.finish(&summary);
         let exit = match saving {
             Some(saving) => saving.finish(&summary, exit, output.is_text_printed(), console)?,

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use gake_core::spec::RunSpec;
 use gake_fleet::{Fleet, Orphan, OtherLoad, ScriptEvent, ScriptListener, ScriptParcel};
 use gake_k6::options::{Executor, Options};
-use gake_k6::test::{LogLine, ScriptLog, Test};
+use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
 use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptArchives, ScriptRun, SetUp};
 use gake_run::{Interrupt, Prepared, RemoteWorkers, RunError};
 
@@ -121,6 +121,7 @@ pub(super) struct ScriptAgents<'a> {
     prepared: &'a Prepared,
     lines: AgentLines,
     listener: ScriptListener,
+    test: Arc<Test>,
     /// Where what is said of them goes, if anything is.
     console: Option<&'a Console>,
     lost: Arc<OnceLock<LostParts>>,
@@ -188,6 +189,7 @@ impl<'a> ScriptAgents<'a> {
             origin,
             prepared,
             listener: listener(test, lines.clone()),
+            test: Arc::clone(test),
             lines,
             console: None,
             lost: Arc::default(),
@@ -216,8 +218,10 @@ impl RemoteUsers for ScriptAgents<'_> {
                 (orphan.adopt_script(self.prepared, listener, interrupt), false)
             }
         };
-        let fleet = fleet.map_err(RunError::cannot)?;
+        let mut fleet = fleet.map_err(RunError::cannot)?;
         if let Some(console) = self.console {
+            let test = Arc::clone(&self.test);
+            fleet.tell(Arc::new(move |event| test.log(LogLevel::Warning, &event.text, &[])));
             console.note(&fleet.describe());
             if has_journal {
                 console.note(&fleet.describe_journal());

@@ -221,7 +221,7 @@ impl Following<'_> {
         let is_own_end = is_resumed && stopped_by.is_none() && has_own_reason;
         let exit = match is_own_end && fleet.is_stopped() {
             true => exit,
-            false => conclude(&fleet, flags.quiet, exit, console),
+            false => conclude((&fleet, &summary.run.agents), flags.quiet, exit, console),
         };
         let exit = own.finish(&summary, exit, console)?;
         fleet.forget();
