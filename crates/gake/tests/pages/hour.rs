@@ -175,6 +175,7 @@ pub fn write(path: &Path) {
             cores: 2,
         },
         events: Vec::new(),
+        agents: Vec::new(),
         watched: Watched::default(),
         bodies: gake_core::record::FailedBodies::default(),
         scenarios: Vec::new(),
