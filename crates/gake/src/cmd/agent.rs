@@ -9,7 +9,7 @@ use std::time::Duration;
 use gake_fleet::{Agent, AgentEvent, AgentLimits, AgentWeight};
 
 use crate::cli::{AgentArgs, WeightArg};
-use crate::cmd::doctor::calibrate;
+use crate::cmd::doctor;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::personality::k6::agents::ArchivedScripts;
@@ -74,10 +74,9 @@ fn weight(args: &AgentArgs, console: &Console) -> Result<AgentWeight, Failure> {
     if let WeightArg::Given(weight) = args.weight {
         return Ok(AgentWeight::Fixed(weight));
     }
-    let measured = calibrate(MEASURED).map_err(|why| {
+    let rate = doctor::rate_of_core(MEASURED).map_err(|why| {
         Failure::could_not(format!("--weight auto: this machine could not be measured: {why}"))
     })?;
-    let rate = measured.per_thread();
     if !args.quiet {
         console.note(&format!("a core of this machine sends {rate:.0} requests a second"));
     }

@@ -44,7 +44,9 @@ impl Local {
             // Whom it may load is the user's own decision here.
             agent.args(["agent", "--quiet", "--name", &name, "--cores", &cores]);
             agent.args(["--parent", &own_id()]);
-            AllowRule::anywhere().for_each(|rule| drop(agent.args(["--allow", &rule])));
+            for rule in AllowRule::anywhere() {
+                agent.args(["--allow", &rule]);
+            }
             // So is the number of their users.
             agent.args(["--scripts", "--max-users", &usize::MAX.to_string()]);
             agent.env("GAKE_NATS", &local.nats.url).env("GAKE_FLEET_TOKEN", &secret);

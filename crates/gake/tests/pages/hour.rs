@@ -176,6 +176,7 @@ pub fn write(path: &Path) {
             miscounted: 0,
         },
         events: Vec::new(),
+        agents: Vec::new(),
         watched: Watched::default(),
         bodies: gake_core::record::FailedBodies::default(),
         scenarios: Vec::new(),

@@ -26,6 +26,14 @@ use demand::Demand;
 use facts::Facts;
 use timing::Lateness;
 
+/// Requests a second that a core of this machine sends over loopback, measured for `length`.
+///
+/// # Errors
+/// When it cannot be measured, and why.
+pub fn rate_of_core(length: Duration) -> Result<f64, String> {
+    calibrate::calibrate(length).map(|measured| measured.per_thread())
+}
+
 /// Everything that was found.
 #[derive(Debug)]
 struct Findings {
