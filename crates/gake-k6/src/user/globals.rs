@@ -1,7 +1,7 @@
 //! What a script finds without importing it: `__VU`, `__ITER`, `__ENV`, timers.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::rc::Rc;
 
@@ -15,12 +15,16 @@ use super::vu::Vu;
 use super::{console, loader};
 use crate::errors::go_error;
 use crate::modules::{buffer, evaluate, given, random, seed_random, subtle};
+use crate::test::{LogLevel, Test};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
 
 /// The object with the environment's variables.
 const ENV: &str = "__ENV";
+
+/// The function that starts a timer which repeats.
+const INTERVAL: &str = "setInterval";
 
 /// Between the seeds of two users: an odd number of random bits.
 const USER_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -73,7 +77,7 @@ fn make_global<'js>(globals: &Object<'js>, name: &'static CStr) -> rquickjs::Res
         "console" => globals.set(name, console::make(ctx)?),
         "open" => globals.set(name, Func::from(loader::open)),
         "require" => globals.set(name, Func::from(loader::require)),
-        "setTimeout" | "setInterval" => {
+        "setTimeout" | INTERVAL => {
             let start = move |ctx: Ctx<'js>,
                               callback: Opt<Value<'js>>,
                               delay: Opt<Value<'js>>,
@@ -106,12 +110,13 @@ fn start_timer<'js>(
     let callback = callback_of(ctx, name, callback)?;
     let delay = delay.map(|delay| Coerced::<f64>::from_js(ctx, delay)).transpose()?;
     let delay = delay.map_or(0.0, |delay| delay.0);
-    let number = vu.timers.next();
+    let repeats = name == INTERVAL;
+    let number = vu.timers.next(repeats);
     let arguments = arguments.0.into_js(ctx)?;
     let timer = Timer {
         number,
         delay: (delay.max(0.0) * MILLISECOND) as u64,
-        repeats: name == "setInterval",
+        repeats,
         callback: Persistent::save(ctx, callback),
         arguments: Persistent::save(ctx, arguments),
     };
@@ -190,14 +195,25 @@ fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 #[derive(Default)]
 pub(super) struct Timers {
     last: Cell<u32>,
-    live: RefCell<HashSet<u32>>,
+    /// Those that will fire, and whether they repeat.
+    live: RefCell<BTreeMap<u32, bool>>,
 }
 
 impl Timers {
-    fn next(&self) -> u32 {
+    fn next(&self, repeats: bool) -> u32 {
         self.last.set(self.last.get() + 1);
-        self.live.borrow_mut().insert(self.last.get());
+        self.live.borrow_mut().insert(self.last.get(), repeats);
         self.last.get()
+    }
+
+    /// Forgets those that have not fired when an iteration ends, and says so as k6 does.
+    pub(super) fn stop(&self, test: &Test) {
+        for (number, repeats) in self.live.take() {
+            let name = if repeats { INTERVAL } else { "setTimeout" };
+            let message =
+                format!("{name} {number} was stopped because the VU iteration was interrupted");
+            test.log(LogLevel::Warning, &message, &[]);
+        }
     }
 }
 
@@ -222,8 +238,8 @@ impl Timer {
 
     fn fire(self, ctx: &Ctx<'_>, vu: &Rc<Vu>) -> rquickjs::Result<()> {
         let is_live = match self.repeats {
-            true => vu.timers.live.borrow().contains(&self.number),
-            false => vu.timers.live.borrow_mut().remove(&self.number),
+            true => vu.timers.live.borrow().contains_key(&self.number),
+            false => vu.timers.live.borrow_mut().remove(&self.number).is_some(),
         };
         if !is_live {
             return Ok(());

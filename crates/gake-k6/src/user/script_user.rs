@@ -212,6 +212,7 @@ impl ScriptUser {
             self.user.rejections().clear();
             let result = self.called(ctx, stage, function, argument);
             self.vu.tasks.clear();
+            self.vu.timers.stop(&self.vu.test);
             self.user.rejections().clear();
             self.vu.end_held();
             *self.vu.group.borrow_mut() = "".into();
