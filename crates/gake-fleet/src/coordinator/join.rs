@@ -93,7 +93,7 @@ impl Joiner {
                 heard: 0,
                 reported: vec![Reported::default(); plan.scenarios().len()],
                 state: State::Running,
-                collector: Collector::new(plan, seed, *workers),
+                collector: Collector::new(plan, seed, *workers).of_a_part(),
                 last: None,
             };
             first += workers;
