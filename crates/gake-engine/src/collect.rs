@@ -78,8 +78,9 @@ pub struct Collector {
     cpu: Vec<Nanos>,
     run_delay: Nanos,
     log_lost: u64,
-    /// Whether the rates were changed while it ran.
-    is_changed: bool,
+    /// Whether the arrivals of its schedules are all its own: not when its rates were changed, nor
+    /// of a part of a run.
+    is_whole: bool,
 }
 
 impl Collector {
@@ -100,9 +101,15 @@ impl Collector {
             cpu: vec![0; workers],
             run_delay: 0,
             log_lost: 0,
-            is_changed: false,
+            is_whole: true,
             plan: Arc::clone(plan),
         }
+    }
+
+    /// The same for workers that have a part of the arrivals of the plan, as those of one agent.
+    #[must_use]
+    pub fn of_a_part(self) -> Self {
+        Self { is_whole: false, ..self }
     }
 
     /// Whether every worker has ended.
@@ -136,7 +143,7 @@ impl Collector {
             figures.follow(plan);
         }
         self.plan = Arc::new(plan);
-        self.is_changed = true;
+        self.is_whole = false;
     }
 
     /// Whether the source of a worker had no more to send.
@@ -277,8 +284,8 @@ impl Collector {
             [only] => only.asked_rate(done),
             several => asked_by_all(several, measured, arrivals_end),
         };
-        // Of a run that was changed or lost agents it is not known.
-        let is_whole = done && !self.is_changed && self.tally.counts.lost == 0;
+        // What lost agents sent is not known.
+        let is_whole = done && self.is_whole && self.tally.counts.lost == 0;
         let due = self.scenarios.iter().map(|figures| figures.due().filter(|_| is_whole));
         let due: Vec<_> = due.collect();
         let scenarios = if self.scenarios.len() > 1 {
