@@ -52,7 +52,7 @@ fn every_row_is_explained(db: &str, crash: impl FnOnce()) {
     let args = [&["run", url.as_str(), "--data", BODY], &*flags, &[source.as_str()]].concat();
     let rows = || {
         let answer = get(&format!("{}/users/count", lab.url));
-        let json = serde_json::from_str::<serde_json::Value>(&answer).ok();
+        let json = serde_json::from_str::<Value>(&answer).ok();
         json.and_then(|json| json["count"].as_u64()).unwrap_or(0)
     };
     let before = rows();
