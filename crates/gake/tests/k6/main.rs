@@ -111,7 +111,8 @@ fn a_crowd_comes_in_waves() {
     // Those who gave up are still served: the next crowd needs a server of its own.
     let lab = common::Peer::lab(&["--threads", "4", "--service", "const:500ms"]);
     let url = format!("{}/fast", lab.url);
-    let once = common::ran(&["run", &url, "-c", USERS, "--once", "-t", "3s", "-o", "json"]).json();
+    let once =
+        common::ran(&["run", &url, "-c", USERS, "--once", "--timeout", "3s", "-o", "json"]).json();
     // Five or six waves of 500 ms end within 3 s; on a busy machine four.
     for served in [ok, once.count("requests.ok")] {
         assert!((16..=24).contains(&served), "{served} of {USERS}");

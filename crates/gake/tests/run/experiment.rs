@@ -141,8 +141,9 @@ fn failed(step: &Value, what: &str) -> u64 {
 #[test]
 fn users_beyond_the_connections_and_the_backlog_do_not_get_in() {
     let step = &steps("spike --quick", "1,000 users, 819 connections")[0];
-    is_met(step, &["ok"]);
-    // 819 connections less the sampler's, and 100 + 1 in the backlog: the rest never connects.
+    // 819 connections and 100 + 1 in the backlog: the rest never connects, and more do not where the
+    // machine is too busy to accept in time.
+    assert!((1..=819).contains(&step["ok"].as_u64().unwrap()), "{step}");
     assert!(failed(step, "connect_timeout") >= 1_000 - 920, "{step}");
     let step = &steps("spike --quick", "everything at 1")[0];
     is_met(step, &["ok"]);

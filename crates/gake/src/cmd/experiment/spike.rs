@@ -115,6 +115,11 @@ impl Spike {
         1.5 * self.users as f64 / scale.service.as_secs_f64()
     }
 
+    /// The same of users who stay: nobody leaves, so they may take the time of two requests.
+    fn calm_pace(self, scale: Scale) -> f64 {
+        0.5 * self.users as f64 / scale.service.as_secs_f64()
+    }
+
     /// Each user sends one request and keeps its connection.
     fn once(self, server: &Server, scale: Scale) -> RunSpec {
         let users = usize::try_from(self.users).unwrap_or(usize::MAX);
@@ -194,7 +199,7 @@ fn turned_away(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), 
     let mut spec = spike.once(&server, scale);
     // A SYN that is sent again later may find room that the first one did not.
     spec.connection.timeouts.connect = ONE_TRY;
-    spec.connection.connect_rate = Some(spike.pace(scale));
+    spec.connection.connect_rate = Some(spike.calm_pace(scale));
     let summary = bench.fire(&spec)?;
     let counts = summary.run.tally.counts;
     let (let_in, open) = (connections - 1, connections + backlog);
