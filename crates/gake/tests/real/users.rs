@@ -99,9 +99,8 @@ fn an_experiment_survives(db: &str, crash: impl FnOnce()) {
         let json = serde_json::from_str::<Value>(&get(&users("/count"))).ok();
         json.and_then(|json| json["count"].as_u64())
     };
-    assert!(
-        Command::new("curl").args(["-s", "-X", "DELETE", &users("")]).status().unwrap().success()
-    );
+    let emptied = Command::new("curl").args(["-s", "-X", "DELETE", &users("")]).output().unwrap();
+    assert!(emptied.status.success(), "{emptied:?}");
     let args = ["experiment", "users-db", "--quick", "-o", "json", "--db", db];
     let run = start(&mut gake(&[&args[..], &["--only", "/s, idle 2"]].concat()));
     eventually("the first step has ended", || run.stderr().contains("10/s, idle 2: "));
