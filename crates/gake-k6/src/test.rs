@@ -255,7 +255,6 @@ impl Test {
     /// The test of the script at `main`, an absolute path among these files.
     #[must_use]
     pub fn new(main: &Path, files: ScriptFiles, early: UserSettings, log: ScriptLog) -> Self {
-        crate::user::share_lists();
         Self {
             main: format!("file://{}", main.display()),
             files,

@@ -1,7 +1,5 @@
 //! What a script finds without importing it: `__VU`, `__ITER`, `__ENV`, timers.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::rc::Rc;
 
@@ -11,20 +9,17 @@ use rquickjs::function::{Func, Opt, Rest, This};
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, IntoJs, Object, Persistent, Value};
 
+use super::timers::INTERVAL;
 use super::vu::Vu;
 use super::{console, loader};
 use crate::errors::go_error;
 use crate::modules::{buffer, evaluate, given, random, seed_random, subtle};
-use crate::test::{LogLevel, Test};
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
 
 /// The object with the environment's variables.
 const ENV: &str = "__ENV";
-
-/// The function that starts a timer which repeats.
-const INTERVAL: &str = "setInterval";
 
 /// Between the seeds of two users: an odd number of random bits.
 const USER_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -189,32 +184,6 @@ fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     };
     crypto.set("randomUUID", Func::from(uuid))?;
     Ok(crypto)
-}
-
-/// The timers of one user.
-#[derive(Default)]
-pub(super) struct Timers {
-    last: Cell<u32>,
-    /// Those that will fire, and whether they repeat.
-    live: RefCell<BTreeMap<u32, bool>>,
-}
-
-impl Timers {
-    fn next(&self, repeats: bool) -> u32 {
-        self.last.set(self.last.get() + 1);
-        self.live.borrow_mut().insert(self.last.get(), repeats);
-        self.last.get()
-    }
-
-    /// Forgets those that have not fired when an iteration ends, and says so as k6 does.
-    pub(super) fn stop(&self, test: &Test) {
-        for (number, repeats) in self.live.take() {
-            let name = if repeats { INTERVAL } else { "setTimeout" };
-            let message =
-                format!("{name} {number} was stopped because the VU iteration was interrupted");
-            test.log(LogLevel::Warning, &message, &[]);
-        }
-    }
 }
 
 #[derive(Clone)]

@@ -5,17 +5,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::Clock;
-use gake_script::user::{Cut, Fiber, Stacks, User, is_late, within};
+use gake_script::user::{Cut, Fiber, LazyList, Stacks, User, is_late, share_lists, within};
 use gake_script::{Exception, ScriptError};
 use gake_wire::Client;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 
-use super::loader;
 use super::loader::Modules;
 use super::vu::{Vu, VuParts, VuStage};
+use super::{console, globals, loader};
 use crate::metrics::Builtin;
-use crate::modules::evaluate;
+use crate::modules::{LISTS, evaluate};
 
 /// What multiplies the numbers of iterations to shift samples of a profile: an odd number of random
 /// bits.
@@ -89,6 +89,8 @@ impl ScriptUser {
         if is_late() {
             return Err(LoadError::Late);
         }
+        let own: [&'static LazyList; 2] = [&globals::LIST, &console::LIST];
+        share_lists(|| own.into_iter().chain(LISTS));
         let vu = Vu::new(parts);
         let modules = Modules::new(&vu);
         let memory = vu.test.settings().memory;
@@ -135,7 +137,7 @@ impl ScriptUser {
     fn globals<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<()> {
         self.vu.keep_in(ctx);
         self.modules.keep_in(ctx);
-        super::globals::install(ctx, &self.vu)
+        globals::install(ctx, &self.vu)
     }
 
     /// Collects what of its script nothing can reach any more. QuickJS does so by itself as the heap

@@ -13,9 +13,9 @@ use rquickjs::{Ctx, JsLifetime};
 
 use super::book::{Book, TagSet, TagSource};
 use super::clock::UserClock;
-use super::globals::Timers;
 use super::notes::Notes;
 use super::requests::RequestCache;
+use super::timers::Timers;
 use crate::bodies::UserBodies;
 use crate::errors::go_error;
 use crate::metrics::{Builtin, MetricNumber};

@@ -65,12 +65,15 @@ impl LazyList {
     }
 }
 
-/// Makes these lists known before the first user. Objects with lists that are not known have all
+/// Makes these lists known, once for the process and before its first user. Objects with lists that are not known have all
 /// their properties from the start.
-pub fn share_lists(lists: &[&'static LazyList]) {
+pub fn share_lists<L>(lists: impl FnOnce() -> L)
+where
+    L: IntoIterator<Item = &'static LazyList>,
+{
     static SHARED: OnceLock<()> = OnceLock::new();
     SHARED.get_or_init(|| {
-        let hosts = lists.iter().map(|list| ptr::from_ref(list.host()));
+        let hosts = lists().into_iter().map(|list| ptr::from_ref(list.host()));
         let hosts: Vec<*const HostList> = hosts.chain([ptr::null()]).collect();
         // SAFETY: what it is given ends with null, and lasts as long as the process.
         unsafe { JS_SetHostLists(hosts.leak().as_ptr()) };
@@ -144,7 +147,7 @@ mod tests {
 
     /// What a script with such an object makes of it, and how many properties that made.
     fn of(script: &str) -> (String, usize) {
-        share_lists(&[&LIST]);
+        share_lists(|| [&LIST]);
         let context = Context::full(&Runtime::new().unwrap()).unwrap();
         MADE.set(0);
         let text = context.with(|ctx| {

@@ -281,9 +281,9 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     assert!(lives["sent"].as_u64().unwrap() > 375, "it sent more than its own half: {lives}");
     assert!(lives["lost_s"].is_null() && quits["lost_s"].as_f64().unwrap() < 5.0, "{quits}");
     // It is said when it happens, before what is said at the end.
-    let [lost, end] = ["warning: agent quits was lost after", "agent quits: lost after"]
+    let [lost, told] = ["warning: agent quits was lost after", "agent quits: lost after"]
         .map(|said| ran.stderr.find(said).unwrap_or_else(|| panic!("{said}: {ran:?}")));
-    assert!(lost < end, "{ran:?}");
+    assert!(lost < told, "{ran:?}");
     assert!(lab.stats().requests - seen >= json.written(), "what it told, and maybe more");
     // Somebody else may end a run by its id, which the list shows.
     let seen = lab.stats().requests;
