@@ -80,8 +80,11 @@ fn an_application_shows_its_threads_and_its_settings_once_it_is_told_to() {
     let _alone = alone();
     let few = "server.tomcat.threads.max=20";
     let users = "-c 60 -d 4s --warmup 1s";
+    // The first ones find a thread, and each waits for its turn: of users who keep their connection
+    // the same twenty may have the threads all the time.
+    let growing = "--users 1..80@2s,80@3s --no-keepalive";
     // As it comes: nothing to blame, and what to set is said.
-    let json = load(&spring(None, &[few]), "/sleep?ms=200", users);
+    let json = load(&spring(None, &[few]), "/sleep?ms=200", growing);
     assert_eq!(json.count("requests.failed"), 0, "{}", json.0);
     assert_eq!(settings(&json), [""; 0], "{}", json.0["target"]);
     assert!(!json.findings().contains(&"target_pool"), "{}", json.at("verdict"));
