@@ -148,7 +148,10 @@ fn group<'js>(
     }
     checked_name(ctx, name)?;
     let outer = Rc::clone(&vu.group.borrow());
-    *vu.group.borrow_mut() = format!("{outer}{SEPARATOR}{name}").into();
+    // One without a name is the group around it.
+    if !name.is_empty() {
+        *vu.group.borrow_mut() = format!("{outer}{SEPARATOR}{name}").into();
+    }
     let start = vu.now();
     let result = function.call::<_, Value<'js>>(());
     let set = vu.book.set(vu);

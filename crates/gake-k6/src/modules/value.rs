@@ -38,11 +38,13 @@ pub(crate) fn lossy<'js>(ctx: &Ctx<'js>, text: &rquickjs::String<'js>) -> rquick
     }
 }
 
-/// A text that a function of k6 takes: `String(value)`, and nothing where none is given.
+/// A text that a function of k6 takes: `String(value)`, and nothing where none is given or it is
+/// `null`.
 pub(crate) fn taken_text<'js>(
     ctx: &Ctx<'js>,
     value: Option<Value<'js>>,
 ) -> rquickjs::Result<String> {
+    let value = value.filter(|value| !value.is_null());
     value.map_or_else(|| Ok(String::new()), |value| text(ctx, &value))
 }
 
