@@ -305,23 +305,31 @@ fn split_at_pipe(path: &str) -> (&str, Option<&str>) {
     (path, None)
 }
 
-/// What commas separate, outside of texts and brackets.
-fn items(text: &str) -> Vec<&str> {
-    let (mut items, mut start, mut depth, mut is_text) = (Vec::new(), 0, 0_usize, false);
-    let mut characters = text.char_indices();
-    while let Some((at, c)) = characters.next() {
+/// The characters outside of texts and brackets, and where they are.
+fn outside(text: &str) -> impl Iterator<Item = (usize, char)> {
+    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    text.char_indices().filter(move |(_, c)| {
+        if std::mem::take(&mut is_escaped) {
+            return false;
+        }
         match c {
-            '\\' => drop(characters.next()),
+            '\\' => is_escaped = true,
             '"' => is_text = !is_text,
             _ if is_text => {}
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                items.push(text[start..at].trim());
-                start = at + 1;
-            }
-            _ => {}
+            _ => return depth == 0,
         }
+        false
+    })
+}
+
+/// What commas separate, outside of texts and brackets.
+fn items(text: &str) -> Vec<&str> {
+    let (mut items, mut start) = (Vec::new(), 0);
+    for (at, _) in outside(text).filter(|(_, c)| *c == ',') {
+        items.push(text[start..at].trim());
+        start = at + 1;
     }
     items.push(text[start..].trim());
     items

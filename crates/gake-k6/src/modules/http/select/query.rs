@@ -2,7 +2,7 @@
 
 use rquickjs::{Ctx, Value};
 
-use super::{part, quoted};
+use super::{outside, part, quoted};
 use crate::modules::value;
 
 /// How a value is compared with that of the query.
@@ -115,25 +115,11 @@ impl<'a> Query<'a> {
 
 /// The operator of a query, outside of texts and brackets: where it is, and how it is written.
 fn found(text: &str) -> Option<(usize, &'static str, Operator)> {
-    let (mut depth, mut is_text) = (0_usize, false);
-    let mut characters = text.char_indices();
-    while let Some((at, c)) = characters.next() {
-        match c {
-            '\\' => drop(characters.next()),
-            '"' => is_text = !is_text,
-            _ if is_text => {}
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            _ if depth > 0 => {}
-            _ => {
-                let known = OPERATORS.iter().find(|(sign, _)| text[at..].starts_with(sign));
-                if let Some((sign, operator)) = known {
-                    return Some((at, sign, *operator));
-                }
-            }
-        }
-    }
-    None
+    outside(text).find_map(|(at, _)| {
+        let mut known = OPERATORS.iter();
+        let (sign, operator) = known.find(|(sign, _)| text[at..].starts_with(sign))?;
+        Some((at, *sign, *operator))
+    })
 }
 
 /// Whether a text is like a pattern: `*` stands for any text, `?` for one character, and a backslash
