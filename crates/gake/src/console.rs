@@ -9,7 +9,7 @@ use owo_colors::OwoColorize;
 
 use crate::cli::Color;
 use crate::exit::Failure;
-use crate::moving::Moving;
+use crate::moving::{self, Moving};
 
 /// Standard output and error, and what they can do.
 #[derive(Debug, Clone, Copy)]
@@ -145,7 +145,7 @@ impl Console {
 
     fn write_result(text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        match moving::aside(|| out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::OutputClosed),
             Err(error) => Err(Failure::could_not(format!("the result cannot be written: {error}"))),
@@ -182,19 +182,19 @@ impl Console {
     /// Writes to standard error without a line's end.
     pub fn plain(&self, text: &str) {
         // Nobody is left to tell when this fails.
-        let _ = io::stderr().write_all(safe(text, self.colour_err).as_bytes());
+        let _ = moving::aside(|| io::stderr().write_all(safe(text, self.colour_err).as_bytes()));
     }
 
     /// Writes to standard error with the colours that a text has, without a line's end.
     pub fn coloured_plain(&self, text: &str) {
         // Nobody is left to tell when this fails.
-        let _ = io::stderr().write_all(safe(text, true).as_bytes());
+        let _ = moving::aside(|| io::stderr().write_all(safe(text, true).as_bytes()));
     }
 
     /// Tells the user something that is not the result.
     pub fn note(&self, text: &str) {
         // Nobody is left to tell when this fails.
-        let _ = writeln!(io::stderr(), "{}", safe(text, self.colour_err));
+        let _ = moving::aside(|| writeln!(io::stderr(), "{}", safe(text, self.colour_err)));
     }
 
     /// What clap has to say: help and versions are results.
@@ -214,6 +214,11 @@ impl Console {
     /// nobody watches standard error.
     pub fn moving(&self, length: Option<Duration>) -> Option<Moving> {
         self.live.then(|| Moving::start(length))
+    }
+
+    /// The same of a line that says what `text` gives each time it is drawn.
+    pub fn moving_with(&self, text: impl Fn() -> String + Send + Sync + 'static) -> Option<Moving> {
+        self.live.then(|| Moving::telling(text))
     }
 
     /// A warning.

@@ -1,6 +1,7 @@
 //! The line on a terminal that moves while something goes on.
 
 use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gake_core::foreign;
@@ -11,6 +12,23 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Columns of the bar.
 const BAR: usize = 16;
+
+/// The line that a terminal shows now, if it shows one.
+static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Writes to a terminal what does not know of the line that moves there, with the line out of the
+/// way.
+pub fn aside<T>(write: impl FnOnce() -> T) -> T {
+    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match shown {
+        Some(line) => line.suspend(write),
+        None => write(),
+    }
+}
+
+fn shown(line: Option<ProgressBar>) {
+    *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = line;
+}
 
 /// A line that moves; its clones are the same line.
 #[derive(Debug, Clone)]
@@ -36,7 +54,26 @@ impl Moving {
             };
             bar.set_style(style.with_key("part", part).with_key("time", time));
         }
+        Self::ticking(bar)
+    }
+
+    /// A line that says what `text` gives each time it is drawn.
+    pub fn telling(text: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {told}") {
+            let text = Arc::new(text);
+            let told = move |_: &ProgressState, out: &mut dyn Write| {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "{}", foreign::line(&text()));
+            };
+            bar.set_style(style.with_key("told", told));
+        }
+        Self::ticking(bar)
+    }
+
+    fn ticking(bar: ProgressBar) -> Self {
         bar.enable_steady_tick(TICK);
+        shown(Some(bar.clone()));
         Self(bar)
     }
 
@@ -52,6 +89,7 @@ impl Moving {
 
     /// Takes it away.
     pub fn clear(self) {
+        shown(None);
         self.0.finish_and_clear();
     }
 }

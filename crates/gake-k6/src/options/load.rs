@@ -13,10 +13,10 @@ use super::{Executor, Options, OptionsError, RampStage, ScenarioOptions};
 use crate::duration::GoDuration;
 
 /// How long iterations under way may take at the end of a scenario, or of a user's stay.
-const GRACE: GoDuration = GoDuration::from_secs(30);
+pub(super) const GRACE: GoDuration = GoDuration::from_secs(30);
 
 /// How long users with a number of iterations have for them.
-const MAX_DURATION: GoDuration = GoDuration::from_secs(600);
+pub(super) const MAX_DURATION: GoDuration = GoDuration::from_secs(600);
 
 /// The scenarios of the engine for validated options, in the order of their names. Scenarios in
 /// which the execution segment has no part are left out.

@@ -4,6 +4,7 @@
 //! and turns the shortcuts into scenarios; [`validate`] reports what is wrong in the
 //! result, in k6's words.
 
+mod describe;
 mod dns;
 mod env;
 mod load;
@@ -22,6 +23,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::duration::GoDuration;
+pub use describe::described;
 pub use dns::DnsOptions;
 pub use env::from_environment;
 pub use load::{scenario_specs, vus_needed};

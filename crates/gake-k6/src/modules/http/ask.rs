@@ -14,6 +14,7 @@ use super::compress;
 use super::cookies::CookieJar;
 use super::expected;
 use super::form;
+use super::go_url;
 use crate::duration::GoDuration;
 use crate::errors::go_error;
 use crate::modules::value::{self, given, truthy};
@@ -52,7 +53,7 @@ pub(crate) enum Authentication {
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) method: Cow<'static, str>,
-    /// As it was written.
+    /// As Go writes what the script wrote.
     pub(crate) url: Rc<str>,
     /// The tag `name`, when it is not the URL.
     pub(crate) name: Option<String>,
@@ -91,6 +92,11 @@ impl Ask {
         vu.bodies.collect(ctx);
         let settings = vu.test.settings();
         let (url, name) = target(ctx, url)?;
+        // What is no URL stays as it is, and is refused when it is to be sent.
+        let url = match go_url::read(&url) {
+            Ok(Cow::Owned(written)) => written,
+            Ok(Cow::Borrowed(_)) | Err(_) => url,
+        };
         let kind = match settings.discard_response_bodies {
             true => BodyKind::Dropped,
             false => BodyKind::Text,

@@ -12,6 +12,7 @@ mod digest;
 mod expected;
 mod form;
 mod go_date;
+mod go_url;
 mod headers;
 mod login;
 mod ntlm;
@@ -305,7 +306,7 @@ fn refused<'js>(
     let text = if url.is_string() { value::text(ctx, url)? } else { String::new() };
     let mut facts = ResponseFacts::refused(method, text.into(), why);
     if !url.is_string() {
-        facts.error_code = send::BAD_URL;
+        facts.error_code = go_url::BAD_URL;
     }
     Class::instance(ctx.clone(), Response(facts))
 }

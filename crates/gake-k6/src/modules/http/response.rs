@@ -17,6 +17,7 @@ use rquickjs::{Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
 use super::ask::{Ask, BodyKind};
 use super::decode::decoded;
+use super::go_url::BAD_URL;
 use super::headers::HeaderList;
 use super::of_method;
 use super::select::select;
@@ -304,6 +305,8 @@ fn read<'js>(
                 "body" => body(ctx, facts)?,
                 "timings" => timings(ctx, &facts.timings)?.into_value(),
                 "ocsp" => ocsp(ctx)?.into_value(),
+                // There is none where there is no URL.
+                _ if facts.error_code == BAD_URL => Value::new_null(ctx.clone()),
                 _ => request(ctx, facts)?.into_value(),
             };
             keep(this, name, made.clone())?;

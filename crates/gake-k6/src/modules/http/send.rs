@@ -14,8 +14,9 @@ use url::Url;
 use super::ask::{Ask, Authentication, BodyKind};
 use super::codes;
 use super::cookies::values_for;
-use super::credentials::{has_credentials, masked, shown_url, without_credentials};
+use super::credentials::{has_credentials, shown_url, without_credentials};
 use super::debug;
+use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
 use super::login::Login;
 use super::response::{ResponseFacts, Timings};
@@ -28,9 +29,7 @@ use crate::user::requests::{KnownRequest, RequestKey};
 use crate::user::vu::Vu;
 
 const AUTHORIZATION: &str = "Authorization";
-
-/// k6's code of a URL that cannot be read.
-pub(super) const BAD_URL: u32 = 1020;
+const REFERER: &str = "Referer";
 
 /// Sends what a script asked for and follows its redirects.
 pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
@@ -60,6 +59,7 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
         url,
         known: known.map(|known| Rc::clone(&known.prepared)),
         number: 0,
+        referer: None,
     };
     let mut login = Login::new(ask.authentication, &mut hop.url);
     loop {
@@ -106,28 +106,12 @@ fn nanos(duration: Duration) -> Nanos {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The URL that a request goes to, else k6's code and words.
-fn checked(text: &str) -> Result<Url, (u32, String)> {
-    let scheme = || text.split_once(':').map_or("", |(scheme, _)| scheme);
-    let unsupported = |scheme: &str| (1000, format!("unsupported protocol scheme \"{scheme}\""));
-    let bad = |why: &str| (BAD_URL, format!("invalid URL: parse {:?}: {why}", masked(text)));
-    match Url::parse(text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
-        Ok(_) => Err(unsupported(scheme())),
-        Err(url::ParseError::RelativeUrlWithoutBase) => Err(unsupported("")),
-        Err(url::ParseError::InvalidIpv6Address) if !text.contains(']') => {
-            Err(bad("missing ']' in host"))
-        }
-        Err(error) => Err(bad(&error.to_string())),
-    }
-}
-
 /// A request that cannot even be tried: it counts as one that failed.
 fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
     let now = vu.now();
     let shown = without_credentials(&ask.url);
-    let response =
-        ResponseFacts { url: Rc::clone(&shown), ..ResponseFacts::failed(ask, code, error) };
+    let url = if code == BAD_URL { Rc::default() } else { Rc::clone(&shown) };
+    let response = ResponseFacts { url, ..ResponseFacts::failed(ask, code, error) };
     let exchange = Exchange::faulted(now, Fault::Malformed("request"));
     // k6 counts one whose URL can be read, whatever its scheme.
     if code == BAD_URL {
@@ -148,6 +132,8 @@ struct Hop {
     /// What is sent, if it has been prepared before and no cookies join it.
     known: Option<Rc<PreparedRequest>>,
     number: u32,
+    /// The URL that led to it, which a script does not see among its headers.
+    referer: Option<String>,
 }
 
 /// Collects a response.
@@ -296,7 +282,8 @@ impl Hop {
 
     /// What it says, with these headers.
     fn request(&self, headers: &[(String, String)]) -> HttpRequest {
-        let (headers, body) = (headers.to_vec(), self.body.clone());
+        let (mut headers, body) = (headers.to_vec(), self.body.clone());
+        headers.extend(self.referer.iter().map(|url| (REFERER.to_owned(), url.clone())));
         HttpRequest { headers, body, ..HttpRequest::new(&*self.method, self.url.as_str()) }
     }
 
@@ -427,6 +414,7 @@ impl Hop {
             body: if becomes_get { None } else { self.body.clone() },
             known: None,
             number: self.number + 1,
+            referer: self.referer_of(&url),
             url,
         };
         let is_elsewhere = next.url.host_str() != self.url.host_str();
@@ -438,6 +426,19 @@ impl Hop {
             name != "host" && !(is_elsewhere && is_secret) && !(becomes_get && is_content)
         });
         Some(Ok(next))
+    }
+
+    /// What `next` is told to come from: nothing where that would tell a page over TLS to whoever
+    /// reads plain HTTP, or where the script itself says it.
+    fn referer_of(&self, next: &Url) -> Option<String> {
+        let is_told = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(REFERER));
+        if is_told || (self.url.scheme() == "https" && next.scheme() == "http") {
+            return None;
+        }
+        let mut url = (*self.url).clone();
+        // An HTTP URL has a place for both.
+        let _ = (url.set_username(""), url.set_password(None));
+        Some(url.into())
     }
 }
 
@@ -478,5 +479,31 @@ fn warn(vu: &Vu, ask: &Ask, url: &str, error: &str) {
 fn warn_plainly(vu: &Vu, ask: &Ask, error: &str) {
     if !ask.throw {
         vu.test.log(LogLevel::Warning, "Request Failed", &[("error", error)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_says_where_it_comes_from() {
+        let hop = |url: &str, headers: &[(&str, &str)]| Hop {
+            method: "GET".into(),
+            url: Rc::new(Url::parse(url).unwrap()),
+            headers: Rc::new(headers.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect()),
+            body: None,
+            known: None,
+            number: 0,
+            referer: None,
+        };
+        let referer = |from: &str, headers: &[(&str, &str)], to: &str| {
+            hop(from, headers).referer_of(&Url::parse(to).unwrap())
+        };
+        let told = referer("http://me:secret@a/x?y=1", &[], "http://b/");
+        assert_eq!(told.as_deref(), Some("http://a/x?y=1"));
+        assert_eq!(referer("https://a/", &[], "http://a/"), None);
+        assert_eq!(referer("https://a/", &[], "https://b/").as_deref(), Some("https://a/"));
+        assert_eq!(referer("http://a/", &[("referer", "http://own/")], "http://b/"), None);
     }
 }

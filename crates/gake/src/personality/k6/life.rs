@@ -7,7 +7,7 @@ use gake_core::clock::SECOND;
 use gake_core::redact::Names;
 use gake_fleet::{Fleet, StoppedBy};
 use gake_k6::metrics::registry;
-use gake_k6::options::Options;
+use gake_k6::options::{Options, vus_needed};
 use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
 use gake_k6::threshold::Thresholds;
 use gake_k6::user::script_user::LoadError;
@@ -25,7 +25,7 @@ use super::ending::{Shown, finish};
 use super::flags::RunFlags;
 use super::load::{Loaded, Refused, load};
 use super::out::{self, Outputs};
-use super::{ANY, log};
+use super::{ANY, log, progress};
 use crate::cli::SpecFormat;
 use crate::cmd::run::conclude;
 use crate::console::Console;
@@ -97,6 +97,8 @@ pub fn run(
         Ok(ready) => ready,
         Err(refused) => return Ok(refused.tell(console)),
     };
+    let execution = maker.as_ref().map(|maker| format!("{} agents", maker.agents()));
+    progress::head(flags, &ready.options, execution.as_deref().unwrap_or("local"), console);
     let signals = Signals::watch().map_err(Failure::signals)?;
     let maker = maker.map(|maker| maker.interrupted_by(signals.interrupt()));
     let redactor = usual(Names::default())?;
@@ -179,6 +181,8 @@ impl Following<'_> {
         };
         let is_resumed = earlier.is_some();
         let (script, run, prepared) = (&ready.script, &ready.run, &ready.prepared);
+        let users = vus_needed(&run.spec.scenarios) as u64;
+        let line = progress::line(flags, &script.test, users, console);
         let recorded = match (&mut agents, earlier) {
             (Some(agents), Some(earlier)) => {
                 script.go_on_elsewhere(run, prepared, (agents, earlier), beside, each)
@@ -187,6 +191,9 @@ impl Following<'_> {
             (None, _) => script.run(run, prepared, beside, each),
         };
         let fleet = agents.and_then(ScriptAgents::finish);
+        if let Some(line) = line {
+            line.clear();
+        }
         api.end();
         for wrong in outputs.map(Outputs::finish).unwrap_or_default() {
             console.warn(&wrong);

@@ -19,6 +19,7 @@ mod new;
 mod open_loop;
 mod out;
 mod plan;
+mod progress;
 mod prometheus;
 mod source;
 mod tls;
@@ -43,7 +44,7 @@ const ABSENT: &[(&str, &str)] = &[("cloud", "gake has no cloud"), ("login", "gak
 /// # Errors
 /// Why it cannot be run as asked.
 pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
-    match args.split_first() {
+    match command_first(args).split_first() {
         Some((command, rest)) if command == "run" => run(rest, true, native, console),
         Some((command, rest)) if RUNNING.contains(&command.as_str()) => {
             api::main(command, rest, console)
@@ -66,6 +67,26 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
         }
         None => usage(console),
     }
+}
+
+/// The arguments with the command before the flags of all commands, which k6 takes before it, too.
+fn command_first(args: &[String]) -> Vec<String> {
+    const PLAIN: [&str; 6] =
+        ["-q", "--quiet", "-v", "--verbose", "--no-color", "--profiling-enabled"];
+    const VALUED: [&str; 7] =
+        ["-a", "--address", "-c", "--config", "--log-format", "--log-output", "--secret-source"];
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        let name = arg.split_once('=').map_or(&**arg, |(name, _)| name);
+        match name {
+            _ if VALUED.contains(&name) && name == arg => at += 2,
+            _ if VALUED.contains(&name) || PLAIN.contains(&name) => at += 1,
+            _ => break,
+        }
+    }
+    let (flags, rest) = args.split_at(at.min(args.len()));
+    let (command, rest) = rest.split_at(rest.len().min(1));
+    [command, flags, rest].concat()
 }
 
 fn usage(console: &Console) -> Result<Exit, Failure> {
@@ -117,5 +138,25 @@ fn run(
             console.error(&why);
             Ok(ANY)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_of_all_commands_may_stand_before_the_command() {
+        let ordered = |line: &str| {
+            let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+            command_first(&args).join(" ")
+        };
+        assert_eq!(ordered("-q run --vus 2 a.js"), "run -q --vus 2 a.js");
+        assert_eq!(ordered("--address=h:1 -v run a.js"), "run --address=h:1 -v a.js");
+        assert_eq!(ordered("-a h:1 status"), "status -a h:1");
+        assert_eq!(ordered("run -q a.js"), "run -q a.js");
+        assert_eq!(ordered("-q"), "-q");
+        assert_eq!(ordered("-c"), "-c");
+        assert_eq!(ordered("--help"), "--help");
     }
 }

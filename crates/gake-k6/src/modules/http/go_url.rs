@@ -1,0 +1,282 @@
+//! URLs as Go reads and writes them: what k6 asks for, shows and tags is what `net/url` makes of a
+//! script's text (RFC 3986, and its own leniency).
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use url::Url;
+
+use super::credentials::masked;
+
+/// k6's code of a URL that cannot be read.
+pub(super) const BAD_URL: u32 = 1020;
+/// Those of a port beyond all ports, and of a name that no host can have.
+const BAD_PORT: u32 = 1210;
+const NO_SUCH_HOST: u32 = 1101;
+
+/// The parts of a URL within which a byte must be escaped or not.
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Path,
+    Fragment,
+}
+
+/// A URL as Go writes it: the scheme in lower case, path and fragment escaped, the query as it is.
+///
+/// # Errors
+/// Why Go does not take it for a URL, in Go's words.
+pub(super) fn read(text: &str) -> Result<Cow<'_, str>, String> {
+    let (url, fragment) = cut(text, '#');
+    if url.bytes().any(|byte| byte.is_ascii_control()) {
+        return Err("net/url: invalid control character in URL".to_owned());
+    }
+    let (scheme, rest) = scheme(url)?;
+    let (rest, query) = cut(rest, '?');
+    let before_path = match (scheme, rest.strip_prefix("//")) {
+        (Some(_), _) if !rest.starts_with('/') => return Ok(Cow::Borrowed(text)),
+        (None, _) if !rest.starts_with('/') => {
+            if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
+                return Err("first path segment in URL cannot contain colon".to_owned());
+            }
+            0
+        }
+        (Some(_), Some(after)) => 2 + authority(after)?,
+        (None, Some(after)) if !after.starts_with('/') => 2 + authority(after)?,
+        _ => 0,
+    };
+    let (authority, path) = rest.split_at(before_path);
+    let path = escaped(path, Part::Path)?;
+    let fragment = fragment.map(|fragment| escaped(fragment, Part::Fragment)).transpose()?;
+    let is_same = |part: &Cow<'_, str>| matches!(part, Cow::Borrowed(_));
+    let is_lower = scheme.is_none_or(|scheme| !scheme.bytes().any(|b| b.is_ascii_uppercase()));
+    // Go writes no mark for a fragment without text.
+    let is_marked = fragment.as_ref().is_none_or(|fragment| !fragment.is_empty());
+    if is_lower && is_marked && is_same(&path) && fragment.as_ref().is_none_or(is_same) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut written = String::with_capacity(text.len() + 16);
+    if let Some(scheme) = scheme {
+        written.push_str(&scheme.to_ascii_lowercase());
+        written.push(':');
+    }
+    written.push_str(authority);
+    written.push_str(&path);
+    for (mark, part) in [('?', query), ('#', fragment.as_deref().filter(|text| !text.is_empty()))] {
+        if let Some(part) = part {
+            written.push(mark);
+            written.push_str(part);
+        }
+    }
+    Ok(Cow::Owned(written))
+}
+
+/// The URL that a request goes to.
+///
+/// # Errors
+/// k6's code and words for what nothing can be sent to.
+pub(super) fn checked(text: &str) -> Result<Url, (u32, String)> {
+    let scheme = || text.split_once(':').map_or("", |(scheme, _)| scheme);
+    let unsupported = |scheme: &str| (1000, format!("unsupported protocol scheme \"{scheme}\""));
+    let bad = |why: &str| (BAD_URL, format!("invalid URL: parse {:?}: {why}", masked(text)));
+    read(text).map_err(|why| bad(&why))?;
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+        Ok(_) => Err(unsupported(scheme())),
+        Err(url::ParseError::RelativeUrlWithoutBase) => Err(unsupported("")),
+        Err(url::ParseError::InvalidPort) => {
+            let port = authority_of(text).rsplit_once(':').map_or("", |(_, port)| port);
+            Err((BAD_PORT, format!("dial tcp: address {port}: invalid port")))
+        }
+        // Go looks such a name up.
+        Err(url::ParseError::IdnaError | url::ParseError::InvalidDomainCharacter) => {
+            Err((NO_SUCH_HOST, "lookup: no such host".to_owned()))
+        }
+        Err(error) => Err(bad(&error.to_string())),
+    }
+}
+
+/// User, host and port of a URL.
+fn authority_of(url: &str) -> &str {
+    let rest = url.split_once("//").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or(rest)
+}
+
+/// The texts before and after a mark; nothing after it without one.
+fn cut(text: &str, mark: char) -> (&str, Option<&str>) {
+    text.split_once(mark).map_or((text, None), |(before, after)| (before, Some(after)))
+}
+
+/// The scheme, and what follows its colon.
+fn scheme(text: &str) -> Result<(Option<&str>, &str), String> {
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => {}
+            b'0'..=b'9' | b'+' | b'-' | b'.' if at > 0 => {}
+            b':' if at == 0 => return Err("missing protocol scheme".to_owned()),
+            b':' => return Ok((Some(&text[..at]), &text[at + 1..])),
+            _ => break,
+        }
+    }
+    Ok((None, text))
+}
+
+/// The length of the authority at the start of `text`.
+fn authority(text: &str) -> Result<usize, String> {
+    let length = text.find('/').unwrap_or(text.len());
+    let authority = &text[..length];
+    let host = match authority.rsplit_once('@') {
+        Some((user, host)) => {
+            let is_known = |c: char| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c);
+            if !user.chars().all(is_known) {
+                return Err("net/url: invalid userinfo".to_owned());
+            }
+            escapes(user)?;
+            host
+        }
+        None => authority,
+    };
+    let (name, port) = match host.strip_prefix('[') {
+        Some(inside) => {
+            let end = inside.rfind(']').ok_or("missing ']' in host")?;
+            host.split_at(end + 2)
+        }
+        None => host.split_at(host.rfind(':').unwrap_or(host.len())),
+    };
+    let digits = port.strip_prefix(':').unwrap_or(port);
+    if !digits.bytes().all(|digit| digit.is_ascii_digit()) || (!port.is_empty() && digits == port) {
+        return Err(format!("invalid port {port:?} after host"));
+    }
+    for (at, byte) in name.bytes().enumerate() {
+        match byte {
+            // Only what is beyond ASCII may be escaped in a host.
+            b'%' => {
+                let escape = &name.as_bytes()[at..name.len().min(at + 3)];
+                let is_known = matches!(escape, [_, b'8'..=b'9' | b'a'..=b'f' | b'A'..=b'F', _])
+                    || escape == b"%25";
+                if !is_known {
+                    return Err(bad_escape(escape));
+                }
+            }
+            b' ' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => {
+                let byte = char::from(byte).to_string();
+                return Err(format!("invalid character {byte:?} in host name"));
+            }
+            _ => {}
+        }
+    }
+    Ok(length)
+}
+
+/// A part as Go writes it: as it is where each byte may stand there, else unescaped and escaped
+/// again.
+fn escaped(text: &str, part: Part) -> Result<Cow<'_, str>, String> {
+    escapes(text)?;
+    let may_stand = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || b"-_.~!$&'()*+,;=:@/%[]".contains(&byte)
+            || (part == Part::Fragment && byte == b'?')
+    };
+    if text.bytes().all(may_stand) {
+        return Ok(Cow::Borrowed(text));
+    }
+    let is_plain = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || b"-_.~$&+,/:;=@".contains(&byte)
+            || (part == Part::Fragment && b"!()*?".contains(&byte))
+    };
+    let mut written = String::with_capacity(text.len() + 16);
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let byte = match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let (high, low) = (digit(bytes.next()), digit(bytes.next()));
+                // Both are there: `escapes` has looked.
+                u8::try_from(high.unwrap_or(0) * 16 + low.unwrap_or(0)).unwrap_or(b'%')
+            }
+            byte => byte,
+        };
+        if is_plain(byte) {
+            written.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(written, "%{byte:02X}");
+        }
+    }
+    Ok(Cow::Owned(written))
+}
+
+/// Whether each `%` is followed by two hexadecimal digits.
+fn escapes(text: &str) -> Result<(), String> {
+    let bytes = text.as_bytes();
+    for at in (0..bytes.len()).filter(|&at| bytes[at] == b'%') {
+        let escape = &bytes[at..bytes.len().min(at + 3)];
+        if escape.len() < 3 || !escape[1..].iter().all(u8::is_ascii_hexdigit) {
+            return Err(bad_escape(escape));
+        }
+    }
+    Ok(())
+}
+
+fn bad_escape(escape: &[u8]) -> String {
+    format!("invalid URL escape {:?}", String::from_utf8_lossy(escape))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_written_as_go_writes_them() {
+        for (text, written) in [
+            ("http://h/a b/c", "http://h/a%20b/c"),
+            ("http://h/ü", "http://h/%C3%BC"),
+            ("http://h/q?x=a b&y=ü", "http://h/q?x=a b&y=ü"),
+            ("http://h/p|q{r}^`", "http://h/p%7Cq%7Br%7D%5E%60"),
+            ("http://h/a\\b", "http://h/a%5Cb"),
+            ("http://h/it's", "http://h/it's"),
+            // One byte that must be escaped has the others escaped as well.
+            ("http://h/it's a%2Fb", "http://h/it%27s%20a/b"),
+            ("http://h/%2Fa", "http://h/%2Fa"),
+            ("http://h/f#frag ment", "http://h/f#frag%20ment"),
+            ("http://h/f#", "http://h/f"),
+            ("http://h/q?x=ü#ü?", "http://h/q?x=ü#%C3%BC?"),
+            ("HTTP://h/Up", "http://h/Up"),
+            ("http://h?x=1", "http://h?x=1"),
+            ("http://h", "http://h"),
+            ("http://[::1]:8080/a b", "http://[::1]:8080/a%20b"),
+            ("http://user:p%40ss@h/x", "http://user:p%40ss@h/x"),
+            ("http://a<b/", "http://a<b/"),
+            ("http://h:99999/", "http://h:99999/"),
+            ("ftp://x/", "ftp://x/"),
+            ("/rel", "/rel"),
+            ("a:b c", "a:b c"),
+            ("", ""),
+        ] {
+            assert_eq!(read(text).as_deref(), Ok(written), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_told_in_gos_words() {
+        for (text, why) in [
+            ("http://h/a%zzb", "invalid URL escape \"%zz\""),
+            ("http://h/a%", "invalid URL escape \"%\""),
+            ("http://h/a%4", "invalid URL escape \"%4\""),
+            ("http://h/#%zz", "invalid URL escape \"%zz\""),
+            ("http://%41/", "invalid URL escape \"%41\""),
+            ("http:// bad", "invalid character \" \" in host name"),
+            ("http://[::1", "missing ']' in host"),
+            ("http://[::1]x/", "invalid port \"x\" after host"),
+            ("http://h/tab\there", "net/url: invalid control character in URL"),
+            (" http://h/", "first path segment in URL cannot contain colon"),
+            ("1http://x/", "first path segment in URL cannot contain colon"),
+            ("http://h:x/", "invalid port \":x\" after host"),
+            (":", "missing protocol scheme"),
+            ("://x", "missing protocol scheme"),
+            ("http://user name@h/", "net/url: invalid userinfo"),
+        ] {
+            assert_eq!(read(text), Err(why.to_owned()), "{text:?}");
+        }
+    }
+}
