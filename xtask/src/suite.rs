@@ -54,10 +54,11 @@ pub fn run(args: &[&str], variable: Option<Variable>) -> Result<Vec<String>> {
 /// Tests at once, unless the caller says how many.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Most tests wait most of their time, for a run to end: two a core take half as long as one.
+/// Most tests wait most of their time, for a run to end: three a core take a third of the time of
+/// one.
 fn threads() -> Option<Variable> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::env::var_os(THREADS).is_none().then(|| (THREADS, (2 * cores).to_string()))
+    std::env::var_os(THREADS).is_none().then(|| (THREADS, (3 * cores).to_string()))
 }
 
 /// What a run of the tests said.

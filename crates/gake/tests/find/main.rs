@@ -97,7 +97,7 @@ fn a_target_with_a_bound_of_its_own_must_answer_in_time_too() {
     let lab = Lab::start(config).unwrap();
     let (url, port) = (format!("http://{}/fast", lab.addr()), lab.addr().port());
     let watch = format!("port:{port}");
-    let flags = ["--watch", &watch, "--slo", "rss<1TB", "--budget", "25s", "-o", "json"];
+    let flags = ["--watch", &watch, "--slo", "rss<1TB", "--budget", "15s", "-o", "json"];
     let ran = find(&[&[url.as_str()], &flags[..]].concat());
     let form: Value = serde_json::from_str(&ran.stdout).unwrap();
     let objectives = form["objectives"].as_array().unwrap();
@@ -113,7 +113,7 @@ fn a_bound_on_the_target_is_told_with_its_value_at_each_step() {
     let watch = format!("port:{port}");
     // The lab is in the process of this test, whose other threads sleep.
     let slo = ["--slo", "cpu<20%", "--slo", "p50<400ms"];
-    let flags = ["--watch", &watch, "--budget", "40s", "-o", "json", "-o"];
+    let flags = ["--watch", &watch, "--budget", "20s", "-o", "json", "-o"];
     let text = tempfile::NamedTempFile::new().unwrap();
     let into = format!("text={}", text.path().display());
     let ran = find(&[&[url.as_str()], &slo[..], &flags, &[&into]].concat());

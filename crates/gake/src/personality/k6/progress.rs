@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use gake_k6::duration::GoDuration;
 use gake_k6::options::{Options, described};
 use gake_k6::test::Test;
 
@@ -57,10 +56,10 @@ fn said(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
     }
     let elapsed = began.get_or_init(Instant::now).elapsed();
     let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-    let time = GoDuration::from_millis((elapsed.as_secs_f64() * 10.0).floor() * 100.0);
     format!(
-        "running ({time}), {}/{ready} VUs, {completed} complete and {interrupted} interrupted \
+        "running ({:.1}s), {}/{ready} VUs, {completed} complete and {interrupted} interrupted \
          iterations",
+        elapsed.as_secs_f64(),
         test.active(nanos)
     )
 }

@@ -2,7 +2,7 @@ import http from 'k6/http';
 
 const bad = [
   'http:// bad', 'http://127.0.0.1:x/', 'http://127.0.0.1/%zz', 'http://127.0.0.1/#%4', ':', ' http://127.0.0.1/',
-  'http://127.0.0.1/\t', 'http://user name@127.0.0.1/',
+  'http://127.0.0.1/\t',
 ];
 
 export default function () {
