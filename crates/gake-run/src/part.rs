@@ -7,7 +7,7 @@ use gake_core::schedule::Slice;
 use gake_engine::{Ready, WorkerContext, prepare};
 use gake_wire::{Address, HttpFactory};
 
-use crate::{Prepared, RunError};
+use crate::{PartLog, Prepared, RunError};
 
 /// Where a run connects to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,17 +20,18 @@ pub struct Destination {
 
 impl Prepared {
     /// The workers for `slice` of the run, which start when they are told the epoch. The slices of
-    /// all processes sum to the run exactly.
+    /// all processes sum to the run exactly. What comes of each request also goes to `log`.
     ///
     /// # Errors
     /// When a worker cannot be made ready; nothing has been sent then.
-    pub fn ready(&self, slice: Slice) -> Result<Ready, RunError> {
+    pub fn ready(&self, slice: Slice, log: Option<&mut PartLog>) -> Result<Ready, RunError> {
         let wires = self.wires.clone();
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);
             HttpFactory::new(wire, context.slice, context.clock)
         };
-        prepare(&self.plan, self.seed, slice, None, make).map_err(RunError::cannot)
+        let log = log.and_then(PartLog::take_sender);
+        prepare(&self.plan, self.seed, slice, log, make).map_err(RunError::cannot)
     }
 
     /// Gives the run at most `threads` workers in this process.

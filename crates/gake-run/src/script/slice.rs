@@ -13,7 +13,7 @@ use gake_wire::ConnectionPermit;
 
 use super::crew;
 use super::{Keys, LoadedScript, ScriptRun, crews, network};
-use crate::{Prepared, RunError, UserControl};
+use crate::{PartLog, Prepared, RunError, UserControl};
 
 /// Reads scripts from archives, with the options in them.
 pub trait ScriptArchives {
@@ -42,6 +42,8 @@ pub struct ScriptSlice<'a> {
     pub permit: ConnectionPermit,
     /// When they must be loaded.
     pub load_until: Instant,
+    /// Where what comes of each request also goes.
+    pub log: Option<&'a mut PartLog>,
 }
 
 impl LoadedScript {
@@ -71,7 +73,7 @@ impl LoadedScript {
         prepared: &Prepared,
         part: ScriptSlice<'_>,
     ) -> Result<Ready, RunError> {
-        let ScriptSlice { slice, data, permit, load_until } = part;
+        let ScriptSlice { slice, data, permit, load_until, log } = part;
         let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
         let keys: Keys = run.keys.clone().into();
         let lanes = prepared.plan.scenarios().iter().map(Plan::lanes);
@@ -88,7 +90,8 @@ impl LoadedScript {
             let load = loads[context.scenario].clone();
             ScriptFactory::new(load, context.slice, context.clock)
         };
-        prepare(&prepared.plan, prepared.seed, slice, None, make).map_err(RunError::cannot)
+        let log = log.and_then(PartLog::take_sender);
+        prepare(&prepared.plan, prepared.seed, slice, log, make).map_err(RunError::cannot)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The flags of `gake agent`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -88,6 +89,10 @@ pub struct AgentArgs {
         help_heading = "Limits"
     )]
     pub max_duration: Option<Duration>,
+
+    /// Log every request of its latest run: .csv, or .json for one JSON object per line
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
 
     #[command(flatten)]
     pub redaction: RedactionArgs,
