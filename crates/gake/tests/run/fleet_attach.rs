@@ -1,5 +1,7 @@
 //! Runs whose coordinator dies.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 
 use super::fleet::*;
@@ -39,6 +41,38 @@ fn another_process_goes_on_with_a_run_whose_coordinator_died() {
     assert!(json.at("objectives").to_string().contains("p50"), "{}", json.0);
     fleet(&format!("attach {id}")).refused(1, "there is no journal");
     end(two);
+}
+
+#[test]
+fn an_orphan_that_was_told_to_stop_ends_there() {
+    let (nats, lab) = (Nats::start(), lab());
+    let two = agents(&nats, &["a", "b"], HERE);
+    let fleet =
+        |args: &str| start(&mut with(&nats, TOKEN, &words(&format!("fleet {args}")))).wait();
+    let begun = Instant::now();
+    let flags = "-r 100 -d 600s --agents 2 --attach-within 600s";
+    let run = start(&mut run_of(&nats, &url(&lab, "/fast"), flags));
+    eventually("the journal has figures", || lab.stats().requests > 150);
+    let id = id_of_run(&nats);
+    run.signal(Signal::KILL);
+    run.wait();
+    let told = fleet(&format!("stop {id}")).done().stderr;
+    let stopped = begun.elapsed();
+    assert!(told.contains("its agents end it: a, b; `gake fleet attach"), "{told}");
+    end(two);
+    let seen = lab.stats().requests;
+    // What would have been due since then is not.
+    std::thread::sleep(Duration::from_secs(2));
+    let ran = fleet(&format!("attach {id} -o json"));
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    let json = ran.json();
+    let due = json.count("requests.due");
+    assert!(due as f64 <= 100.0 * stopped.as_secs_f64() + 1.0, "{due} in {stopped:?}");
+    assert!((1..=seen).contains(&json.written()), "{seen} were seen: {}", json.0);
+    let events = json.at("events").to_string();
+    assert_eq!(events.matches("it was told to stop").count(), 2, "{events}");
+    assert!(!events.contains("silent"), "{events}");
+    fleet(&format!("attach {id}")).refused(1, "there is no journal");
 }
 
 /// What is killed.
