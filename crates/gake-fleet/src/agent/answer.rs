@@ -210,6 +210,7 @@ fn prepare(agent: &Agent, spec: &str, files: Contents, slice: Slice) -> Result<P
     let inputs = Inputs { recordings, ..Inputs::default() };
     let mut prepared = Prepared::new(&spec, inputs).map_err(|error| error.to_string())?;
     agent.limits.check(&spec, &prepared, slice)?;
+    prepared.check_descriptors(slice)?;
     prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
     let mut log = slice_log(agent)?;
     let ready = prepared.ready(slice, log.as_mut()).map_err(|error| error.to_string())?;
