@@ -42,8 +42,7 @@ pub struct AgentArgs {
     pub cores: Option<usize>,
 
     /// How much of a run it takes, in proportion to others: a number, or `auto` for what its cores
-    /// can send, which `gake doctor` measures as well (half a second at the start). Scripts are
-    /// divided equally
+    /// can send, which `gake doctor` measures as well (half a second at the start)
     #[arg(long, value_name = "N|auto", value_parser = weight, default_value = "1")]
     pub weight: WeightArg,
 
