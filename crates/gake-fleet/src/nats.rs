@@ -1,9 +1,11 @@
 //! The connection to NATS.
 
-use std::fmt;
+use std::error::Error;
 use std::path::PathBuf;
 use std::time::Duration;
+use std::{fmt, io};
 
+use async_nats::rustls::{self, CertificateError};
 use async_nats::{Client, ConnectOptions};
 
 use crate::FleetError;
@@ -116,7 +118,7 @@ impl NatsSettings {
         let connecting = tokio::time::timeout(PATIENCE, options.connect(self.shown()));
         match connecting.await {
             Ok(Ok(client)) => Ok(client),
-            Ok(Err(error)) => Err(failed(error.to_string())),
+            Ok(Err(error)) => Err(failed(why_unsafe(&error).unwrap_or_else(|| error.to_string()))),
             Err(_) => Err(failed("it does not answer".to_owned())),
         }
     }
@@ -124,6 +126,31 @@ impl NatsSettings {
     /// Something that the connection refuses.
     pub(crate) fn failed(&self, error: impl fmt::Display) -> FleetError {
         FleetError::Nats { server: self.shown(), why: error.to_string() }
+    }
+}
+
+/// Why TLS could not be agreed on, in a sentence, where that is the reason and there is something to
+/// do about it.
+fn why_unsafe(error: &(dyn Error + 'static)) -> Option<String> {
+    let of_io = |error: &io::Error| error.get_ref()?.downcast_ref::<rustls::Error>().cloned();
+    let mut causes = std::iter::successors(Some(error), |error| (*error).source());
+    let found = causes.find_map(|error| {
+        let direct = error.downcast_ref::<rustls::Error>().cloned();
+        direct.or_else(|| error.downcast_ref::<io::Error>().and_then(of_io))
+    })?;
+    match found {
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => Some(
+            "its certificate's issuer is not trusted: give the issuer's certificate by --nats-ca"
+                .to_owned(),
+        ),
+        rustls::Error::InvalidCertificate(why) => {
+            Some(format!("its certificate is not valid: {why}"))
+        }
+        rustls::Error::AlertReceived(alert) => Some(format!(
+            "it broke TLS off ({alert:?}): if it asks clients for a certificate, give one that it \
+             trusts by --nats-cert and --nats-key"
+        )),
+        _ => None,
     }
 }
 

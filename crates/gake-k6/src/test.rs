@@ -239,8 +239,9 @@ pub struct Test {
     pub active_users: OnceLock<ActiveUsers>,
     /// When all users must be loaded, if that must not take for ever. Set before any is.
     pub load_until: OnceLock<Instant>,
-    /// How many processes with users share the test, if this is not the only one. Set before any user runs.
-    pub processes: OnceLock<NonZeroU64>,
+    /// This process's share of what all processes with users have together, if it is not the only one.
+    /// Set before any user runs.
+    pub share: OnceLock<f64>,
     /// Nanoseconds from `began` to the next request that `rps` allows.
     next_request: AtomicU64,
     log: ScriptLog,
@@ -272,7 +273,7 @@ impl Test {
             levels: Levels::default(),
             active_users: OnceLock::new(),
             load_until: OnceLock::new(),
-            processes: OnceLock::new(),
+            share: OnceLock::new(),
             next_request: AtomicU64::new(0),
             log,
             arrays: Mutex::default(),
@@ -292,8 +293,8 @@ impl Test {
     /// Reserves a request under this process's part of the bound `rps`; returns how long to wait
     /// before sending it.
     pub fn pace(&self) -> Option<Duration> {
-        let processes = self.processes.get().map_or(1, |processes| processes.get());
-        let gap = SECOND.saturating_mul(processes) / self.settings().rps?;
+        let share = self.share.get().copied().unwrap_or(1.0);
+        let gap = ((SECOND / self.settings().rps?) as f64 / share) as Nanos;
         let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let place = |next: u64| Some(next.max(now).saturating_add(gap));
         let before = self.next_request.fetch_update(Relaxed, Relaxed, place).unwrap_or(now);

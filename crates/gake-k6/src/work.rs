@@ -102,7 +102,7 @@ impl ScriptFactory {
     fn user(&self, lane: usize) -> Result<ScriptUser, String> {
         let before = self.slice.number(lane);
         let number_in_test = self.load.users_before + before as u64 + 1;
-        let number = self.load.users_before_here + (before / self.load.process.of) as u64 + 1;
+        let number = self.load.users_before_here + self.load.process.own(before) as u64 + 1;
         let parts = VuParts {
             test: Arc::clone(&self.load.test),
             book: Rc::clone(&self.book),
@@ -201,7 +201,7 @@ impl Factory for ScriptFactory {
         ScriptWork {
             user,
             iterations: 0,
-            processes: self.load.process.of as u64,
+            is_alone: self.load.process == Slice::WHOLE,
             begun: Arc::clone(&self.load.begun),
             least: self.load.least,
             is_fired: false,
@@ -223,8 +223,8 @@ pub struct ScriptWork {
     /// Only without one when the engine asks for more than it announced.
     user: Option<ScriptUser>,
     iterations: u64,
-    /// How many processes share the scenario.
-    processes: u64,
+    /// Whether no other process has a part of the scenario.
+    is_alone: bool,
     begun: Arc<AtomicU64>,
     least: Nanos,
     is_fired: bool,
@@ -235,7 +235,7 @@ pub struct ScriptWork {
 
 impl Work for ScriptWork {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
-        let Self { user, iterations, processes, begun, least, is_fired, ended, clock } = self;
+        let Self { user, iterations, is_alone, begun, least, is_fired, ended, clock } = self;
         *ended = None;
         let Some(user) = user else { return Err(Exhausted) };
         let vu = Rc::clone(&user.vu);
@@ -249,7 +249,7 @@ impl Work for ScriptWork {
         vu.test.levels.begin();
         let before = begun.fetch_add(1, Relaxed);
         // With several processes a number may come from another one, which is lost.
-        let here = if *processes > 1 { before } else { iteration.arrival.number };
+        let here = if *is_alone { iteration.arrival.number } else { before };
         vu.instance_iteration.set(here);
         let mut polls = 0_u32;
         let end = {

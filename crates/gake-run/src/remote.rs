@@ -48,7 +48,8 @@ impl Workers for Elsewhere<'_> {
     fn start(&mut self, log: Option<gake_engine::LogSender>) -> Result<Running, RunError> {
         if log.is_some() {
             let why = "the requests of a fleet are not passed on one by one: leave out --log and \
-                       destinations that take every request";
+                       destinations that take every request; `gake agent --log` logs those of an \
+                       agent";
             return Err(RunError::Sink(why.to_owned()));
         }
         self.0.start()

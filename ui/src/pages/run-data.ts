@@ -27,6 +27,8 @@ export interface RunData {
   /** Metrics of the run's own, with what their samples add up to. */
   metrics: { name: string; samples: number; figures: string }[];
   more_metrics: number;
+  agents: Agent[];
+  more_agents: number;
   events: { s: number; text: string }[];
   series: Series;
   histogram: { edges: number[]; response: number[]; service: number[] };
@@ -102,6 +104,16 @@ export interface Figures {
   rss_bytes: number;
   threads: number;
   cores: number;
+}
+
+/** What an agent of a fleet did. */
+export interface Agent {
+  name: string;
+  validity: string;
+  reasons: string[];
+  sent: number;
+  lateness_p99_ns: number;
+  lost_s: number | null;
 }
 
 /** Nanoseconds. */

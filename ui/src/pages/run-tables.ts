@@ -3,7 +3,7 @@
 import { el } from "../dom";
 import { clock, count, duration, percent } from "../format";
 import { table, type Column } from "../table";
-import type { Latency, RunData } from "./run-data";
+import type { Agent, Latency, RunData } from "./run-data";
 import { quantile } from "./run-top";
 
 /** What each latency is. */
@@ -80,6 +80,24 @@ export function metrics(data: RunData): HTMLElement {
     { name: "", show: (row) => row.figures },
   ]);
   const more = data.more_metrics > 0 && el("p", { class: "note" }, `and ${count(data.more_metrics)} more; JSON has them all`);
+  return el("div", {}, list, more);
+}
+
+/** What the agents of a fleet did. */
+export function agents(data: RunData): HTMLElement {
+  const late = (row: Agent): string => (row.sent > 0 ? duration(row.lateness_p99_ns) : "–");
+  const list = table(data.agents, [
+    { name: "Agent", show: (row) => row.name },
+    {
+      name: "verdict",
+      show: (row) => el("span", {}, el("b", {}, row.validity), el("small", {}, row.reasons.join("; "))),
+      bad: (row) => row.validity !== "valid",
+    },
+    { name: "sent", show: (row) => count(row.sent), number: true },
+    { name: "p99 lateness", show: late, number: true },
+    { name: "lost at", show: (row) => (row.lost_s === null ? "" : clock(row.lost_s)), number: true, bad: () => true },
+  ]);
+  const more = data.more_agents > 0 && el("p", { class: "note" }, `and ${count(data.more_agents)} more; JSON has them all`);
   return el("div", {}, list, more);
 }
 

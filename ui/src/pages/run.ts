@@ -11,7 +11,7 @@ import { rate } from "../format";
 import { section } from "./parts";
 import { connections, errors, generator, latency, target, traffic } from "./run-charts";
 import { endpoints } from "./run-endpoints";
-import { events, metrics } from "./run-tables";
+import { agents, events, metrics } from "./run-tables";
 import type { RunData } from "./run-data";
 import { source } from "./run-source";
 import { findings, headline, objectives, pills, plan, tiles, verdict } from "./run-top";
@@ -72,6 +72,7 @@ export function charts(data: RunData, group: Group): HTMLElement[] {
     seen && connections(data, time),
     data.target_levels && target(data, data.target_levels, time),
     seen && generator(data, time),
+    data.agents.length > 0 && section("Agents", agents(data)),
     data.events.length > 0 && section("Events", events(data)),
   ];
   return parts.filter((part) => part !== false && part !== null);

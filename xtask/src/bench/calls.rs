@@ -92,7 +92,11 @@ pub fn open_loop(tool: Tool, url: &str, rate: u64, seconds: u64) -> Vec<Call> {
     let ways: Vec<(&str, String)> = match tool {
         Tool::Gake => {
             let line = format!("run {{url}} -r {rate} -d {seconds}s --threads 1 --format json");
-            vec![("gake", line.clone()), ("gake --spin", format!("{line} --spin"))]
+            vec![
+                ("gake", line.clone()),
+                ("gake --spin", format!("{line} --spin")),
+                ("gake --local 4", format!("{line} --local 4 --agents-wait 10s")),
+            ]
         }
         Tool::H2load => {
             vec![("h2load", format!("--h1 -t 1 -c {c} --rps {each} -D {seconds} {{url}}"))]

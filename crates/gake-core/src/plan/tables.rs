@@ -44,6 +44,16 @@ pub fn tables_for(connections: usize, size: usize, shares: TableShares) -> Optio
     })
 }
 
+/// The most connections that tables of `size` descriptors hold in equal shares, however many tables
+/// there are.
+#[must_use]
+pub fn tables_hold(size: usize) -> usize {
+    let room = size.saturating_sub(OTHERS);
+    // Each of n tables holds room - PER_TABLE * n.
+    let tables = (room + PER_TABLE) / (2 * PER_TABLE);
+    room.max(tables.saturating_mul(room - PER_TABLE * tables))
+}
+
 #[cfg(test)]
 mod tests {
     use super::TableShares::{Equal, Random};
@@ -69,5 +79,16 @@ mod tests {
         ] {
             assert_eq!(tables_for(connections, size, shares), tables, "{connections} in {size}");
         }
+    }
+
+    #[test]
+    fn what_any_number_of_tables_holds_is_the_most() {
+        for size in (0..300).chain([1_024, 20_000]) {
+            let most = tables_hold(size);
+            assert!(most == 0 || tables_for(most, size, Equal).is_some(), "{most} in {size}");
+            assert_eq!(tables_for(most + 1, size, Equal), None, "{most} in {size}");
+        }
+        assert_eq!(tables_hold(256), 2_304);
+        assert_eq!(tables_hold(usize::MAX), usize::MAX);
     }
 }

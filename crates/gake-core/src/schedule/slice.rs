@@ -43,6 +43,12 @@ impl Base {
         (own / width).saturating_mul(of).saturating_add(first + own % width)
     }
 
+    /// The place, among its own, of its item with this number in the whole.
+    const fn own(self, number: u64) -> u64 {
+        let (first, width, of) = (self.first as u64, self.width as u64, self.of as u64);
+        number / of * width + (number % of).saturating_sub(first)
+    }
+
     /// The same part among as many units as there are items, `total` at most.
     const fn among(self, total: usize) -> Option<Self> {
         let of = if self.of < total { self.of } else { total };
@@ -155,6 +161,13 @@ impl Slice {
         self.number_of(own as u64) as usize
     }
 
+    /// The place, from 0, among its own items of one that belongs to it: what [`Slice::number`] gives
+    /// the number of.
+    #[must_use]
+    pub const fn own(self, number: usize) -> usize {
+        (self.base.own(number as u64) / self.of as u64) as usize
+    }
+
     /// The same of an item beyond what a machine has addresses for; the greatest number if it is
     /// greater than all.
     #[must_use]
@@ -180,6 +193,7 @@ mod tests {
             numbers.sort_unstable();
             prop_assert_eq!(numbers, (0..total).collect::<Vec<_>>());
             for slice in Slice::WHOLE.split(parts) {
+                prop_assert!((0..total).all(|own| slice.own(slice.number(own)) == own));
                 prop_assert_eq!(slice.numbers(total as u64), slice.part(total) as u64);
                 prop_assert!(slice.part(total).abs_diff(total / parts) <= 1);
             }
@@ -212,6 +226,9 @@ mod tests {
                 let share = total * weight;
                 prop_assert!((part.part(total) * of).abs_diff(share) <= of * weight);
                 prop_assert_eq!(part.part(total * of), total * weight, "exact in whole rounds");
+                for own in 0..part.part(total) {
+                    prop_assert_eq!(part.own(part.number(own)), own);
+                }
                 let own = part.split(workers).flat_map(|inner| {
                     (0..inner.part(total)).map(move |own| inner.number(own))
                 });

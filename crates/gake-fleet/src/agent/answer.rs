@@ -9,7 +9,7 @@ use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
 use gake_run::script::{ScriptSlice, within};
-use gake_run::{Inputs, Prepared, Ready, Recordings};
+use gake_run::{Inputs, PartLog, Prepared, Ready, Recordings};
 
 use super::slice_run::{SliceRun, SliceScript};
 use super::slice_state::Outcome;
@@ -39,6 +39,7 @@ struct Prepare {
     ready: Ready,
     plan: Arc<Plan>,
     script: Option<SliceScript>,
+    log: Option<PartLog>,
 }
 
 impl<T: FnMut(AgentEvent)> Serving<'_, T> {
@@ -175,7 +176,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
             Err(_) => Err(format!("it is not ready after {} s", PREPARE_MAX.as_secs())),
         };
         Ok(match prepared {
-            Ok(Prepare { ready, plan, script }) => {
+            Ok(Prepare { ready, plan, script, log }) => {
                 let workers = ready.workers();
                 let Part { first, width, of } = offer.part;
                 let slice_text = match width {
@@ -185,7 +186,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                 self.say(AgentEvent::Taken(format!("{slice_text}: {plan}")));
                 let bounds = self.agent.limits.bounds(&plan, slice);
                 let run = (offer.run, offer.index, Duration::from_nanos(offer.alone));
-                self.slice = Some(SliceRun::new(run, plan, (ready, script), control, bounds));
+                self.slice = Some(SliceRun::new(run, plan, (ready, script, log), control, bounds));
                 OfferAnswer::Ready { workers }
             }
             Err(why) => {
@@ -209,9 +210,17 @@ fn prepare(agent: &Agent, spec: &str, files: Contents, slice: Slice) -> Result<P
     let inputs = Inputs { recordings, ..Inputs::default() };
     let mut prepared = Prepared::new(&spec, inputs).map_err(|error| error.to_string())?;
     agent.limits.check(&spec, &prepared, slice)?;
+    prepared.check_descriptors(slice)?;
     prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
-    let ready = prepared.ready(slice).map_err(|error| error.to_string())?;
-    Ok(Prepare { ready, plan: Arc::clone(&prepared.plan), script: None })
+    let mut log = slice_log(agent)?;
+    let ready = prepared.ready(slice, log.as_mut()).map_err(|error| error.to_string())?;
+    Ok(Prepare { ready, plan: Arc::clone(&prepared.plan), script: None, log })
+}
+
+/// The log of a slice, when the agent keeps one.
+fn slice_log(agent: &Agent) -> Result<Option<PartLog>, String> {
+    let log = agent.log.as_deref().map(PartLog::create).transpose();
+    log.map_err(|error| error.to_string())
 }
 
 /// Makes the users of a slice of a script's run ready, unless the agent must not do it. `spec` is
@@ -244,8 +253,9 @@ fn prepare_script(
     agent.limits.check_users(&prepared.plan, slice)?;
     prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
     let permit = agent.limits.permit(&run.spec.connection);
-    let part = ScriptSlice { slice, data, permit, load_until };
+    let mut log = slice_log(agent)?;
+    let part = ScriptSlice { slice, data, permit, load_until, log: log.as_mut() };
     let ready = script.ready(&run, &prepared, part).map_err(|error| error.to_string())?;
     let plan = Arc::clone(&prepared.plan);
-    Ok(Prepare { ready, plan, script: Some(SliceScript { script, voice }) })
+    Ok(Prepare { ready, plan, script: Some(SliceScript { script, voice }), log })
 }

@@ -1,31 +1,48 @@
 //! From the workers of a slice to frames.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use gake_core::plan::Plan;
 use gake_core::record::Interval;
-use gake_run::{Message, Running, Stop, beside};
+use gake_run::{Message, PartLog, Running, Stop, WrittenLog, beside};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::voice::ScriptVoice;
 use crate::frame::Frame;
 use crate::message::LastWord;
 
+/// The log of a slice.
+pub(crate) struct SliceLog {
+    pub(crate) log: PartLog,
+    /// When the slice starts, in ns since 1970.
+    pub(crate) started_unix_ns: u64,
+    /// Where the sentences go that say what it lacks.
+    pub(crate) lacks: Sender<String>,
+}
+
 /// Turns what the workers hand over into frames, to the end of the slice, on a thread of its own.
-/// The frames that nobody has received yet are bounded by what the agent keeps.
+/// The frames that nobody has received yet are bounded by what the agent keeps. The log is whole
+/// before the last frame.
 pub(crate) fn forward(
     running: Running,
     plan: Arc<Plan>,
     frames: UnboundedSender<Frame>,
     voice: Option<Arc<ScriptVoice>>,
+    log: Option<SliceLog>,
 ) {
     let forward = move || {
-        let mut forwarder = Forwarder { running, frames, ended: 0 };
+        let mut forwarder = Forwarder { running, frames, ended: 0, log_lost: 0 };
         // What accompanies an open loop must not delay its arrivals; what is left after the last
         // one must not wait for a core.
-        let forwarded =
-            beside(&plan, || forwarder.forward(true)).and_then(|()| forwarder.forward(false));
-        let Forwarder { running, frames, .. } = forwarder;
+        let mut written = None;
+        let forwarded = beside(&plan, || {
+            written = log.map(|log| Written::start(log, &plan));
+            forwarder.forward(true)
+        });
+        let forwarded = forwarded.and_then(|()| forwarder.forward(false));
+        let Forwarder { running, frames, log_lost, .. } = forwarder;
         let last = match forwarded {
             Ok(()) => Frame::last(&LastWord {
                 rss_bytes: running.memory.highest(),
@@ -37,6 +54,9 @@ pub(crate) fn forward(
         if let Some(voice) = voice {
             voice.end();
         }
+        if let Some(written) = written {
+            written.finish(log_lost);
+        }
         // The agent may have given the run up.
         let _ = frames.send(last);
     };
@@ -45,11 +65,36 @@ pub(crate) fn forward(
     drop(started);
 }
 
+/// A log in progress.
+struct Written {
+    log: io::Result<WrittenLog>,
+    lacks: Sender<String>,
+}
+
+impl Written {
+    fn start(log: SliceLog, plan: &Plan) -> Self {
+        let SliceLog { log, started_unix_ns, lacks } = log;
+        Self { log: log.start(plan, started_unix_ns), lacks }
+    }
+
+    /// Waits for the last line; `lost` requests were not passed to it.
+    fn finish(self, lost: u64) {
+        let sentences = match self.log {
+            Ok(log) => log.finish(lost),
+            Err(error) => vec![format!("the log's thread could not be started: {error}")],
+        };
+        // An agent that has given the run up does not want to know.
+        sentences.into_iter().try_for_each(|text| self.lacks.send(text)).unwrap_or_default();
+    }
+}
+
 struct Forwarder {
     running: Running,
     frames: UnboundedSender<Frame>,
     /// Workers whose end is forwarded.
     ended: usize,
+    /// Requests that the log could not take in time.
+    log_lost: u64,
 }
 
 impl Forwarder {
@@ -68,7 +113,10 @@ impl Forwarder {
                 self.running.stop.stop(Stop::Now);
             }
             match message {
-                Message::Ended(_) => self.ended += 1,
+                Message::Ended(end) => {
+                    self.ended += 1;
+                    self.log_lost += end.log_lost;
+                }
                 Message::Interval(interval) => self.give_back(*interval),
             }
         }

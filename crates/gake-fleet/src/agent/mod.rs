@@ -9,6 +9,7 @@ mod voice;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
@@ -61,6 +62,8 @@ pub struct Agent {
     pub scripts: Option<Arc<dyn ScriptArchives + Send + Sync>>,
     /// What it may be made to do.
     pub limits: AgentLimits,
+    /// The file that logs every request of its latest run, if there is one.
+    pub log: Option<PathBuf>,
     /// Hides secrets in its events: the URLs of a run may hold some.
     pub redactor: Redactor,
     /// The NATS server.
@@ -86,6 +89,8 @@ pub enum AgentEvent {
     Reconnected(Duration),
     /// Its slice is done.
     Done,
+    /// What its log of the slice lacks.
+    LogLacks(String),
     /// It gave its slice up; why.
     GivenUp(String),
 }
@@ -98,7 +103,11 @@ impl AgentEvent {
             Self::Taken(what) => Self::Taken(hide(what)),
             Self::Refused(why) => Self::Refused(hide(why)),
             Self::GivenUp(why) => Self::GivenUp(hide(why)),
-            Self::Waiting(_) | Self::Disconnected | Self::Reconnected(_) | Self::Done => self,
+            Self::Waiting(_)
+            | Self::Disconnected
+            | Self::Reconnected(_)
+            | Self::Done
+            | Self::LogLacks(_) => self,
         }
     }
 }
@@ -107,7 +116,7 @@ impl fmt::Display for AgentEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Waiting(server) => write!(f, "waiting for runs at {server}"),
-            Self::Taken(what) => f.write_str(what),
+            Self::Taken(what) | Self::LogLacks(what) => f.write_str(what),
             Self::Refused(why) => write!(f, "a run was refused: {why}"),
             Self::Disconnected => f.write_str("the connection to NATS is lost"),
             Self::Reconnected(after) => {
@@ -288,7 +297,9 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         match outcome {
             Outcome::Kept => {}
             Outcome::Done => {
-                self.slice = None;
+                let slice = self.slice.take();
+                let lacks = slice.map_or_else(Vec::new, |slice| slice.log_lacks());
+                lacks.into_iter().for_each(|text| self.say(AgentEvent::LogLacks(text)));
                 self.say(AgentEvent::Done);
             }
             Outcome::GivenUp(why) => {

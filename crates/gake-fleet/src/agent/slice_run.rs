@@ -1,6 +1,7 @@
 //! The slice of a run that an agent has.
 
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use async_nats::connection::State;
@@ -10,10 +11,10 @@ use gake_core::clock::{Clock, SECOND};
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_run::script::LoadedScript;
-use gake_run::{Ready, RunClock, Stop, StopHandle, Takeover};
+use gake_run::{PartLog, Ready, RunClock, Stop, StopHandle, Takeover};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::forward::forward;
+use super::forward::{SliceLog, forward};
 use super::slice_state::{Outcome, SliceState, next_second};
 use super::voice::ScriptVoice;
 use crate::allow::SliceBounds;
@@ -37,6 +38,7 @@ pub(crate) struct SliceRun {
     control: Subscriber,
     ready: Option<Ready>,
     script: Option<SliceScript>,
+    log: Option<PartLog>,
     workers: Option<Workers>,
     state: SliceState,
     bounds: SliceBounds,
@@ -48,6 +50,8 @@ struct Workers {
     takeover: Takeover,
     clock: RunClock,
     frames: UnboundedReceiver<Frame>,
+    /// What the log lacks, in sentences, before the last frame.
+    log_lacks: Receiver<String>,
 }
 
 /// The script of a slice, and what it says.
@@ -81,7 +85,7 @@ impl SliceRun {
     pub(crate) fn new(
         (run, index, alone_max): (String, usize, Duration),
         plan: Arc<Plan>,
-        (ready, script): (Ready, Option<SliceScript>),
+        (ready, script, log): (Ready, Option<SliceScript>, Option<PartLog>),
         control: Subscriber,
         bounds: SliceBounds,
     ) -> Self {
@@ -93,6 +97,7 @@ impl SliceRun {
             control,
             ready: Some(ready),
             script,
+            log,
             workers: None,
             state: SliceState::new(index, alone_max, Instant::now()),
             bounds,
@@ -119,19 +124,30 @@ impl SliceRun {
         let ready = self.ready.take().ok_or("it has started already")?;
         let running = ready.start_at(epoch);
         let (sender, frames) = unbounded_channel();
+        let (lacks, log_lacks) = channel();
         self.workers = Some(Workers {
             stop: running.stop.clone(),
             takeover: running.takeover.clone(),
             clock: running.clock.clone(),
             frames,
+            log_lacks,
         });
         self.state.start(Instant::now());
         if let Some(script) = &self.script {
             script.connect(&sender, running.stop.clone());
         }
         let voice = self.script.as_ref().map(|script| Arc::clone(&script.voice));
-        forward(running, Arc::clone(&self.plan), sender, voice);
+        let started_unix_ns = gake_run::unix_now() + (epoch - now);
+        let log = self.log.take().map(|log| SliceLog { log, started_unix_ns, lacks });
+        forward(running, Arc::clone(&self.plan), sender, voice, log);
         Ok(())
+    }
+
+    /// What the log of a slice that is done lacks, in sentences.
+    pub(crate) fn log_lacks(&self) -> Vec<String> {
+        self.workers
+            .as_ref()
+            .map_or_else(Vec::new, |workers| workers.log_lacks.try_iter().collect())
     }
 
     /// Waits for what comes next.

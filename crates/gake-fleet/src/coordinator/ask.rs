@@ -6,8 +6,11 @@ use std::time::Duration;
 use async_nats::{Client, Request};
 
 use super::find::{Asked, ROUND, greetings};
+use super::journal::stream::JournalStream;
+use super::orphan;
 use crate::message::{
-    AgentHello, LogAnswer, LogQuestion, StopAnswer, StopRequest, opened, sealed, stop_subject,
+    AgentHello, LogAnswer, LogQuestion, StopAnswer, StopOrder, StopRequest, opened, sealed,
+    stop_subject,
 };
 use crate::token::random_text;
 use crate::{FleetError, FleetToken, NatsSettings};
@@ -20,8 +23,14 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 pub enum Stopped {
     /// Its coordinator, which ends the run and shows it.
     Coordinator,
-    /// These agents: there is no coordinator. Their figures are lost.
-    Agents(Vec<String>),
+    /// Its agents, since there is no coordinator. What the journal does not have of their figures is
+    /// lost.
+    Agents {
+        /// Their names.
+        names: Vec<String>,
+        /// Whether another process can show what the journal has ([`Orphan`](crate::Orphan)).
+        has_journal: bool,
+    },
 }
 
 /// An event of an agent.
@@ -36,7 +45,8 @@ pub struct AgentLogLine {
 }
 
 impl Stopped {
-    /// Ends the run with the id `run`: no new arrivals, or with `now` at once. Blocks.
+    /// Ends the run with the id `run`: no new arrivals, or with `now` at once. `version` is that of
+    /// gake. Blocks.
     ///
     /// # Errors
     /// When NATS cannot be used, or nobody has the run.
@@ -44,7 +54,7 @@ impl Stopped {
         nats: &NatsSettings,
         token: &FleetToken,
         run: &str,
-        now: bool,
+        (now, version): (bool, &str),
     ) -> Result<Self, FleetError> {
         let none = || FleetError::NoRun { run: run.to_owned() };
         // It becomes a part of a subject.
@@ -59,7 +69,20 @@ impl Stopped {
                 return Ok(Self::Coordinator);
             }
             let mut agents = agents(&client, nats, token).await?;
+            agents.sort_by(|one, other| one.name.cmp(&other.name));
             agents.retain(|hello| hello.run.as_deref() == Some(run));
+            if agents.is_empty() {
+                return Err(none());
+            }
+            let stream = JournalStream {
+                client: client.clone(),
+                nats: nats.clone(),
+                token: token.clone(),
+                run: run.to_owned(),
+            };
+            let asked = if now { StopOrder::Now } else { StopOrder::Drain };
+            // Whatever keeps the journal from being written must not keep the agents going.
+            let has_journal = orphan::note_stop(stream, version, asked).await.unwrap_or(false);
             let (mut told, mut failed) = (Vec::new(), None);
             for hello in &agents {
                 let asked = Asked { client: &client, nats, token, hello };
@@ -73,7 +96,7 @@ impl Stopped {
             match failed {
                 Some(error) => Err(error),
                 None if told.is_empty() => Err(none()),
-                None => Ok(Self::Agents(told)),
+                None => Ok(Self::Agents { names: told, has_journal }),
             }
         })
     }

@@ -200,11 +200,7 @@ impl Finder<'_> {
     ) -> Result<Vec<Chosen>, FleetError> {
         let Offered { spec, script, files } = load;
         let patience = if script.is_some() { LOAD_MAX } else { PREPARE_MAX };
-        let parts = match script {
-            // Its option `rps` is divided among processes, not by weights.
-            Some(_) => weights::equal(agents.len()),
-            None => weights::parts(plan, agents.iter().map(|found| &found.hello)),
-        };
+        let parts = weights::parts(plan, agents.iter().map(|found| &found.hello));
         let (before, last) = &split(spec, self.client.max_payload() / PART_OF_PAYLOAD);
         // An agent that is ready waits for its start no longer than an offer takes: files that
         // others do not have yet may take longer.

@@ -11,10 +11,12 @@ use tokio::runtime::Runtime;
 use super::find::Finder;
 use super::journal::description::RunDescription;
 use super::journal::stream::JournalStream;
-use super::journal::{attached, generation};
+use super::journal::{Decision, Entry, StoppedBy, attached, generation};
 use super::settings::FleetSettings;
 use super::{Fleet, Origin, unix_seconds};
-use crate::message::{Control, control_purpose, control_subject, figures_subject, opened, sealed};
+use crate::message::{
+    Control, StopOrder, control_purpose, control_subject, figures_subject, opened, sealed,
+};
 use crate::script::{OrphanScript, ScriptListener};
 use crate::{FleetError, FleetToken, NatsSettings};
 
@@ -152,6 +154,35 @@ impl Orphan {
         let origin = Origin::Adopted(Adopted { stream, epoch });
         Ok(Fleet::ready(settings, run, connection, agents, prepared, origin))
     }
+}
+
+/// Writes into the journal of a run without a coordinator that its agents are told to stop: whoever
+/// goes on with it would take them for silent, and wait for what they were to send. `false` when
+/// nobody can go on with it, or it has a coordinator.
+pub(super) async fn note_stop(
+    stream: JournalStream,
+    version: &str,
+    asked: StopOrder,
+) -> Result<bool, FleetError> {
+    let Some((1, last)) = stream.bounds().await? else { return Ok(false) };
+    if has_coordinator(&stream).await? {
+        return Ok(false);
+    }
+    let (description, epoch) = RunDescription::read(&stream, version, last).await?;
+    let adopted = Adopted { stream, epoch };
+    let Fenced { generation, entries } = adopted.fence().await?;
+    let at = gake_run::unix_now().saturating_sub(adopted.started_unix_ns());
+    let stopped = |index| (index, "it was told to stop".to_owned());
+    let decision = Decision {
+        at,
+        lost: (0..description.agents().len()).map(stopped).collect(),
+        stopped: Some(at),
+        asked,
+        stopped_by: Some(StoppedBy::Request),
+    };
+    let entry = Entry::Decision(decision).encode(generation, 0);
+    // The entry by which this process took the run over is the last one.
+    adopted.stream.append_after(entries + 1, &entry).await
 }
 
 /// Whether a coordinator of the run is heard.

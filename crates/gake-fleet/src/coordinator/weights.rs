@@ -16,11 +16,6 @@ pub(crate) fn parts<'a>(plan: &Plan, agents: impl Iterator<Item = &'a AgentHello
     of_weights(&weights, lanes)
 }
 
-/// Equal parts for `count` agents.
-pub(crate) fn equal(count: usize) -> Vec<Part> {
-    of_weights(&vec![1; count], count)
-}
-
 fn weight(agent: &AgentHello, threads: usize) -> u64 {
     match agent.weight {
         AgentWeight::Fixed(weight) => u64::from(weight),

@@ -8,6 +8,9 @@ pub mod json;
 pub mod junit;
 mod latencies;
 pub mod markdown;
+mod opening;
 pub mod openmetrics;
 pub mod text;
 mod xml;
+
+use opening::all_open;

@@ -1,6 +1,5 @@
 //! A slice of a script's run, in a process of its own.
 
-use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use gake_wire::ConnectionPermit;
 
 use super::crew;
 use super::{Keys, LoadedScript, ScriptRun, crews, network};
-use crate::{Prepared, RunError, UserControl};
+use crate::{PartLog, Prepared, RunError, UserControl};
 
 /// Reads scripts from archives, with the options in them.
 pub trait ScriptArchives {
@@ -42,6 +41,8 @@ pub struct ScriptSlice<'a> {
     pub permit: ConnectionPermit,
     /// When they must be loaded.
     pub load_until: Instant,
+    /// Where what comes of each request also goes.
+    pub log: Option<&'a mut PartLog>,
 }
 
 impl LoadedScript {
@@ -71,13 +72,13 @@ impl LoadedScript {
         prepared: &Prepared,
         part: ScriptSlice<'_>,
     ) -> Result<Ready, RunError> {
-        let ScriptSlice { slice, data, permit, load_until } = part;
+        let ScriptSlice { slice, data, permit, load_until, log } = part;
         let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
         let keys: Keys = run.keys.clone().into();
         let lanes = prepared.plan.scenarios().iter().map(Plan::lanes);
-        if let Some(processes) = with_users(slice, lanes) {
+        if let Some(share) = share(slice, lanes) {
             // Set once, as what follows: a script runs once.
-            let _ = self.test.processes.set(processes);
+            let _ = self.test.share.set(share);
         }
         let _ = self.test.load_until.set(load_until);
         let loads = self.loads(run, prepared, (&network, &keys), (data, slice));
@@ -88,13 +89,14 @@ impl LoadedScript {
             let load = loads[context.scenario].clone();
             ScriptFactory::new(load, context.slice, context.clock)
         };
-        prepare(&prepared.plan, prepared.seed, slice, None, make).map_err(RunError::cannot)
+        let log = log.and_then(PartLog::take_sender);
+        prepare(&prepared.plan, prepared.seed, slice, log, make).map_err(RunError::cannot)
     }
 }
 
-/// How many of the processes of a run have users, by the lanes of its scenarios.
-fn with_users(slice: Slice, lanes: impl Iterator<Item = usize>) -> Option<NonZeroU64> {
-    NonZeroU64::new(lanes.max()?.min(slice.of) as u64)
+/// The share of a process in what those with users have together: the option `rps`.
+fn share(slice: Slice, lanes: impl Iterator<Item = usize>) -> Option<f64> {
+    slice.among(lanes.max()?).map(Slice::fraction)
 }
 
 #[cfg(test)]
@@ -103,11 +105,11 @@ mod tests {
 
     #[test]
     fn processes_without_users_have_no_part_of_the_rate() {
-        let count = |of, lanes: &[usize]| {
-            with_users(Slice::new(0, of), lanes.iter().copied()).map(NonZeroU64::get)
-        };
-        assert_eq!(count(4, &[10, 1]), Some(4));
-        assert_eq!(count(4, &[1, 2]), Some(2));
-        assert_eq!(count(4, &[1]), Some(1));
+        let share = |slice, lanes: &[usize]| share(slice, lanes.iter().copied());
+        let fourth = |index| Slice::new(index, 4);
+        assert_eq!(share(fourth(3), &[10, 1]), Some(0.25));
+        assert_eq!([share(fourth(1), &[1, 2]), share(fourth(2), &[1, 2])], [Some(0.5), None]);
+        assert_eq!(share(fourth(0), &[1]), Some(1.0));
+        assert_eq!(share(Slice::weighted(0, 3, 4), &[10]), Some(0.75));
     }
 }

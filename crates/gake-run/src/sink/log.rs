@@ -13,9 +13,6 @@ use super::run_file::cannot;
 use super::{OutcomeBounds, Sink, SinkLosses, SinkStart, SinkStep, Takes};
 use crate::RunError;
 
-/// Batches that may wait for it: 4 MiB or so.
-const QUEUE: usize = 16;
-
 /// Writes a line for each request: CSV or JSON, by the file's ending.
 #[derive(Debug)]
 pub struct LogSink {
@@ -27,6 +24,9 @@ pub struct LogSink {
 }
 
 impl LogSink {
+    /// Batches that may wait for it: 4 MiB or so.
+    pub(crate) const QUEUE: usize = 16;
+
     /// Creates the file, or overwrites it.
     ///
     /// # Errors
@@ -40,38 +40,27 @@ impl LogSink {
             .map_err(|error| RunError::Sink(cannot(path, &error)))?;
         Ok(Self { path: path.to_owned(), format, created: Some(created), log: None })
     }
-}
 
-impl Sink for LogSink {
-    fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-
-    fn takes(&self) -> Takes {
-        // No answers are kept for it.
-        Takes { outcomes: Some(OutcomeBounds { batches: QUEUE, bytes: usize::MAX }) }
-    }
-
-    fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {
-        let Some(created) = self.created.take() else {
-            return Err(format!("{}: a log holds one run", self.name()));
-        };
+    /// Begins the log of a run that starts at `started_unix_ns`; once.
+    pub(crate) fn open(&mut self, started_unix_ns: u64, labels: &[String]) -> io::Result<()> {
+        let created = self.created.take();
+        let created = created.ok_or_else(|| io::Error::other("a log holds one run"))?;
         let out = BufWriter::with_capacity(1 << 18, created);
-        let log = Log::new(out, self.format, run.started_unix_ns, &run.plan.labels);
-        self.log = Some(log.map_err(|error| cannot(&self.path, &error))?);
+        self.log = Some(Log::new(out, self.format, started_unix_ns, labels)?);
         Ok(())
     }
 
-    fn outcomes(&mut self, outcomes: &[Outcome]) -> io::Result<()> {
+    pub(crate) fn write(&mut self, outcomes: &[Outcome]) -> io::Result<()> {
         self.log.as_mut().map_or(Ok(()), |log| log.write(outcomes))
     }
 
-    fn end(&mut self, _: &Run) -> io::Result<()> {
+    pub(crate) fn close(&mut self) -> io::Result<()> {
         self.log.take().map_or(Ok(()), |mut log| log.flush())
     }
 
-    fn losses(&self, losses: &SinkLosses) -> Vec<String> {
-        let name = self.name();
+    /// What it lacks, in sentences.
+    pub(crate) fn sentences(&self, losses: &SinkLosses) -> Vec<String> {
+        let name = self.path.display();
         let mut sentences = Vec::new();
         match &losses.error {
             Some((SinkStep::Panic, _)) => {
@@ -88,5 +77,33 @@ impl Sink for LogSink {
             ));
         }
         sentences
+    }
+}
+
+impl Sink for LogSink {
+    fn name(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn takes(&self) -> Takes {
+        // No answers are kept for it.
+        Takes { outcomes: Some(OutcomeBounds { batches: Self::QUEUE, bytes: usize::MAX }) }
+    }
+
+    fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {
+        let begun = self.open(run.started_unix_ns, &run.plan.labels);
+        begun.map_err(|error| cannot(&self.path, &error))
+    }
+
+    fn outcomes(&mut self, outcomes: &[Outcome]) -> io::Result<()> {
+        self.write(outcomes)
+    }
+
+    fn end(&mut self, _: &Run) -> io::Result<()> {
+        self.close()
+    }
+
+    fn losses(&self, losses: &SinkLosses) -> Vec<String> {
+        self.sentences(losses)
     }
 }

@@ -118,6 +118,7 @@ fn init_code_without_an_end_is_ended() {
             data: None,
             permit: ConnectionPermit::new(|_, _| true, None),
             load_until: soon(),
+            log: None,
         };
         let refused = script.ready(&run, &prepared, slice).map(drop).unwrap_err().to_string();
         assert!(refused.contains("was not made: its init code took too long"), "{refused}");

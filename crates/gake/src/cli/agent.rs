@@ -1,5 +1,6 @@
 //! The flags of `gake agent`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -41,8 +42,7 @@ pub struct AgentArgs {
     pub cores: Option<usize>,
 
     /// How much of a run it takes, in proportion to others: a number, or `auto` for what its cores
-    /// can send, which `gake doctor` measures as well (half a second at the start). Scripts are
-    /// divided equally
+    /// can send, which `gake doctor` measures as well (half a second at the start)
     #[arg(long, value_name = "N|auto", value_parser = weight, default_value = "1")]
     pub weight: WeightArg,
 
@@ -88,6 +88,10 @@ pub struct AgentArgs {
         help_heading = "Limits"
     )]
     pub max_duration: Option<Duration>,
+
+    /// Log every request of its latest run: .csv, or .json for one JSON object per line
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
 
     #[command(flatten)]
     pub redaction: RedactionArgs,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_fleet::{Agent, AgentEvent, AgentLimits, AgentWeight};
+use gake_run::PartLog;
 
 use crate::cli::{AgentArgs, WeightArg};
 use crate::cmd::doctor;
@@ -15,7 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::personality::k6::agents::ArchivedScripts;
 use crate::redaction::redactor;
 use crate::spec::RecordedTraffic;
-use crate::{descriptors, fleet, origin, parent, signals};
+use crate::{descriptors, fleet, origin, parent, signals, spec};
 
 /// Waits for runs until SIGINT or SIGTERM.
 ///
@@ -34,6 +35,10 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
     if args.allow.is_empty() {
         console.warn("it may load nothing: name its targets with --allow");
     }
+    if let Some(log) = &args.log {
+        // A bad name shows before a run comes.
+        PartLog::create(log).map_err(|error| spec::failure(&error))?;
+    }
     let agent = Agent {
         name: args.name.clone().unwrap_or_else(default_name),
         host: origin::host(),
@@ -50,13 +55,17 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
             max_users: Some(args.max_users),
             max_duration: args.max_duration,
         },
+        log: args.log.clone(),
         redactor: redactor(&args.redaction, console)?,
         nats,
         token,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
     let tell = |event: AgentEvent| match event {
-        AgentEvent::Refused(_) | AgentEvent::GivenUp(_) | AgentEvent::Disconnected => {
+        AgentEvent::Refused(_)
+        | AgentEvent::GivenUp(_)
+        | AgentEvent::Disconnected
+        | AgentEvent::LogLacks(_) => {
             console.warn(&event.to_string());
         }
         _ if args.quiet => {}

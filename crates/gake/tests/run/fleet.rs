@@ -334,6 +334,7 @@ fn what_must_not_be_is_refused_in_a_sentence() {
         recordings: None,
         scripts: None,
         limits: AgentLimits::default(),
+        log: None,
         redactor: Redactor::off(),
         nats: NatsSettings::new(&nats.url),
         token: FleetToken::new(TOKEN).unwrap(),

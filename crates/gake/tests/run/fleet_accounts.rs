@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
 use super::fleet::*;
 use crate::support::*;
 
@@ -58,6 +60,51 @@ fn credentials_open_a_server_of_an_operator() {
     let ran = start(run.args(flags)).wait().done();
     assert_eq!([ran.json().count("requests.ok"), lab.stats().requests], [50, 50], "{ran:?}");
     start(&mut with(&nats, TOKEN, &["fleet", "ls"])).wait().refused(1, "authorization violation");
+    end(agent);
+}
+
+#[test]
+fn a_server_with_tls_and_its_clients_know_each_other_by_certificates() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let authority = |name: &str| {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    };
+    let own = authority("one");
+    let signed = |name: &str| {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &own).unwrap();
+        let path = write(&format!("{name}.pem"), &certificate.pem());
+        (path, write(&format!("{name}.key"), &key.serialize_pem()))
+    };
+    let (ca, other) =
+        (write("ca.pem", &own.pem()), write("other.pem", &authority("another").pem()));
+    let ((server, server_key), (client, client_key)) = (signed("server"), signed("client"));
+    let nats = Nats::configured(&format!(
+        "tls {{ cert_file: {server:?}, key_file: {server_key:?}, ca_file: {ca:?}, verify: true }}"
+    ));
+    let identity = ["--nats-cert", &client, "--nats-key", &client_key];
+    let flags = [&["--nats-ca", &ca][..], &identity].concat();
+    let agent = agents(&nats, &["a"], &[HERE, &flags].concat());
+    let lab = lab();
+    let mut run = run_of(&nats, &url(&lab, "/fast"), "-r 50 -d 1s --agents 1");
+    let ran = start(run.args(&flags)).wait().done();
+    assert_eq!([ran.json().count("requests.ok"), lab.stats().requests], [50, 50], "{ran:?}");
+    let ls =
+        |flags: &[&str]| start(&mut with(&nats, TOKEN, &[&["fleet", "ls"], flags].concat())).wait();
+    assert!(ls(&flags).done().stdout.starts_with("a  free"));
+    let untrusted = "its certificate's issuer is not trusted";
+    ls(&identity).refused(1, untrusted);
+    ls(&[&["--nats-ca", &other][..], &identity].concat()).refused(1, untrusted);
+    ls(&["--nats-ca", &ca]).refused(1, "if it asks clients for a certificate, give one");
     end(agent);
 }
 

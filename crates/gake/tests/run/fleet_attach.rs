@@ -1,5 +1,7 @@
 //! Runs whose coordinator dies.
 
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 
 use super::fleet::*;
@@ -41,6 +43,38 @@ fn another_process_goes_on_with_a_run_whose_coordinator_died() {
     end(two);
 }
 
+#[test]
+fn an_orphan_that_was_told_to_stop_ends_there() {
+    let (nats, lab) = (Nats::start(), lab());
+    let two = agents(&nats, &["a", "b"], HERE);
+    let fleet =
+        |args: &str| start(&mut with(&nats, TOKEN, &words(&format!("fleet {args}")))).wait();
+    let begun = Instant::now();
+    let flags = "-r 100 -d 600s --agents 2 --attach-within 600s";
+    let run = start(&mut run_of(&nats, &url(&lab, "/fast"), flags));
+    eventually("the journal has figures", || lab.stats().requests > 150);
+    let id = id_of_run(&nats);
+    run.signal(Signal::KILL);
+    run.wait();
+    let told = fleet(&format!("stop {id}")).done().stderr;
+    let stopped = begun.elapsed();
+    assert!(told.contains("its agents end it: a, b; `gake fleet attach"), "{told}");
+    end(two);
+    let seen = lab.stats().requests;
+    // What would have been due since then is not.
+    std::thread::sleep(Duration::from_secs(2));
+    let ran = fleet(&format!("attach {id} -o json"));
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    let json = ran.json();
+    let due = json.count("requests.due");
+    assert!(due as f64 <= 100.0 * stopped.as_secs_f64() + 1.0, "{due} in {stopped:?}");
+    assert!((1..=seen).contains(&json.written()), "{seen} were seen: {}", json.0);
+    let events = json.at("events").to_string();
+    assert_eq!(events.matches("it was told to stop").count(), 2, "{events}");
+    assert!(!events.contains("silent"), "{events}");
+    fleet(&format!("attach {id}")).refused(1, "there is no journal");
+}
+
 /// What is killed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Victim {
@@ -54,14 +88,21 @@ enum Victim {
 /// Requests of a run: 90 a second.
 const REQUESTS: u64 = 180;
 
-/// Kills `victim` once some requests are there, whose number `seed` makes.
+/// How long a run may go on after something was killed: its schedule (2 s), an agent's silence (3 s), the
+/// time for which NATS may be away (20 s, and 8 s until a run ends by that), and 12 s for a busy machine.
+const END_MAX: Duration = Duration::from_secs(2 + 3 + 20 + 8 + 12);
+
+/// Kills `victim` once some requests are there, whose number `seed` makes, as it does what happens when
+/// an agent is lost.
 fn kill(victim: Victim, seed: u64) {
     let (mut nats, lab) = (Nats::start(), lab());
     let three = agents(&nats, &["a", "b", "c"], HERE);
-    let flags = "-r 90 -d 2s --agents 3 --attach-within 600s";
-    let run = start(&mut run_of(&nats, &url(&lab, "/fast"), flags));
+    let on_loss = ["redistribute", "continue", "abort"][(seed % 3) as usize];
+    let flags = format!("-r 90 -d 2s --agents 3 --attach-within 600s --on-loss {on_loss}");
+    let run = start(&mut run_of(&nats, &url(&lab, "/fast"), &flags));
     let mixed = (seed + victim as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
     eventually("some requests are there", || lab.stats().requests > mixed % 120);
+    let killed = Instant::now();
     match victim {
         Victim::Agent => three[1].signal(Signal::KILL),
         Victim::StoppedAgent => three[1].signal(Signal::STOP),
@@ -76,14 +117,20 @@ fn kill(victim: Victim, seed: u64) {
         ran = start(&mut with(&nats, TOKEN, &words(&line))).wait();
     }
     let json = ran.json();
-    let what = format!("{victim:?} {seed}: {ran:?}");
-    assert_eq!(json.count("requests.due"), REQUESTS, "{what}");
+    let what = format!("{victim:?} {seed}, {on_loss}: {ran:?}");
+    assert!(killed.elapsed() < END_MAX, "{:?} {what}", killed.elapsed());
     let (written, seen) = (json.written(), lab.stats().requests);
     if json.at("events").to_string().contains("was lost after") {
         let is_agent = matches!(victim, Victim::Agent | Victim::StoppedAgent);
-        assert!(is_agent && ran.code == Some(3), "{what}");
-        assert!(written <= seen && json.count("requests.sent") >= REQUESTS / 3 * 2, "{what}");
+        assert!(is_agent && written <= seen, "{what}");
+        if on_loss == "abort" {
+            assert!(ran.code == Some(1) && json.count("requests.due") <= REQUESTS, "{what}");
+        } else {
+            assert_eq!((ran.code, json.count("requests.due")), (Some(3), REQUESTS), "{what}");
+            assert!(json.count("requests.sent") >= REQUESTS / 3 * 2, "{what}");
+        }
     } else {
+        assert_eq!(json.count("requests.due"), REQUESTS, "{what}");
         assert_eq!((written, json.count("requests.dropped")), (seen, 0), "{what}");
     }
     for (index, agent) in three.into_iter().enumerate() {

@@ -203,6 +203,45 @@ fn a_script_on_agents_is_one_test() {
 }
 
 #[test]
+fn an_agent_has_as_much_of_a_script_as_it_weighs() {
+    let (nats, lab) = (Nats::start(), lab());
+    let mut two = agents(&nats, &["a"], &[SCRIPTS, &["--weight", "3"]].concat());
+    two.extend(agents(&nats, &["b"], SCRIPTS));
+    let script = Scripts::new(
+        "
+import http from 'k6/http';
+import exec from 'k6/execution';
+
+export const options = {
+  scenarios: {
+    rate: { executor: 'constant-arrival-rate', rate: 20, duration: '2s', preAllocatedVUs: 40 },
+  },
+};
+
+export default function () {
+  http.get(`${__ENV.BASE}/fast`);
+  const { iterationInTest, iterationInInstance } = exec.scenario;
+  const { idInTest, idInInstance } = exec.vu;
+  console.log(`rate ${idInTest} ${idInInstance} ${iterationInTest} ${iterationInInstance}`);
+}",
+    );
+    let ran = start(&mut script.run(&nats, &lab, "--agents 2")).wait();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let done = iterations(&ran);
+    let of = |name: &str| done.iter().filter(|one| one.agent == name).collect::<Vec<_>>();
+    for (name, total) in [("a", 30), ("b", 10)] {
+        let own = of(name);
+        let there: BTreeSet<_> = own.iter().map(|one| one.number_there).collect();
+        assert_eq!((own.len(), there.len()), (total, total), "{own:?}");
+        // Users are numbered from 1 on each agent.
+        assert!(own.iter().all(|one| (1..=total as u64).contains(&one.user_there)), "{own:?}");
+    }
+    let numbers: BTreeSet<_> = done.iter().map(|one| one.number).collect();
+    assert_eq!(numbers, (0..40).collect());
+    end(two);
+}
+
+#[test]
 fn a_script_connects_to_what_its_agent_allows_alone() {
     let (nats, lab) = (Nats::start(), lab());
     let flags = [SCRIPTS, &["--max-connections", "2"]].concat();

@@ -23,6 +23,7 @@ mod fleet_accounts;
 mod fleet_attach;
 mod fleet_attach_script;
 mod fleet_clocks;
+mod fleet_figures;
 mod fleet_partition;
 mod fleet_script;
 mod fleet_script_ends;

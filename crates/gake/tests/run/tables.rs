@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
 
+use super::fleet::{HERE, Nats, TOKEN, end, run_of, with};
 use crate::support::*;
 
 /// gake as a process that may have 256 descriptors.
@@ -48,4 +49,23 @@ fn a_thousand_users_of_a_process_with_256_descriptors_keep_their_connections() {
     assert_eq!(counts.map(|name| json.count(name)), [1_000; 4], "{}", json.0["faults"]);
     let end = lab.end();
     assert!(number_after(&end, "requests") == 1_000 && !end.contains("accept errors"), "{end}");
+}
+
+#[test]
+fn an_agent_refuses_connections_that_it_has_no_descriptors_for() {
+    let (nats, lab) = (Nats::start(), lab());
+    let parent = std::process::id().to_string();
+    let own = ["agent", "--name", "small", "--parent", &parent];
+    let settings = with(&nats, TOKEN, &[]);
+    let mut agent = bounded(&[&own, HERE].concat());
+    agent.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let agent = start(&mut agent);
+    let run = |flags: &str| start(&mut run_of(&nats, &url(&lab, "/fast"), flags)).wait();
+    run("-c 300 -n 300 --agents 1").refused(
+        1,
+        "agent small refuses the run: 300 connections are more than its 256 descriptors hold: use \
+         more agents",
+    );
+    assert_eq!(run("-c 150 -n 300 --agents 1").done().json().count("requests.ok"), 300);
+    end(vec![agent]);
 }

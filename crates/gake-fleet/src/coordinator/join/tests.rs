@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::coordinator::weights::equal;
+use crate::coordinator::weights::of_weights;
 use crate::frame::{Frame, alive};
 
 /// Seconds of the runs.
@@ -115,7 +115,8 @@ impl Whole {
 }
 
 fn joiner(workers: &[usize]) -> Joiner {
-    let parts = equal(workers.len()).into_iter().enumerate().zip(workers);
+    let parts =
+        of_weights(&vec![1; workers.len()], workers.len()).into_iter().enumerate().zip(workers);
     let agents: Vec<_> =
         parts.map(|((index, part), n)| (format!("agent-{index}"), *n, part)).collect();
     Joiner::new(&plan(), 1, &agents)

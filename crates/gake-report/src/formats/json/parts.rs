@@ -5,6 +5,7 @@ use gake_judge::stats::{Rates, span};
 use serde::Serialize;
 
 use super::latency::HistogramForm;
+use crate::formats::all_open;
 
 /// How many requests. sent = ok + failed + unfinished; due = sent + unsent + dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -95,6 +96,10 @@ pub(super) struct ConnectionsForm {
     opened: u64,
     /// Most open at once.
     peak: u64,
+    /// When all that users keep and idle ones were open, in seconds after the start, to a tenth in a
+    /// run of up to a minute; absent when they never were, or the load needs no certain number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_open_s: Option<f64>,
     /// Reused ones found closed, and replaced for the same request.
     stale_reconnects: u64,
     /// Responses followed by unsolicited bytes; their connection was closed.
@@ -188,6 +193,7 @@ impl From<&Run> for ConnectionsForm {
         Self {
             opened: counts.opened,
             peak: run.peak_connections,
+            all_open_s: all_open(run).map(|after| after as f64 / 1e9),
             stale_reconnects: counts.stale_reconnects,
             excess: counts.excess,
             retransmits: counts.retransmits,

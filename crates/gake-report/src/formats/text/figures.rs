@@ -4,12 +4,19 @@ use gake_core::record::{Histogram, Run};
 use gake_judge::stats::{Rates, per_second, share};
 use gake_judge::{trusted, units};
 
+use super::super::all_open;
 use super::super::latencies::{self, COLUMNS};
 use super::page::{INDENT, Page, Paint, fit};
 use super::scenarios;
 
 /// Labels shown at most.
 const LABELS_MAX: usize = 20;
+
+/// Fewer connections are open at once.
+const MANY: u64 = 1_000;
+
+/// Fewer connections take less memory than all else.
+const VERY_MANY: u64 = 10_000;
 
 /// What marks a percentile that too few samples stand behind.
 const UNTRUSTED: &str = "~";
@@ -62,6 +69,13 @@ fn connections(page: &Page, run: &Run) -> String {
     let counts = &run.tally.counts;
     let opened = units::count(counts.opened);
     let mut text = format!("{opened} opened   {} open at most", units::count(run.peak_connections));
+    if let Some(after) = all_open(run).filter(|_| run.peak_connections >= MANY) {
+        text.push_str(&format!("   all open after {}", units::duration(after as f64)));
+    }
+    if run.peak_connections >= VERY_MANY && run.generator.rss_bytes > 0 {
+        let each = run.generator.rss_bytes as f64 / run.peak_connections as f64;
+        text.push_str(&format!("   {} of memory each", units::bytes(each)));
+    }
     if counts.streams > 0 {
         text.push_str(&format!("   {} streams", units::count(counts.streams)));
     }

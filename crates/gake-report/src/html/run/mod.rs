@@ -7,7 +7,7 @@ mod metrics;
 mod series;
 mod target;
 
-use gake_core::record::{Ending, Run};
+use gake_core::record::{AgentRecord, Ending, Run};
 use gake_judge::{Summary, Validity, advice};
 use serde::Serialize;
 
@@ -27,6 +27,9 @@ const NAME_MAX: usize = 120;
 
 /// Labels that are shown.
 const LABELS_MAX: usize = 200;
+
+/// Agents that are shown.
+const AGENTS_MAX: usize = 200;
 
 /// Series of the run's own metrics that are shown.
 const METRICS_MAX: usize = 100;
@@ -70,6 +73,10 @@ pub(super) struct RunForm {
     metrics: Vec<MetricForm>,
     /// Series that are not in `metrics`.
     more_metrics: usize,
+    /// What each agent of a fleet did.
+    agents: Vec<AgentForm>,
+    /// Agents that are not in `agents`.
+    more_agents: usize,
     events: Vec<EventForm>,
     series: SeriesForm,
     histogram: HistogramForm,
@@ -138,6 +145,18 @@ struct FailedBodyForm {
     status: u16,
     text: String,
     count: u64,
+}
+
+#[derive(Serialize)]
+struct AgentForm {
+    name: String,
+    validity: String,
+    /// Why its figures cannot be believed, the worst first.
+    reasons: Vec<String>,
+    sent: u64,
+    lateness_p99_ns: u64,
+    /// When it was lost, if it was.
+    lost_s: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -221,6 +240,8 @@ impl RunForm {
             label_series: LabelSeries::new(run, points),
             metrics: metrics(run),
             more_metrics: run.tally.series.series().count().saturating_sub(METRICS_MAX),
+            agents: agents(run),
+            more_agents: run.agents.len().saturating_sub(AGENTS_MAX),
             events: events(run),
             series: SeriesForm::new(run, points),
             histogram: histogram(run),
@@ -230,6 +251,19 @@ impl RunForm {
             live: None,
         }
     }
+}
+
+/// What the agents did, as the run has them.
+fn agents(run: &Run) -> Vec<AgentForm> {
+    let form = |agent: &AgentRecord| AgentForm {
+        name: cut_to(&agent.name, NAME_MAX),
+        validity: cut(&agent.validity),
+        reasons: agent.reasons.iter().map(|reason| cut(reason)).collect(),
+        sent: agent.sent,
+        lateness_p99_ns: agent.lateness_p99_ns,
+        lost_s: agent.lost_ns.map(|at| at as f64 / 1e9),
+    };
+    run.agents.iter().take(AGENTS_MAX).map(form).collect()
 }
 
 fn ended(ending: &Ending) -> Option<String> {

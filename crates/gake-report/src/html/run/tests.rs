@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use gake_core::clock::SECOND;
 use gake_core::plan::{Load, Stage};
-use gake_core::record::{Event, Fault, LevelUnit, Metric, Phase, Point, Reading, Series, Setting};
+use gake_core::record::{
+    AgentRecord, Event, Fault, LevelUnit, Metric, Phase, Point, Reading, Series, Setting,
+};
 use gake_core::schedule::Process;
 use gake_judge::Summary;
 use serde_json::{Value, json};
@@ -49,6 +51,31 @@ fn the_charts_hold_the_figures_of_the_run() {
     assert!((max * 1e3 / response["max"].as_f64().unwrap() - 1.0).abs() < 1e-3);
     assert_eq!(data["objectives"][0]["met"], false);
     assert_eq!(data["labels"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn the_agents_of_a_fleet_are_a_table() {
+    let agent = |number: usize| AgentRecord {
+        name: format!("agent-{number}"),
+        lost_ns: (number == 1).then_some(5_300_000_000),
+        validity: if number == 1 { "invalid" } else { "valid" }.to_owned(),
+        reasons: if number == 1 { vec!["it was lost".to_owned()] } else { Vec::new() },
+        sent: 375,
+        lateness_p99_ns: 72_000,
+    };
+    let run_with = |agents| {
+        let whole = Run { agents: (0..agents).map(agent).collect(), ..healthy() };
+        data(&run(&Summary::new(whole, &[])).unwrap())
+    };
+    let of_two = run_with(2);
+    let lost = json!({
+        "name": "agent-1", "validity": "invalid", "reasons": ["it was lost"], "sent": 375,
+        "lateness_p99_ns": 72_000, "lost_s": 5.3,
+    });
+    assert_eq!((&of_two["agents"][1], &of_two["agents"][0]["lost_s"]), (&lost, &Value::Null));
+    let of_many = run_with(1_000);
+    assert_eq!(of_many["agents"].as_array().unwrap().len(), AGENTS_MAX);
+    assert_eq!(of_many["more_agents"], 1_000 - AGENTS_MAX);
 }
 
 #[test]

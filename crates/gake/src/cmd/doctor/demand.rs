@@ -1,8 +1,8 @@
 //! What a number of connections at once would need.
 //!
-//! The figures are measured (a million connections on one machine, both ends on it): memory of
-//! the kernel for each end, and of gake's; the share of the port range that opens at full speed;
-//! connections opened a second.
+//! The figures are measured (docs/connections.md: a million connections on one machine, both ends on
+//! it): memory of the kernel for each end, and of gake's; the share of the port range that opens at
+//! full speed; connections opened a second.
 
 use std::time::Duration;
 
@@ -12,14 +12,35 @@ use gake_judge::units::{bytes, count, duration, plural};
 use super::check::{Check, Group, Status};
 use super::facts::Facts;
 
-/// Memory of one end of a connection in the kernel, and what gake holds for it.
-pub const REMOTE_BYTES: u64 = 4_200 + 1_500;
+/// Memory of one end of a connection in the kernel.
+const KERNEL_BYTES: u64 = 4_200;
 
-/// The same with both ends on this machine, and a lean server.
-pub const LOCAL_BYTES: u64 = 2 * REMOTE_BYTES;
+/// What gake holds for a user with think time, and its connection.
+const USER_BYTES: u64 = 3_800;
 
-/// Connections opened a second, both ends on two cores.
-const OPENED_PER_S: f64 = 30_000.0;
+/// The same over TLS.
+const TLS_USER_BYTES: u64 = 12_900;
+
+/// What gake holds for an idle connection.
+const IDLE_BYTES: u64 = 1_400;
+
+/// What `gake serve` holds for a connection.
+const SERVE_BYTES: u64 = 2_600;
+
+/// Memory of a user's connection whose other end is on another machine.
+pub const REMOTE_BYTES: u64 = KERNEL_BYTES + USER_BYTES;
+
+/// The same over TLS.
+const REMOTE_TLS_BYTES: u64 = KERNEL_BYTES + TLS_USER_BYTES;
+
+/// The same of an idle connection.
+const REMOTE_IDLE_BYTES: u64 = KERNEL_BYTES + IDLE_BYTES;
+
+/// Memory of a user's connection with both ends on this machine, the other one of `gake serve`.
+pub const LOCAL_BYTES: u64 = REMOTE_BYTES + KERNEL_BYTES + SERVE_BYTES;
+
+/// Connections opened a second, both ends on two cores: 18,000 to 20,000.
+const OPENED_PER_S: f64 = 18_000.0;
 
 /// What a number of connections needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +54,12 @@ pub struct Demand {
     pub server_shards: Option<u64>,
     /// Source addresses towards one target address and port.
     pub sources: Option<u64>,
-    /// Bytes of memory here when the target is another machine.
+    /// Bytes of memory here when the target is another machine, for users with think time.
     pub remote_bytes: u64,
+    /// The same over TLS.
+    pub remote_tls_bytes: u64,
+    /// The same for idle connections.
+    pub remote_idle_bytes: u64,
     /// Bytes of memory here when the target is on this machine.
     pub local_bytes: u64,
     /// Open files of the system when the target is on this machine.
@@ -58,6 +83,8 @@ impl Demand {
             server_shards: shards(TableShares::Random),
             sources,
             remote_bytes: connections.saturating_mul(REMOTE_BYTES),
+            remote_tls_bytes: connections.saturating_mul(REMOTE_TLS_BYTES),
+            remote_idle_bytes: connections.saturating_mul(REMOTE_IDLE_BYTES),
             local_bytes: connections.saturating_mul(LOCAL_BYTES),
             local_files: connections.saturating_mul(2),
             opening: Duration::try_from_secs_f64(connections as f64 / OPENED_PER_S)
@@ -126,8 +153,10 @@ impl Demand {
 
     fn memory(&self, facts: &Facts) -> Check {
         let value = format!(
-            "{} to another machine, {} within this one",
+            "{} to another machine ({} if idle, {} over TLS), {} within this one",
             bytes(self.remote_bytes as f64),
+            bytes(self.remote_idle_bytes as f64),
+            bytes(self.remote_tls_bytes as f64),
             bytes(self.local_bytes as f64)
         );
         let status = match facts.memory_free() {
@@ -191,9 +220,9 @@ mod tests {
         let demand = Demand::new(1_000_000, &facts());
         assert_eq!((demand.shards, demand.server_shards), (Some(51), Some(53)));
         assert_eq!(demand.sources, Some(79)); // 1,000,000 / (28,232 × 0.45)
-        assert_eq!(demand.remote_bytes, 5_700_000_000);
+        assert_eq!((demand.remote_bytes, demand.local_bytes), (8_000_000_000, 14_800_000_000));
         assert_eq!(demand.local_files, 2_000_000);
-        assert_eq!(demand.opening.as_secs(), 33);
+        assert_eq!(demand.opening.as_secs(), 55);
         let group = demand.group(&facts());
         let texts: Vec<_> = group.checks.iter().map(|check| check.value.as_str()).collect();
         assert!(
@@ -202,6 +231,10 @@ mod tests {
         );
         let advice = group.checks[1].advice.as_deref().unwrap();
         assert!(advice.starts_with("another machine needs 78 more"), "{advice}");
+        assert_eq!(
+            texts[2],
+            "8.00 GB to another machine (5.60 GB if idle, 17.1 GB over TLS), 14.8 GB within this one"
+        );
         assert!(group.checks.iter().all(|check| check.status != Status::Bad), "{group:?}");
         let new = Facts { has_socket_port_ranges: true, ..facts() };
         assert_eq!(Demand::new(1_000_000, &new).sources, Some(40)); // 1,000,000 / (28,232 × 0.9)

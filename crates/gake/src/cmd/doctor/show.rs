@@ -171,7 +171,12 @@ fn connections(demand: &Demand) -> Value {
         "shards": demand.shards,
         "server_shards": demand.server_shards,
         "sources": demand.sources,
-        "memory_bytes": { "remote": demand.remote_bytes, "local": demand.local_bytes },
+        "memory_bytes": {
+            "remote": demand.remote_bytes,
+            "remote_tls": demand.remote_tls_bytes,
+            "remote_idle": demand.remote_idle_bytes,
+            "local": demand.local_bytes,
+        },
         "local_files": demand.local_files,
         "opening_s": demand.opening.as_secs_f64(),
     })

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use gake_core::plan::tables_hold;
 use gake_core::redact::Redactor;
 use gake_core::spec::{HttpVersion, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, Overload};
@@ -42,6 +43,9 @@ use live::SearchLive;
 use target::{ScriptTarget, Target};
 use trials::Trials;
 
+/// Descriptors that are not connections.
+const OTHER_DESCRIPTORS: usize = 64;
+
 /// A rest looks this often whether a signal has come.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -56,9 +60,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
         Results::create(output.formats.iter().chain(&output.html), output.no_color, console)?;
     let history = history(output.save)?;
     let agents = agents(args)?;
-    // Each agent may have as many.
-    let processes = agents.as_ref().map_or(1, |agents| agents.agents() as u64);
-    let descriptors = descriptors::raise().saturating_mul(processes);
+    let size = usize::try_from(descriptors::raise()).unwrap_or(usize::MAX);
     let (lab, url) = demo::target(&args.target, demo_config()?)?;
     let spec = spec::without_load(&args.request, &args.connection, &url)?;
     let redactor = redactor(&args.redaction, console)?;
@@ -71,12 +73,15 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     let signals = Signals::watch().map_err(Failure::signals)?;
     let mut live = SearchLive::new(args, console);
     let agents = agents.as_ref();
-    let mut trials = Trials::new(args, &spec, &target, &redactor, descriptors, &signals, agents)?;
+    // A lab is in the table of the process.
+    let has_one_table = target.is_script() || lab.is_some() || !gake_files::can_own_table();
+    let most = most_connections(size, has_one_table, agents.map(FleetMaker::agents));
+    let mut trials = Trials::new(args, &spec, &target, &redactor, most, &signals, agents)?;
     announce(args, &target, console);
     let clauses = objectives::clauses(&objectives, &mut trials)?;
     live.plan(&plan_line(args, &target, &clauses));
     trials.limit(&clauses);
-    let mut search = Search::new(clauses, options(args, descriptors));
+    let mut search = Search::new(clauses, options(args, most));
     follow(&mut search, &mut trials, &signals, &mut live)?;
     let answer = search.answer();
     let map = if args.search.map { map(args, &answer, &mut trials, &live)? } else { None };
@@ -261,8 +266,20 @@ fn wait(rest: Duration, signals: &Signals) {
     }
 }
 
-fn options(args: &FindArgs, descriptors: u64) -> SearchOptions {
-    let users = usize::try_from(descriptors / 2).unwrap_or(usize::MAX);
+/// Connections that a search can have at once, with descriptor tables of `size`.
+fn most_connections(size: usize, has_one_table: bool, agents: Option<usize>) -> usize {
+    let one = size.saturating_sub(OTHER_DESCRIPTORS);
+    let most = match agents {
+        // Each agent may have as many as this process.
+        Some(agents) => one.saturating_mul(agents),
+        None if has_one_table => one,
+        None => tables_hold(size),
+    };
+    most.max(1)
+}
+
+fn options(args: &FindArgs, most: usize) -> SearchOptions {
+    let users = most / 2;
     SearchOptions {
         dimension: args.search.dimension.into(),
         budget: args.search.budget,
@@ -319,5 +336,19 @@ fn exit(answer: &CapacityAnswer, interrupted: bool) -> Exit {
         (Found::Infeasible { .. }, _) => Exit::ObjectiveFailed,
         (Found::Unknown, StopReason::Generator) => Exit::Invalid,
         (Found::Unknown, _) => Exit::CouldNot,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_of_one_process_may_use_many_descriptor_tables() {
+        let most = |has_one_table, agents| most_connections(256, has_one_table, agents);
+        assert_eq!([most(true, None), most(false, None)], [192, 2_304]);
+        // Agents have one table each.
+        assert_eq!([most(false, Some(4)), most(true, Some(4))], [768, 768]);
+        assert_eq!(most_connections(10, true, None), 1);
     }
 }

@@ -38,8 +38,6 @@ const CONNECTIONS_TIMES: f64 = 3.0;
 const UNLOADED_TIMES: f64 = 2.0;
 /// Users of a script for a low rate: each takes memory and time to make.
 const SCRIPT_USERS: usize = 50;
-/// Descriptors that are not connections.
-const OTHER_DESCRIPTORS: u64 = 64;
 
 /// How the connections of a trial are made: shared or a user's own, how many, how many requests at
 /// once on each, and how many idle.
@@ -58,7 +56,7 @@ pub struct Trials<'a> {
     agents: Option<&'a FleetMaker>,
     dimension: Dimension,
     process: Process,
-    /// Connections that the process can have.
+    /// Connections that a trial can have at once.
     most: usize,
     /// The latency that must be kept, in seconds.
     limit: f64,
@@ -80,7 +78,7 @@ pub struct Trials<'a> {
 }
 
 impl<'a> Trials<'a> {
-    /// Trials of a target.
+    /// Trials of a target, each with `most` connections at once at most.
     ///
     /// # Errors
     /// When the wire cannot be prepared.
@@ -89,7 +87,7 @@ impl<'a> Trials<'a> {
         spec: &'a RunSpec,
         target: &'a Target,
         redactor: &'a Redactor,
-        descriptors: u64,
+        most: usize,
         signals: &'a Signals,
         agents: Option<&'a FleetMaker>,
     ) -> Result<Self, Failure> {
@@ -97,9 +95,7 @@ impl<'a> Trials<'a> {
             Arrivals::Uniform => Process::Uniform,
             Arrivals::Poisson => Process::Poisson,
         };
-        let most = descriptors.saturating_sub(OTHER_DESCRIPTORS).max(1);
         let dimension = args.search.dimension.into();
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
         let mut trials = Self {
             args,
             spec,

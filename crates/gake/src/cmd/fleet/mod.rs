@@ -26,12 +26,17 @@ pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> 
         }
         FleetCommand::Stop { run, now, nats } => {
             let (nats, token) = fleet::settings(nats)?;
-            let stopped = Stopped::ask(&nats, &token, run, *now).map_err(fleet::failure)?;
+            let how = (*now, env!("CARGO_PKG_VERSION"));
+            let stopped = Stopped::ask(&nats, &token, run, how).map_err(fleet::failure)?;
             console.note(&match stopped {
                 Stopped::Coordinator => "its coordinator ends the run".to_owned(),
-                Stopped::Agents(names) => {
+                Stopped::Agents { names, has_journal } => {
                     let names = names.join(", ");
-                    format!("the run has no coordinator; its agents end it: {names}")
+                    let ends = format!("the run has no coordinator; its agents end it: {names}");
+                    match has_journal {
+                        true => format!("{ends}; `gake fleet attach {run}` shows what is recorded"),
+                        false => ends,
+                    }
                 }
             });
         }
