@@ -179,6 +179,29 @@ fn a_closed_loop_hides_pauses_and_a_queue() {
 }
 
 #[test]
+fn a_capacity_is_counted_in_connections_too() {
+    let step = &steps("capacity --quick", "400 connections, 200 places")[0];
+    is_met(step, &["connected"]);
+    let step = &steps("capacity --quick", "a connection each")[0];
+    is_met(step, &["opened"]);
+    let both = &steps("capacity --quick", "HTTP/");
+    both.iter().for_each(|step| is_met(step, &["opened"]));
+    // Four connections of 20 ms: one request at once each, or sixteen on the threads there are.
+    let most = both.iter().map(|step| step["goodput"].as_f64().unwrap()).collect::<Vec<_>>();
+    assert!(most[0] <= 210.0 && most[1] <= 840.0, "{most:?}");
+    assert!(most[1] > 1.5 * most[0], "{most:?}");
+}
+
+#[test]
+fn objectives_are_left_out_of_a_quick_capacity_and_said() {
+    let ran = ran(&words("experiment capacity --quick -q -o json --only p95"));
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let told = json["notes"][0].as_str().unwrap();
+    assert!(told.starts_with("left out: \"p95<100ms, ") && told.contains("--quick"), "{told}");
+    assert!(json["steps"].as_array().unwrap().is_empty(), "{json}");
+}
+
+#[test]
 fn of_another_server_nothing_is_expected() {
     let kind = DatabaseKind::Model("model:0s,0s".parse().unwrap());
     let lab = lab_with(LabConfig { database: Some(kind.into()), ..LabConfig::default() });

@@ -109,11 +109,24 @@ impl<'a> Bench<'a> {
 
     /// Whether the step of this name is asked for, and to be run now.
     pub fn wants(&self, name: &str) -> bool {
-        let is_asked = self.args.only.as_deref().is_none_or(|part| name.contains(part));
+        let is_asked = self.is_asked(name);
         if is_asked {
             self.asked.borrow_mut().push(name.to_owned());
         }
         is_asked && !self.only_names
+    }
+
+    fn is_asked(&self, name: &str) -> bool {
+        self.args.only.as_deref().is_none_or(|part| name.contains(part))
+    }
+
+    /// Says that the steps of these names, as far as they are asked for, are left out, and why.
+    pub fn leave_out(&mut self, names: &[String], why: &str) {
+        let asked = names.iter().filter(|name| self.is_asked(name));
+        let asked: Vec<_> = asked.map(|name| format!("\"{name}\"")).collect();
+        if !asked.is_empty() && !self.only_names {
+            self.note(format!("left out: {}; {why}", asked.join(", ")));
+        }
     }
 
     /// Whether times and numbers are scaled down.

@@ -2,6 +2,8 @@
 
 mod bench;
 mod capacity;
+mod capacity_dimensions;
+mod capacity_objectives;
 mod cliff;
 mod gc;
 mod leak;
@@ -122,7 +124,7 @@ const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "capacity",
-        about: "open against closed loop on the same server: why a closed loop hides the queue",
+        about: "open against closed loop, then the capacity under objectives, in connections, over HTTP/2",
         takes_target: true,
         alone: None,
         run: capacity::run,
