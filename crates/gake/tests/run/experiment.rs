@@ -63,21 +63,40 @@ fn a_spike_is_served_in_waves() {
     assert!(step["response_ns"]["max"].as_u64().unwrap() >= 2_500_000_000, "{step}");
 }
 
+/// An experiment in a process whose descriptor tables have this size.
+fn with_descriptors(size: u32, line: &str) -> Value {
+    let mut command = Command::new("sh");
+    let limit = format!("ulimit -n {size} && exec \"$@\"");
+    command.args(["-c", &limit, "sh", env!("CARGO_BIN_EXE_gake"), "experiment"]);
+    let ran = start(command.args(words(line)).args(["-q", "-o", "json"])).wait();
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"))
+}
+
 #[test]
 fn a_step_beyond_the_descriptors_is_left_out_and_said() {
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 300 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_gake")]);
-    command.args(["experiment", "spike", "--quick", "--only", "30", "-q", "-o", "json"]);
-    let ran = start(&mut command).wait();
-    let json: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    let json = with_descriptors(100, "spike --quick --only 30");
     let steps = json["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 1, "30 users fit, and 300 do not: {json}");
     assert_eq!(steps[0]["ok"], 30, "{json}");
-    let told = "\"300 users, 50 threads\" is left out: it needs 364 file descriptors, and this \
-                process may have 300 (raise `ulimit -Hn`)";
+    let told = "\"300 users, 50 threads\" is left out: file descriptors, 100 in a table, allow this \
+                machine 36 connections at once (raise `ulimit -Hn`)";
     let notes = json["notes"].as_array().unwrap();
     assert_eq!(notes.len(), 3, "{json}");
     assert!(notes.iter().any(|note| note == told), "{json}");
+}
+
+#[test]
+fn users_beyond_a_descriptor_table_have_several_on_both_ends() {
+    let json = with_descriptors(300, "cliff --quick --only 1,000");
+    let steps = json["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2, "{json}");
+    for step in steps {
+        let server = step["server"].as_str().unwrap();
+        assert!(server.ends_with("--max-connections 1100"), "{step}");
+        // Each user has its answers.
+        assert!(step["ok"].as_u64().unwrap() >= 1_000, "{step}");
+        assert_eq!(step["failed"], 0, "{step}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod noisy_neighbour;
 mod overload;
 mod pool;
 mod proxy;
+mod room;
 mod server;
 mod shadow;
 mod slow_client;
