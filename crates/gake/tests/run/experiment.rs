@@ -240,6 +240,50 @@ fn of_another_server_nothing_is_expected() {
     assert!(0 < ok && ok < served.requests, "{ok} of {}", served.requests);
 }
 
+/// The report of an experiment on ten threads of one's own, each held for `service`.
+fn on_ten_threads(line: &str, service: &str) -> Value {
+    let lab = lab_with(LabConfig {
+        threads: Some(10),
+        queue: Some(50),
+        service: service.parse().ok(),
+        ..LabConfig::default()
+    });
+    let url = url(&lab, "/fast");
+    let args = [&["experiment"], &*words(line), &words("--quick -q -o json --target"), &[&url]];
+    let ran = ran(&args.concat());
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    assert!(json["as_expected"].is_null(), "{json}");
+    json
+}
+
+#[test]
+fn a_burst_is_of_the_capacity_of_ones_own_server() {
+    let json = on_ten_threads("overload", "const:20ms");
+    let steps = json["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2, "{json}");
+    let capacity = steps[0]["goodput"].as_f64().unwrap();
+    assert!(capacity <= 525.0, "{json}");
+    assert_eq!(steps[1]["name"], "a burst of 1.5 times the capacity");
+    // Two seconds of 0.8 times it, three of 1.5 and five of 0.8.
+    let due = steps[1]["ok"].as_f64().unwrap() + steps[1]["failed"].as_f64().unwrap();
+    assert!((due / capacity - 10.1).abs() < 0.3, "{json}");
+    let notes = json["notes"].as_array().unwrap();
+    assert!(notes[0].as_str().unwrap().contains("is taken as the capacity"), "{json}");
+    assert!(notes[1].as_str().unwrap().contains(" in the burst; ok "), "{json}");
+}
+
+#[test]
+fn a_busy_neighbour_fills_ones_own_server() {
+    let json = on_ten_threads("noisy-neighbour --only beside", "const:50ms");
+    let steps = json["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2, "{json}");
+    // Twice the users that filled ten threads are there before each request of the light tenant.
+    assert!(steps[1]["response_ns"]["p50"].as_u64().unwrap() > 150_000_000, "{json}");
+    let ok = steps[1]["ok"].as_f64().unwrap();
+    let light = 0.2 * steps[0]["goodput"].as_f64().unwrap();
+    assert!(ok > 0.0 && ok <= light * 3.0 * 1.1 + 1.0, "{json}");
+}
+
 #[test]
 fn what_a_service_does_not_take_is_not_asked_of_it() {
     let kind = DatabaseKind::Model("model:0s,50ms".parse().unwrap());

@@ -9,6 +9,7 @@ mod gc;
 mod leak;
 mod noisy_neighbour;
 mod overload;
+mod own_capacity;
 mod pool;
 mod proxy;
 mod room;
@@ -98,7 +99,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "noisy-neighbour",
         about: "a busy tenant of the same pool makes a light one slow, until each has its own",
-        takes_target: false,
+        takes_target: true,
         alone: None,
         run: noisy_neighbour::run,
     },
@@ -112,7 +113,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "overload",
         about: "beyond the capacity: without a limit, with a bounded queue, with load shedding",
-        takes_target: false,
+        takes_target: true,
         alone: None,
         run: overload::run,
     },
