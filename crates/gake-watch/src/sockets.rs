@@ -57,6 +57,10 @@ pub(crate) fn levels(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> Vec<L
     for (name, count) in by_state(table, &ports) {
         levels.push(Level::new(name, LevelUnit::Count, count as f64));
     }
+    let waiting = unanswered(table, listeners);
+    if waiting > 0 {
+        levels.push(Level::new("syn_sent", LevelUnit::Count, waiting as f64));
+    }
     if !listeners.is_empty() {
         // Of a listener, the receive queue holds connections that nobody has accepted yet.
         let waiting: u64 = listeners.iter().map(|entry| u64::from(entry.rx_queue)).sum();
@@ -79,6 +83,19 @@ fn by_state(table: &[TcpNetEntry], ports: &HashSet<u16>) -> Vec<(&'static str, u
         }
     }
     counts
+}
+
+/// Clients in the same network namespace whose SYN to `listeners` has no answer yet.
+fn unanswered(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> u64 {
+    let is_there = |to: SocketAddr| {
+        let mut addresses = listeners.iter().map(|entry| entry.local_address);
+        addresses.any(|own| {
+            let is_any = own.ip().is_unspecified() && to.ip().to_canonical().is_loopback();
+            own.port() == to.port() && (is_any || own.ip() == to.ip())
+        })
+    };
+    let sent = table.iter().filter(|entry| entry.state == TcpState::SynSent);
+    sent.filter(|entry| is_there(entry.remote_address)).count() as u64
 }
 
 fn ports_of(listeners: &[&TcpNetEntry]) -> HashSet<u16> {

@@ -88,7 +88,7 @@ pub use origin::Origin;
 pub use parts::stream_metrics;
 pub use percent::percent_decoded;
 pub use permit::ConnectionPermit;
-pub use ports::has_socket_port_ranges;
+pub use ports::{LOOPBACK_MAX, has_socket_port_ranges};
 pub use proxy::{HttpProxy, ProxyError};
 pub use request::{HttpRequest, PreparedRequest};
 pub use session::{WebSocketEvent, WebSocketSession};

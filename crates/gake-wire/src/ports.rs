@@ -12,8 +12,8 @@ use crate::sockopt;
 /// The share of a range in which a search finds a free port soon.
 const USABLE: f64 = 0.9;
 
-/// Loopback addresses used at most, by itself.
-const LOOPBACK_MAX: usize = 250;
+/// Loopback addresses used at most as sources when none are given.
+pub const LOOPBACK_MAX: usize = 250;
 
 /// The system's range for outgoing connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

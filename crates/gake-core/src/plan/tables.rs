@@ -54,6 +54,24 @@ pub fn tables_hold(size: usize) -> usize {
     room.max(tables.saturating_mul(room - PER_TABLE * tables))
 }
 
+/// As many of `asked` connections as tables of `size` descriptors hold, however many tables there
+/// are.
+#[must_use]
+pub fn connections_within(asked: usize, size: usize, shares: TableShares) -> usize {
+    if tables_for(asked, size, shares).is_some() {
+        return asked;
+    }
+    let (mut fits, mut does_not) = (0, asked);
+    while does_not - fits > 1 {
+        let middle = usize::midpoint(fits, does_not);
+        match tables_for(middle, size, shares) {
+            Some(_) => fits = middle,
+            None => does_not = middle,
+        }
+    }
+    fits
+}
+
 #[cfg(test)]
 mod tests {
     use super::TableShares::{Equal, Random};
@@ -90,5 +108,18 @@ mod tests {
         }
         assert_eq!(tables_hold(256), 2_304);
         assert_eq!(tables_hold(usize::MAX), usize::MAX);
+    }
+
+    #[test]
+    fn what_fits_is_the_most_that_some_number_of_tables_holds() {
+        assert_eq!(connections_within(500_000, 20_000, Random), 500_000);
+        // Five tables of 100 - 64 - 5 × 4 = 16, or four of 20.
+        assert_eq!(connections_within(500_000, 100, Equal), 80);
+        assert_eq!(connections_within(500_000, 64, Equal), 0);
+        for shares in [Equal, Random] {
+            let most = connections_within(500_000, 300, shares);
+            assert!(tables_for(most, 300, shares).is_some(), "{most}");
+            assert_eq!(tables_for(most + 1, 300, shares), None, "{most}");
+        }
     }
 }

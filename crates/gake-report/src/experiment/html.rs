@@ -91,7 +91,10 @@ fn section(page: &mut String, step: &ExperimentStep, before: Option<&ExperimentS
     }
     let (levels, settings) = target::brief(&step.summary.run);
     let generator = vec![figures::generator(&step.summary.run).replace("   ", ", ")];
-    for (what, texts) in [("target", levels), ("settings", settings), ("generator", generator)] {
+    let sockets = step.sockets().into_iter().collect();
+    for (what, texts) in
+        [("target", levels), ("settings", settings), ("sockets", sockets), ("generator", generator)]
+    {
         if !texts.is_empty() {
             let _ = write!(page, "<li class=\"quiet\">{what}: {}", escaped(&texts.join(", ")));
         }

@@ -5,7 +5,8 @@ mod html;
 mod json;
 mod text;
 
-use gake_core::record::Tally;
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::record::{Gauge, Tally};
 use gake_judge::stats::per_second;
 use gake_judge::{Finding, Rank, Summary, units};
 
@@ -22,6 +23,9 @@ const DISTURBED: &str = "the generator did not get its cores";
 
 /// Bodies of failed answers shown of a step at most.
 const BODIES_MAX: usize = 3;
+
+/// Readings of a step's sockets shown at most.
+const READINGS_MAX: usize = 6;
 
 /// The columns of the table of steps, after the name.
 const FIGURES: [&str; 7] = ["ok", "not ok", "goodput", "p50", "p99", "max", "cause"];
@@ -223,6 +227,34 @@ impl ExperimentStep {
         self.summary.verdict.findings.iter().filter(|finding| finding.rank == Rank::Cause)
     }
 
+    /// The target's sockets over time, where its process was sampled: a few readings, evenly spread.
+    pub(crate) fn sockets(&self) -> Option<String> {
+        let of = |name: &'static str| {
+            let mut named = self.summary.run.watched.named(name);
+            named
+                .find(|gauge| gauge.source.starts_with("port:") || gauge.source.starts_with("pid:"))
+        };
+        let states =
+            [("SYN", vec![of("syn_sent"), of("syn_recv")]), ("TIME_WAIT", vec![of("time_wait")])];
+        let established = of("established")?;
+        let every = established.samples().len().div_ceil(READINGS_MAX);
+        let readings = established.samples().iter().step_by(every.max(1)).map(|sample| {
+            let mut text = format!(
+                "{} at {:.0} s",
+                units::number(sample.mean),
+                sample.at as f64 / SECOND as f64
+            );
+            for (name, gauges) in &states {
+                let count: f64 = gauges.iter().flatten().map(|gauge| at(gauge, sample.at)).sum();
+                if count > 0.0 {
+                    text.push_str(&format!(" and {} in {name}", units::number(count)));
+                }
+            }
+            text
+        });
+        Some(format!("established {}", readings.collect::<Vec<_>>().join(", ")))
+    }
+
     /// Requests that did not succeed, by fault and unexpected status, the most frequent first.
     pub(crate) fn problems(&self) -> Vec<(String, u64)> {
         let (tally, expect) = (self.tally(), &self.summary.run.plan.expect);
@@ -235,4 +267,10 @@ impl ExperimentStep {
         problems.sort_by_key(|problem| std::cmp::Reverse(problem.1));
         problems
     }
+}
+
+/// The reading of that time; a state that no socket is in has none.
+fn at(gauge: &Gauge, at: Nanos) -> f64 {
+    let found = gauge.samples().iter().find(|sample| sample.at.abs_diff(at) < SECOND / 2);
+    found.map_or(0.0, |sample| sample.mean)
 }

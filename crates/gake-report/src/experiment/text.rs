@@ -122,6 +122,9 @@ fn detail(page: &mut Page, step: &ExperimentStep, before: Option<&ExperimentStep
             page.wrapped(14, mark, Paint::Quiet, &texts.join(", "));
         }
     }
+    if let Some(sockets) = step.sockets() {
+        page.wrapped(14, "  sockets", Paint::Quiet, &sockets);
+    }
     let generator = figures::generator(run).replace("   ", ", ");
     page.wrapped(14, "  generator", Paint::Quiet, &generator);
     if !step.server.is_empty() {

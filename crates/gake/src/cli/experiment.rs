@@ -22,6 +22,8 @@ Examples:
   gake experiment pool --target http://localhost:8080/    the same load on your own server
   gake experiment capacity --target http://localhost:8080/ --watch port:8080
                                                  and what limits it
+  gake experiment overload --target http://localhost:8080/    a burst of 1.5 times its capacity,
+                                                 which is measured first
   gake experiment cliff --target http://10.0.0.9/ --nats nats://10.0.0.1 --agents 4
                                                  more users than one machine has
   gake experiment users-db --db mysql://root@localhost/test    on a real database
@@ -34,7 +36,8 @@ pub struct ExperimentArgs {
     #[arg(value_name = "NAME", value_parser = NAMES, hide_possible_values = true)]
     pub name: Option<String>,
 
-    /// Load this URL instead of the lab; theory does not know its settings, so nothing is expected
+    /// Load this URL instead of the lab; theory does not know its settings, so nothing is expected.
+    /// Not of leak and shadow
     #[arg(long, value_name = "URL", requires = "name")]
     pub target: Option<String>,
 

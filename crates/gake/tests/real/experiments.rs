@@ -103,6 +103,20 @@ fn the_pool_of_a_real_service_is_the_cure() {
     // Those of the warm-up are in no step.
     let (ok, rows) = (all(&default, "ok") + all(&cured, "ok"), rows(&url, &watch));
     assert!(rows >= ok, "{rows} rows of {ok} answers that were ok");
+    for rate in [10, 100, 1_000] {
+        a_rate_has_a_row_for_each_answer(&url, &watch, rate);
+    }
+}
+
+/// Two seconds of a rate, and the rows that they add.
+fn a_rate_has_a_row_for_each_answer(url: &str, watch: &str, rate: u32) {
+    let source = format!("sql:{watch}:SELECT COUNT(*) FROM d.users");
+    let line = format!("-r {rate} -d 2s --data {{}} -o json --reconcile");
+    let json = ran(&[&["run", url][..], &words(&line), &[&source]].concat()).json();
+    let ok = json.count("status.200");
+    assert!(ok > u64::from(rate), "{rate}/s: {}", json.0);
+    let rows = &json.at("objectives")[0];
+    assert!(rows["met"] == true && rows["value"].as_f64() == Some(ok as f64), "{rate}/s: {rows}");
 }
 
 /// The rows of the service's table before one more is added.

@@ -63,21 +63,40 @@ fn a_spike_is_served_in_waves() {
     assert!(step["response_ns"]["max"].as_u64().unwrap() >= 2_500_000_000, "{step}");
 }
 
+/// An experiment in a process whose descriptor tables have this size.
+fn with_descriptors(size: u32, line: &str) -> Value {
+    let mut command = Command::new("sh");
+    let limit = format!("ulimit -n {size} && exec \"$@\"");
+    command.args(["-c", &limit, "sh", env!("CARGO_BIN_EXE_gake"), "experiment"]);
+    let ran = start(command.args(words(line)).args(["-q", "-o", "json"])).wait();
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"))
+}
+
 #[test]
 fn a_step_beyond_the_descriptors_is_left_out_and_said() {
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n 300 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_gake")]);
-    command.args(["experiment", "spike", "--quick", "--only", "30", "-q", "-o", "json"]);
-    let ran = start(&mut command).wait();
-    let json: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    let json = with_descriptors(100, "spike --quick --only 30");
     let steps = json["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 1, "30 users fit, and 300 do not: {json}");
     assert_eq!(steps[0]["ok"], 30, "{json}");
-    let told = "\"300 users, 50 threads\" is left out: it needs 364 file descriptors, and this \
-                process may have 300 (raise `ulimit -Hn`)";
+    let told = "\"300 users, 50 threads\" is left out: file descriptors, 100 in a table, allow this \
+                machine 36 connections at once (raise `ulimit -Hn`)";
     let notes = json["notes"].as_array().unwrap();
     assert_eq!(notes.len(), 3, "{json}");
     assert!(notes.iter().any(|note| note == told), "{json}");
+}
+
+#[test]
+fn users_beyond_a_descriptor_table_have_several_on_both_ends() {
+    let json = with_descriptors(300, "cliff --quick --only 1,000");
+    let steps = json["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2, "{json}");
+    for step in steps {
+        let server = step["server"].as_str().unwrap();
+        assert!(server.ends_with("--max-connections 1100"), "{step}");
+        // Each user has its answers.
+        assert!(step["ok"].as_u64().unwrap() >= 1_000, "{step}");
+        assert_eq!(step["failed"], 0, "{step}");
+    }
 }
 
 #[test]
@@ -179,6 +198,29 @@ fn a_closed_loop_hides_pauses_and_a_queue() {
 }
 
 #[test]
+fn a_capacity_is_counted_in_connections_too() {
+    let step = &steps("capacity --quick", "400 connections, 200 places")[0];
+    is_met(step, &["connected"]);
+    let step = &steps("capacity --quick", "a connection each")[0];
+    is_met(step, &["opened"]);
+    let both = &steps("capacity --quick", "HTTP/");
+    both.iter().for_each(|step| is_met(step, &["opened"]));
+    // Four connections of 20 ms: one request at once each, or sixteen on the threads there are.
+    let most = both.iter().map(|step| step["goodput"].as_f64().unwrap()).collect::<Vec<_>>();
+    assert!(most[0] <= 210.0 && most[1] <= 840.0, "{most:?}");
+    assert!(most[1] > 1.5 * most[0], "{most:?}");
+}
+
+#[test]
+fn objectives_are_left_out_of_a_quick_capacity_and_said() {
+    let ran = ran(&words("experiment capacity --quick -q -o json --only p95"));
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let told = json["notes"][0].as_str().unwrap();
+    assert!(told.starts_with("left out: \"p95<100ms, ") && told.contains("--quick"), "{told}");
+    assert!(json["steps"].as_array().unwrap().is_empty(), "{json}");
+}
+
+#[test]
 fn of_another_server_nothing_is_expected() {
     let kind = DatabaseKind::Model("model:0s,0s".parse().unwrap());
     let lab = lab_with(LabConfig { database: Some(kind.into()), ..LabConfig::default() });
@@ -196,6 +238,50 @@ fn of_another_server_nothing_is_expected() {
     let ok: u64 =
         json["steps"].as_array().unwrap().iter().map(|step| step["ok"].as_u64().unwrap()).sum();
     assert!(0 < ok && ok < served.requests, "{ok} of {}", served.requests);
+}
+
+/// The report of an experiment on ten threads of one's own, each held for `service`.
+fn on_ten_threads(line: &str, service: &str) -> Value {
+    let lab = lab_with(LabConfig {
+        threads: Some(10),
+        queue: Some(50),
+        service: service.parse().ok(),
+        ..LabConfig::default()
+    });
+    let url = url(&lab, "/fast");
+    let args = [&["experiment"], &*words(line), &words("--quick -q -o json --target"), &[&url]];
+    let ran = ran(&args.concat());
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    assert!(json["as_expected"].is_null(), "{json}");
+    json
+}
+
+#[test]
+fn a_burst_is_of_the_capacity_of_ones_own_server() {
+    let json = on_ten_threads("overload", "const:20ms");
+    let steps = json["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2, "{json}");
+    let capacity = steps[0]["goodput"].as_f64().unwrap();
+    assert!(capacity <= 525.0, "{json}");
+    assert_eq!(steps[1]["name"], "a burst of 1.5 times the capacity");
+    // Two seconds of 0.8 times it, three of 1.5 and five of 0.8.
+    let due = steps[1]["ok"].as_f64().unwrap() + steps[1]["failed"].as_f64().unwrap();
+    assert!((due / capacity - 10.1).abs() < 0.3, "{json}");
+    let notes = json["notes"].as_array().unwrap();
+    assert!(notes[0].as_str().unwrap().contains("is taken as the capacity"), "{json}");
+    assert!(notes[1].as_str().unwrap().contains(" in the burst; ok "), "{json}");
+}
+
+#[test]
+fn a_busy_neighbour_fills_ones_own_server() {
+    let json = on_ten_threads("noisy-neighbour --only beside", "const:50ms");
+    let steps = json["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2, "{json}");
+    // Twice the users that filled ten threads are there before each request of the light tenant.
+    assert!(steps[1]["response_ns"]["p50"].as_u64().unwrap() > 150_000_000, "{json}");
+    let ok = steps[1]["ok"].as_f64().unwrap();
+    let light = 0.2 * steps[0]["goodput"].as_f64().unwrap();
+    assert!(ok > 0.0 && ok <= light * 3.0 * 1.1 + 1.0, "{json}");
 }
 
 #[test]

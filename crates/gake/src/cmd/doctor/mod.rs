@@ -15,6 +15,8 @@ mod timing;
 
 use std::time::Duration;
 
+pub use facts::Facts;
+
 use crate::cli::DoctorArgs;
 use crate::console::Console;
 use crate::descriptors;
@@ -23,7 +25,6 @@ use crate::exit::{Exit, Failure};
 use calibrate::Calibration;
 use check::Group;
 use demand::Demand;
-use facts::Facts;
 use timing::Lateness;
 
 /// Requests a second that a core of this machine sends over loopback, measured for `length`.

@@ -7,12 +7,12 @@ use gake_core::plan::Timeouts;
 use gake_core::redact::{Names, Redactor};
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
-use gake_judge::units::count;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
 use gake_run::{Beside, Inputs, Interrupt, Moment, Prepared, unix_now};
 
 use super::Experiment;
+use super::room::{Ends, Fits, Room};
 use super::server::Server;
 use crate::cli::ExperimentArgs;
 use crate::console::Console;
@@ -26,8 +26,8 @@ use crate::signals::Signals;
 use crate::spec;
 use crate::users::UserStore;
 
-/// Descriptors that are not connections.
-const DESCRIPTORS_OWN: u64 = 64;
+/// Connections of a lab that are not users': the sampler's, and a margin.
+const OTHER_CONNECTIONS: u64 = 100;
 
 /// Why an experiment ended before its last step.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct Bench<'a> {
     /// Makes the agents of each load, when others have it.
     agents: Option<FleetMaker>,
     bar: Option<Moving>,
-    descriptors: u64,
+    room: Room,
     /// Names of the steps that were asked for.
     asked: RefCell<Vec<String>>,
     /// Whether the names are collected and nothing is run.
@@ -82,8 +82,11 @@ impl<'a> Bench<'a> {
         let target = store.map_or(target, |store| format!("the built-in lab on {store}"));
         let signals = Signals::at_once().map_err(Failure::signals)?;
         let agents = agents.map(|agents| agents.interrupted_by(signals.interrupt()));
-        // Each agent may have as many.
-        let processes = agents.as_ref().map_or(1, |agents| agents.agents() as u64);
+        let ends = match (&agents, &args.target) {
+            (Some(agents), _) => Ends::Agents(agents.agents() as u64),
+            (None, Some(_)) => Ends::One,
+            (None, None) => Ends::Both,
+        };
         Ok(Self {
             args,
             console,
@@ -91,7 +94,7 @@ impl<'a> Bench<'a> {
             signals,
             agents,
             bar: if args.output.quiet { None } else { console.moving(None) },
-            descriptors: descriptors::raise().saturating_mul(processes),
+            room: Room::here(ends, descriptors::raise()),
             asked: RefCell::default(),
             only_names: false,
             report: ExperimentReport {
@@ -109,11 +112,24 @@ impl<'a> Bench<'a> {
 
     /// Whether the step of this name is asked for, and to be run now.
     pub fn wants(&self, name: &str) -> bool {
-        let is_asked = self.args.only.as_deref().is_none_or(|part| name.contains(part));
+        let is_asked = self.is_asked(name);
         if is_asked {
             self.asked.borrow_mut().push(name.to_owned());
         }
         is_asked && !self.only_names
+    }
+
+    fn is_asked(&self, name: &str) -> bool {
+        self.args.only.as_deref().is_none_or(|part| name.contains(part))
+    }
+
+    /// Says that the steps of these names, as far as they are asked for, are left out, and why.
+    pub fn leave_out(&mut self, names: &[String], why: &str) {
+        let asked = names.iter().filter(|name| self.is_asked(name));
+        let asked: Vec<_> = asked.map(|name| format!("\"{name}\"")).collect();
+        if !asked.is_empty() && !self.only_names {
+            self.note(format!("left out: {}; {why}", asked.join(", ")));
+        }
     }
 
     /// Whether times and numbers are scaled down.
@@ -126,33 +142,32 @@ impl<'a> Bench<'a> {
         Duration::from_secs_f64(if self.args.quick { quick } else { full })
     }
 
-    /// Who has the load.
-    pub fn generator(&self) -> &'static str {
-        if self.agents.is_some() { "the fleet" } else { "this process" }
+    /// As many of `asked` connections as there can be at once, and what allows no more.
+    pub fn fits(&self, asked: u64) -> Fits {
+        self.room.fits(asked)
     }
 
-    /// Connections that this process, or its agents, can hold at once.
-    pub fn connections_max(&self) -> u64 {
-        self.descriptors.saturating_sub(DESCRIPTORS_OWN)
-    }
-
-    /// Whether a step of this name is asked for and its generator can hold a connection for each of
-    /// its users; says so if it cannot.
+    /// Whether a step of this name is asked for and there can be a connection for each of its users;
+    /// says so if there cannot.
     pub fn takes(&mut self, name: &str, users: u64) -> bool {
         if !self.wants(name) {
             return false;
         }
-        let fits = users <= self.connections_max();
-        if !fits {
-            self.note(format!(
-                "\"{name}\" is left out: it needs {} file descriptors, and {} may have {} (raise \
-                 `ulimit -Hn`)",
-                count(users + DESCRIPTORS_OWN),
-                self.generator(),
-                count(self.descriptors)
-            ));
+        let fits = self.fits(users);
+        let does_fit = fits.connections >= users;
+        if !does_fit {
+            self.note(format!("\"{name}\" is left out: {}", fits.why));
         }
-        fits
+        does_fit
+    }
+
+    /// The lab's flag for this number of connections: it cannot know by itself that they need more
+    /// than one descriptor table.
+    pub fn room_for(&self, connections: u64) -> String {
+        match self.room.needs_tables(connections) {
+            true => format!("--max-connections {}", connections + OTHER_CONNECTIONS),
+            false => String::new(),
+        }
     }
 
     /// Ends what waits between two runs.

@@ -1,4 +1,5 @@
-//! `capacity`: the same server under an open and under a closed loop.
+//! `capacity`: the same server under an open and under a closed loop; then under objectives,
+//! and in other dimensions.
 
 use std::time::Duration;
 
@@ -6,17 +7,18 @@ use gake_core::plan::Stage;
 use gake_core::schedule::Process;
 use gake_judge::queueing::erlang_c;
 use gake_judge::units;
-use gake_run::spec::LoadSpec;
+use gake_run::spec::{LoadSpec, RunSpec};
 
 use super::bench::{Bench, Stopped, closed, goodput, load_on};
-use super::theory;
+use super::server::Server;
+use super::{capacity_dimensions, capacity_objectives, theory};
 
 /// A server with eight threads and an exponential service time of 20 ms: M/M/8.
-const LAB: &str = "--threads 8 --service exp:20ms";
-const THREADS: u32 = 8;
-const SERVICE: f64 = 0.02;
+pub(super) const LAB: &str = "--threads 8 --service exp:20ms";
+pub(super) const THREADS: u32 = 8;
+pub(super) const SERVICE: f64 = 0.02;
 /// What it serves a second at most.
-const CAPACITY: f64 = 400.0;
+pub(super) const CAPACITY: f64 = 400.0;
 
 /// Beyond the capacity a backlog of so many requests waits in the server, and none here.
 const CONNECTIONS: usize = 4_000;
@@ -34,7 +36,9 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     for load in LOADS {
         open_loop(bench, load)?;
     }
-    beyond(bench, BEYOND)
+    beyond(bench, BEYOND)?;
+    capacity_objectives::run(bench)?;
+    capacity_dimensions::run(bench)
 }
 
 /// The same on a server whose capacity is what a closed loop gets out of it.
@@ -167,11 +171,8 @@ fn beyond(bench: &mut Bench<'_>, load: f64) -> Result<(), Stopped> {
     Ok(())
 }
 
-fn poisson(
-    server: &super::server::Server,
-    rate: f64,
-    duration: Duration,
-) -> gake_run::spec::RunSpec {
+/// Arrivals at random onto `/fast`, at a mean rate.
+pub(super) fn poisson(server: &Server, rate: f64, duration: Duration) -> RunSpec {
     let stages = vec![Stage::step(rate, duration)];
     load_on(server, "/fast", LoadSpec::Open { stages, process: Process::Poisson })
 }

@@ -3,14 +3,19 @@
 use std::time::Duration;
 
 use gake_judge::stats::per_second;
-use gake_judge::units::{count, duration, plural, rate};
+use gake_judge::units::{bytes, count, duration, plural, rate};
 use gake_judge::{Rank, Summary};
+use gake_run::spec::LoadSpec;
 
-use super::bench::{Bench, Stopped, closed, limited};
+use super::bench::{Bench, Stopped, closed, limited, load_on};
 use super::theory::{self, span};
 
 /// Users of the last step, as the load tests of five articles would have them.
 const DREAM: u64 = 500_000;
+/// Connections opened a second towards the last step: both ends are on this machine.
+const OPENED_PER_S: f64 = 15_000.0;
+/// How long its users wait for an answer beside the time that all take to connect.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The mean delay of `/slow`, every one from 100 ms to 500 ms being equally likely.
 const SLOW: Duration = Duration::from_millis(300);
 /// What limits a server that has no limits of its own.
@@ -60,7 +65,7 @@ fn slow(bench: &mut Bench<'_>, users: usize) -> Result<(), Stopped> {
     if !bench.takes(&name, users as u64) {
         return Ok(());
     }
-    let server = bench.server("")?;
+    let server = bench.server(&bench.room_for(users as u64))?;
     let duration = bench.seconds(10.0, 3.0);
     let mut spec = closed(&server, "/slow", users, duration);
     // The users start together: until their delays have mixed.
@@ -132,7 +137,7 @@ fn fast(bench: &mut Bench<'_>, users: usize) -> Result<Option<Reached>, Stopped>
     if !bench.takes(&name, users as u64) {
         return Ok(None);
     }
-    let server = bench.server("")?;
+    let server = bench.server(&bench.room_for(users as u64))?;
     let duration = bench.seconds(8.0, 3.0);
     let summary = bench.fire(&closed(&server, "/fast", users, duration))?;
     let mut expectations = vec![little(&summary, users)];
@@ -158,31 +163,55 @@ impl Reached {
     }
 }
 
-/// As many users as this machine allows, and what does not allow more.
+/// As many users as this machine allows, what allows no more, and how many it held.
 fn dream(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     let name = format!("/slow, {} users", count(DREAM));
     if !bench.wants(&name) {
         return Ok(());
     }
-    let most = bench.connections_max();
-    let users = most.clamp(1, DREAM);
+    let fits = bench.fits(DREAM);
+    let users = fits.connections.max(1);
     if users < DREAM {
         bench.note(format!(
-            "{} users need a file descriptor each, and {} has {} for them: {} run (raise \
-             `ulimit -Hn`)",
+            "{} users are asked for, and {} are run: {}; what the others would do is missing",
             count(DREAM),
-            bench.generator(),
-            count(most),
-            count(users)
+            count(users),
+            fits.why
         ));
     }
-    let server = bench.server("")?;
-    let users = usize::try_from(users).unwrap_or(usize::MAX);
-    let spec = closed(&server, "/slow", users, Duration::from_secs(20));
-    let summary = bench.fire(&limited(spec, Duration::from_secs(20)))?;
-    let expectations = vec![theory::first_cause(&summary, &CPU)];
-    bench.step(format!("/slow, {} users", count(users as u64)), &server, summary, expectations);
+    let server = bench.server(&bench.room_for(users))?;
+    // Each asks once and stays: who asks again takes the cores that others need to connect.
+    let load =
+        LoadSpec::PerUser { users: usize::try_from(users).unwrap_or(usize::MAX), iterations: 1 };
+    let opening = Duration::from_secs_f64(users as f64 / OPENED_PER_S);
+    let mut spec = limited(load_on(&server, "/slow", load), 3 * opening + PATIENCE);
+    spec.connection.connect_rate = Some(OPENED_PER_S);
+    let summary = bench.fire(&spec)?;
+    let ok = summary.run.tally.counts.ok;
+    // Not that all are connected at once: a thread whose users have their answers ends, and its
+    // connections with it.
+    let expectations =
+        vec![theory::number("ok", ok, users..=users, format!("all {}", count(users)))];
+    bench.note(held(&summary, users));
+    bench.step(format!("/slow, {} users", count(users)), &server, summary, expectations);
     Ok(())
+}
+
+/// How many connections the generator held, and in how much memory.
+fn held(summary: &Summary, users: u64) -> String {
+    let run = &summary.run;
+    let (open, memory) = (run.peak_connections, run.generator.rss_bytes);
+    let memory = (memory > 0).then(|| format!(" in {}", bytes(memory as f64)));
+    let tables = run.plan.tables;
+    let tables = (tables > 1).then(|| format!(", with {tables} descriptor tables"));
+    let opened = rate(per_second(run.tally.counts.opened as f64, run.completing));
+    format!(
+        "of {} the generator held {} connections at once{}{}; {opened} were opened",
+        plural(users, "user"),
+        count(open),
+        memory.unwrap_or_default(),
+        tables.unwrap_or_default()
+    )
 }
 
 /// Little's law holds for every server: N = X · R.

@@ -2,13 +2,17 @@
 
 mod bench;
 mod capacity;
+mod capacity_dimensions;
+mod capacity_objectives;
 mod cliff;
 mod gc;
 mod leak;
 mod noisy_neighbour;
 mod overload;
+mod own_capacity;
 mod pool;
 mod proxy;
+mod room;
 mod server;
 mod shadow;
 mod slow_client;
@@ -95,7 +99,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "noisy-neighbour",
         about: "a busy tenant of the same pool makes a light one slow, until each has its own",
-        takes_target: false,
+        takes_target: true,
         alone: None,
         run: noisy_neighbour::run,
     },
@@ -109,7 +113,7 @@ const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "overload",
         about: "beyond the capacity: without a limit, with a bounded queue, with load shedding",
-        takes_target: false,
+        takes_target: true,
         alone: None,
         run: overload::run,
     },
@@ -122,7 +126,7 @@ const EXPERIMENTS: &[Experiment] = &[
     },
     Experiment {
         name: "capacity",
-        about: "open against closed loop on the same server: why a closed loop hides the queue",
+        about: "open against closed loop, then the capacity under objectives, in connections, over HTTP/2",
         takes_target: true,
         alone: None,
         run: capacity::run,

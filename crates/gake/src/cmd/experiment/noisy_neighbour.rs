@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use gake_judge::units::{self, plural};
 use gake_run::spec::{LoadSpec, ScenarioSpec};
 
 use super::bench::{Bench, Stopped, load_on};
 use super::server::Server;
-use super::theory;
+use super::{own_capacity, theory};
 
 /// Threads of the pool.
 const THREADS: f64 = 10.0;
@@ -15,25 +16,66 @@ const SERVICE: Duration = Duration::from_millis(50);
 const RATE: f64 = 40.0;
 /// Users of the busy one, who never pause.
 const USERS: usize = 40;
+/// On the user's own server, the light tenant has this share of its capacity, as it has of the
+/// lab's.
+const LIGHT: f64 = 0.2;
 /// The steps.
 const ALONE: &str = "alone";
 const BESIDE: &str = "beside a busy neighbour";
 const APART: &str = "each with a pool of its own";
 const LAB: &str = "--threads 10 --service const:50ms";
 
+/// The load of both.
+#[derive(Debug, Clone, Copy)]
+struct Tenants {
+    /// Requests a second of the light one.
+    rate: f64,
+    /// Users of the busy one, who never pause.
+    users: usize,
+}
+
+const ON_LAB: Tenants = Tenants { rate: RATE, users: USERS };
+
 /// Runs the steps; the figures are those of the light tenant.
 pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    if bench.is_own() {
+        return own(bench);
+    }
     if bench.wants(ALONE) {
         let server = bench.server(LAB)?;
-        step(bench, ALONE, &server, None)?;
+        step(bench, ALONE, &server, None, ON_LAB)?;
     }
     if bench.wants(BESIDE) {
         let server = bench.server(LAB)?;
-        step(bench, BESIDE, &server, Some(&server))?;
+        step(bench, BESIDE, &server, Some(&server), ON_LAB)?;
     }
     if bench.wants(APART) {
         let (server, other) = (bench.server(LAB)?, bench.server(LAB)?);
-        step(bench, APART, &server, Some(&other))?;
+        step(bench, APART, &server, Some(&other), ON_LAB)?;
+    }
+    Ok(())
+}
+
+/// The same on one server, whose capacity is what a closed loop gets out of it.
+fn own(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let (alone, beside) = (bench.wants(ALONE), bench.wants(BESIDE));
+    bench.leave_out(&[APART.to_owned()], "it needs two servers, and --target is one");
+    if !alone && !beside {
+        return Ok(());
+    }
+    let server = bench.server("")?;
+    let Some(found) = own_capacity::measure(bench, &server)? else { return Ok(()) };
+    let tenants = Tenants { rate: LIGHT * found.rate, users: 2 * found.users };
+    bench.note(format!(
+        "the light tenant has {}, the busy one {}",
+        units::rate(tenants.rate),
+        plural(tenants.users as u64, "user")
+    ));
+    if alone {
+        step(bench, ALONE, &server, None, tenants)?;
+    }
+    if beside {
+        step(bench, BESIDE, &server, Some(&server), tenants)?;
     }
     Ok(())
 }
@@ -43,14 +85,15 @@ fn step(
     name: &str,
     server: &Server,
     neighbours: Option<&Server>,
+    tenants: Tenants,
 ) -> Result<(), Stopped> {
     let duration = bench.seconds(10.0, 3.0);
-    let mut spec = load_on(server, "/fast", LoadSpec::rate(RATE, duration));
+    let mut spec = load_on(server, "/fast", LoadSpec::rate(tenants.rate, duration));
     spec.scenarios[0].name = "light".to_owned();
     // Until the queue is as long as it gets.
     spec.warmup = Duration::from_secs(1);
     if let Some(other) = neighbours {
-        let busy = ScenarioSpec::new(other.source("/fast"), LoadSpec::closed(USERS));
+        let busy = ScenarioSpec::new(other.source("/fast"), LoadSpec::closed(tenants.users));
         let duration = Some(duration);
         spec.scenarios.push(ScenarioSpec { name: "busy".to_owned(), duration, ..busy });
     }

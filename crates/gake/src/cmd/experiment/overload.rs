@@ -6,13 +6,13 @@ use std::time::Duration;
 use gake_core::plan::Stage;
 use gake_core::record::{Metric, Point};
 use gake_core::schedule::Process;
-use gake_judge::Summary;
+use gake_judge::{Summary, units};
 use gake_report::experiment::Expectation;
-use gake_run::spec::LoadSpec;
+use gake_run::spec::{LoadSpec, RunSpec};
 
 use super::bench::{Bench, Stopped, limited, load_on};
 use super::server::Server;
-use super::theory;
+use super::{own_capacity, theory};
 
 /// Ten threads, 20 ms each.
 const LAB: &str = "--threads 10 --service const:20ms";
@@ -36,9 +36,10 @@ struct Parts {
 }
 
 impl Parts {
-    fn stages(self) -> Vec<Stage> {
+    /// Of a server with this capacity.
+    fn stages(self, capacity: f64) -> Vec<Stage> {
         let parts = [(AFTER, self.before), (BURST, self.burst), (AFTER, self.after)];
-        parts.map(|(of, s)| Stage::step(of * CAPACITY, Duration::from_secs(s))).to_vec()
+        parts.map(|(of, s)| Stage::step(of * capacity, Duration::from_secs(s))).to_vec()
     }
 }
 
@@ -48,6 +49,9 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
         false => Parts { before: 4, burst: 8, after: 28 },
         true => Parts { before: 2, burst: 4, after: 9 },
     };
+    if bench.is_own() {
+        return own(bench);
+    }
     unlimited(bench, parts)?;
     // What has no backlog needs no time to recover.
     let short = Parts { before: 1, after: 3, ..parts };
@@ -58,15 +62,52 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     bounded(bench, "metastable, a queue of 50", "--queue 50 --metastable 200ms,1.6,5s", 50, short)
 }
 
+/// The same load on a server whose capacity is what a closed loop gets out of it.
+fn own(bench: &mut Bench<'_>) -> Result<(), Stopped> {
+    let parts = match bench.quick() {
+        false => Parts { before: 5, burst: 8, after: 20 },
+        true => Parts { before: 2, burst: 3, after: 5 },
+    };
+    let name = format!("a burst of {BURST} times the capacity");
+    if !bench.wants(&name) {
+        return Ok(());
+    }
+    let server = bench.server("")?;
+    let Some(found) = own_capacity::measure(bench, &server)? else { return Ok(()) };
+    let summary = bench.fire(&burst(&server, parts, found.rate))?;
+    let points = summary.run.series.points();
+    let burst_end = parts.before + parts.burst;
+    let of = |from, to| units::rate(goodput(points, from, to));
+    let told = format!(
+        "{} asked before and after, {} in the burst; ok {}, {}, {}; recovery ({} of what \
+         comes): {}",
+        units::rate(AFTER * found.rate),
+        units::rate(BURST * found.rate),
+        of(0, parts.before),
+        of(parts.before, burst_end),
+        of(burst_end, parts.end()),
+        units::percent(RECOVERED),
+        told_recovery(back(points, parts, found.rate), parts)
+    );
+    bench.step(name, &server, summary, Vec::new());
+    bench.note(told);
+    Ok(())
+}
+
 fn fire(bench: &mut Bench<'_>, flags: &str, parts: Parts) -> Result<(Server, Summary), Stopped> {
     let server = bench.server(format!("{LAB} {flags}").trim_end())?;
-    let load = LoadSpec::Open { stages: parts.stages(), process: Process::Uniform };
-    let mut spec = limited(load_on(&server, "/fast", load), PATIENCE);
+    let summary = bench.fire(&burst(&server, parts, CAPACITY))?;
+    Ok((server, summary))
+}
+
+/// The load on a server with this capacity.
+fn burst(server: &Server, parts: Parts, capacity: f64) -> RunSpec {
+    let load = LoadSpec::Open { stages: parts.stages(capacity), process: Process::Uniform };
+    let mut spec = limited(load_on(server, "/fast", load), PATIENCE);
     // Whoever comes has a connection: what waits, waits in the server.
     spec.scenarios[0].connections = 2_000;
     spec.scenarios[0].lanes = 2_000;
-    let summary = bench.fire(&spec)?;
-    Ok((server, summary))
+    spec
 }
 
 /// Without a limit the queue grows past the clients' patience, and what is served is nobody's.
@@ -201,20 +242,28 @@ fn recovery(
     expected: Option<RangeInclusive<u64>>,
     theory: String,
 ) -> Expectation {
-    let burst_end = parts.before + parts.burst;
-    let is_back =
-        |from: &u64| goodput(points, *from, from + RECOVERED_FOR) >= RECOVERED * AFTER * CAPACITY;
-    let back = (burst_end..=parts.end() - RECOVERED_FOR).find(is_back);
-    let after = back.map(|second| second - burst_end);
+    let after = back(points, parts, CAPACITY);
     let met = match (after, expected) {
         (Some(after), Some(expected)) => expected.contains(&after),
         (after, expected) => after.is_none() && expected.is_none(),
     };
-    let seen = after.map_or_else(
+    Expectation { what: "recovery", theory, seen: told_recovery(after, parts), met }
+}
+
+/// Seconds from the end of the burst until a server of this capacity serves what comes again.
+fn back(points: &[Point], parts: Parts, capacity: f64) -> Option<u64> {
+    let burst_end = parts.before + parts.burst;
+    let is_back =
+        |from: &u64| goodput(points, *from, from + RECOVERED_FOR) >= RECOVERED * AFTER * capacity;
+    let back = (burst_end..=parts.end() - RECOVERED_FOR).find(is_back);
+    back.map(|second| second - burst_end)
+}
+
+fn told_recovery(after: Option<u64>, parts: Parts) -> String {
+    after.map_or_else(
         || format!("not within {} s", parts.after),
         |after| format!("{after} s after the burst"),
-    );
-    Expectation { what: "recovery", theory, seen, met }
+    )
 }
 
 /// Answers that were ok, a second, in these seconds of the run.

@@ -9,6 +9,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use gake_core::plan::{TableShares, tables_for};
+use gake_files::table_size;
 use gake_run::spec::{RequestSource, RunSpec};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -20,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a lab has to close its database.
 const ENDING: Duration = Duration::from_secs(2);
+
+/// A table of this size has a descriptor for each process of the machine.
+const MANY: usize = 1_024;
 
 /// What a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,6 +186,26 @@ impl Server {
         if self.kind == Kind::Lab {
             spec.watch.push(format!("prometheus:{}/metrics", self.url));
         }
+    }
+
+    /// Has the process of the lab sampled too, and its sockets.
+    pub fn watch_process(&self, spec: &mut RunSpec) {
+        let (Kind::Lab, Some(process)) = (self.kind, &self.process) else { return };
+        // The sockets of threads with a descriptor table each are found by their port alone, for
+        // which every process of the machine is opened at once.
+        spec.watch.push(match self.url.rsplit_once(':') {
+            Some((_, port)) if self.has_tables() && table_size() >= MANY => format!("port:{port}"),
+            _ => format!("pid:{}", process.id()),
+        });
+    }
+
+    /// Whether the lab may have several descriptor tables.
+    fn has_tables(&self) -> bool {
+        let mut words = self.command.split_whitespace();
+        words.find(|word| *word == "--max-connections");
+        let most = words.next().and_then(|number| number.parse::<usize>().ok());
+        let tables = most.and_then(|most| tables_for(most, table_size(), TableShares::Random));
+        tables.is_some_and(|tables| tables > 1)
     }
 
     /// A number in the JSON that the lab answers under `path`.

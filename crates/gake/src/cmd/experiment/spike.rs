@@ -123,7 +123,10 @@ impl Spike {
     /// Each user sends one request and keeps its connection.
     fn once(self, server: &Server, scale: Scale) -> RunSpec {
         let users = usize::try_from(self.users).unwrap_or(usize::MAX);
-        limited(load_on(server, "/fast", LoadSpec::PerUser { users, iterations: 1 }), scale.limit)
+        let load = LoadSpec::PerUser { users, iterations: 1 };
+        let mut spec = limited(load_on(server, "/fast", load), scale.limit);
+        server.watch_process(&mut spec);
+        spec
     }
 }
 
@@ -232,6 +235,7 @@ fn who_leave(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), St
     let server = spike.server(bench, scale, "")?;
     let all = usize::try_from(users).unwrap_or(usize::MAX);
     let mut spec = limited(closed(&server, "/fast", all, scale.limit), scale.limit);
+    server.watch_process(&mut spec);
     spec.scenarios[0].duration = None;
     spec.scenarios[0].requests = Some(spike.users);
     spec.connection.timeouts.connect = ONE_TRY;
@@ -265,6 +269,7 @@ fn ones(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     let mut spec = load_on(&server, "/fast", LoadSpec::PerUser { users: 10, iterations: 1 });
     // The sampler would take the only connection.
     spec.watch.clear();
+    server.watch_process(&mut spec);
     // One after the other, so that no two handshakes are under way at once.
     spec.connection.connect_rate = Some(20.0);
     spec.connection.timeouts.connect = Duration::from_millis(1_500);

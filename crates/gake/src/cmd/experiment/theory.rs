@@ -43,6 +43,26 @@ pub fn time(
     Expectation { what, theory, seen: units::duration(seen), met: (low..=high).contains(&seen) }
 }
 
+/// A level with a fraction, such as cores.
+pub fn amount(
+    what: &'static str,
+    seen: f64,
+    expected: RangeInclusive<f64>,
+    theory: String,
+) -> Expectation {
+    Expectation { what, theory, seen: units::number(seen), met: expected.contains(&seen) }
+}
+
+/// A size in memory.
+pub fn bytes(
+    what: &'static str,
+    seen: f64,
+    expected: RangeInclusive<f64>,
+    theory: String,
+) -> Expectation {
+    Expectation { what, theory, seen: units::bytes(seen), met: expected.contains(&seen) }
+}
+
 /// A share of a whole.
 pub fn share(
     what: &'static str,

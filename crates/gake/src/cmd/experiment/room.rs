@@ -1,0 +1,213 @@
+//! How many connections a step can have on this machine, and what allows no more.
+
+use gake_core::plan::{TableShares, connections_within};
+use gake_files::can_own_table;
+use gake_judge::units::{bytes, count};
+
+use crate::cmd::doctor::Facts;
+
+/// Descriptors of a table that are not connections.
+const OTHERS: u64 = 64;
+/// Memory of a connection with both ends here, of the kernel and of both processes: a million were
+/// measured at 14 KB while their users paused; a request takes more for as long as it waits.
+const LOCAL_BYTES: u64 = 20_000;
+/// The same with the other end elsewhere.
+const REMOTE_BYTES: u64 = 10_000;
+
+/// What allows no more connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    /// Descriptor tables.
+    Descriptors,
+    /// Open files of the system.
+    Files,
+    /// Local ports towards a target on loopback.
+    Ports,
+    /// Free memory.
+    Memory,
+}
+
+/// Who has the load, and where the server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// This process, and a lab here.
+    Both,
+    /// This process; the server is the user's.
+    One,
+    /// A number of agents, here or elsewhere.
+    Agents(u64),
+}
+
+/// What bounds the connections of an experiment.
+#[derive(Debug)]
+pub struct Room {
+    ends: Ends,
+    /// Descriptors of a table.
+    table: u64,
+    /// Whether threads can have a table each.
+    has_own_tables: bool,
+    facts: Facts,
+}
+
+/// What there is room for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fits {
+    /// Connections at once, at most those that were asked for.
+    pub connections: u64,
+    /// What allows no more, and what to do about it; empty when all fit.
+    pub why: String,
+}
+
+impl Room {
+    /// On this machine, with tables of this number of descriptors.
+    pub fn here(ends: Ends, table: u64) -> Self {
+        Self { ends, table, has_own_tables: can_own_table(), facts: Facts::read() }
+    }
+
+    /// As many of `asked` connections as there can be at once.
+    pub fn fits(&self, asked: u64) -> Fits {
+        let bounds = [
+            (Bound::Descriptors, Some(self.descriptors(asked))),
+            (Bound::Files, self.files()),
+            (Bound::Ports, self.ports()),
+            (Bound::Memory, self.memory()),
+        ];
+        let known = bounds.into_iter().filter_map(|(bound, most)| Some((bound, most?)));
+        match known.min_by_key(|(_, most)| *most) {
+            Some((bound, most)) if most < asked => {
+                Fits { connections: most, why: self.why(bound, most) }
+            }
+            _ => Fits { connections: asked, why: String::new() },
+        }
+    }
+
+    /// Whether this number of connections needs more than the table of a process.
+    pub fn needs_tables(&self, connections: u64) -> bool {
+        connections.saturating_add(OTHERS) > self.table
+    }
+
+    /// Connections that the descriptors allow.
+    fn descriptors(&self, asked: u64) -> u64 {
+        // The lab's tables need more: the kernel chooses among their listeners at random.
+        let shares = match self.ends {
+            Ends::Both => TableShares::Random,
+            Ends::One => TableShares::Equal,
+            Ends::Agents(agents) => {
+                return self.table.saturating_sub(OTHERS).saturating_mul(agents);
+            }
+        };
+        if !self.has_own_tables {
+            return self.table.saturating_sub(OTHERS);
+        }
+        let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        connections_within(size(asked), size(self.table), shares) as u64
+    }
+
+    fn files(&self) -> Option<u64> {
+        let (open, most) = self.facts.files?;
+        let free = most.saturating_sub(open);
+        match self.ends {
+            Ends::Both => Some(free / 2),
+            Ends::One => Some(free),
+            Ends::Agents(_) => None,
+        }
+    }
+
+    fn ports(&self) -> Option<u64> {
+        let each = self.facts.ports_per_source()?;
+        (self.ends == Ends::Both).then(|| each.saturating_mul(gake_wire::LOOPBACK_MAX as u64))
+    }
+
+    fn memory(&self) -> Option<u64> {
+        Some(self.facts.memory_free()? / self.each()?)
+    }
+
+    /// Memory of a connection on this machine.
+    fn each(&self) -> Option<u64> {
+        match self.ends {
+            Ends::Both => Some(LOCAL_BYTES),
+            Ends::One => Some(REMOTE_BYTES),
+            Ends::Agents(_) => None,
+        }
+    }
+
+    fn why(&self, bound: Bound, most: u64) -> String {
+        let n = count(most);
+        match bound {
+            Bound::Descriptors => {
+                let who = match self.ends {
+                    Ends::Agents(_) => "the agents",
+                    _ => "this machine",
+                };
+                format!(
+                    "file descriptors, {} in a table, allow {who} {n} connections at once (raise \
+                     `ulimit -Hn`)",
+                    count(self.table)
+                )
+            }
+            Bound::Files => format!(
+                "the open files of the system allow {n} connections at once (raise fs.file-max)"
+            ),
+            Bound::Ports => format!(
+                "local ports allow {n} connections at once to one port of loopback (widen \
+                 net.ipv4.ip_local_port_range)"
+            ),
+            Bound::Memory => format!(
+                "{} of free memory allow {n} connections at once, {} each",
+                bytes(self.facts.memory_free().unwrap_or(0) as f64),
+                bytes(self.each().unwrap_or(0) as f64)
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn room(ends: Ends) -> Room {
+        let facts = Facts {
+            files: Some((1_000, 2_465_620)),
+            ports: Some((32_768, 60_999)),
+            memory: Some(24_000_000_000),
+            ..Facts::default()
+        };
+        Room { ends, table: 20_000, has_own_tables: true, facts }
+    }
+
+    #[test]
+    fn the_smallest_bound_is_named() {
+        assert_eq!(room(Ends::Both).fits(500_000).connections, 500_000);
+        assert_eq!(room(Ends::Both).fits(500_000).why, "");
+        let without_tables = Room { has_own_tables: false, ..room(Ends::Both) };
+        let fits = without_tables.fits(500_000);
+        assert_eq!(fits.connections, 19_936);
+        assert!(fits.why.contains("file descriptors, 20,000 in a table, allow"), "{}", fits.why);
+        let with = |change: fn(&mut Facts)| {
+            let mut room = room(Ends::Both);
+            change(&mut room.facts);
+            room.fits(500_000)
+        };
+        let fits = with(|facts| facts.files = Some((100_000, 400_000)));
+        assert!(fits.connections == 150_000 && fits.why.contains("fs.file-max"), "{fits:?}");
+        let fits = with(|facts| facts.memory = Some(4_000_000_000));
+        assert!(fits.why.starts_with("4.00 GB of free memory allow 200,000"), "{fits:?}");
+        // A range of 1,001 ports, of which half opens soon, from 250 addresses.
+        let fits = with(|facts| facts.ports = Some((50_000, 51_000)));
+        assert!(fits.connections == 112_500 && fits.why.contains("local ports"), "{fits:?}");
+    }
+
+    #[test]
+    fn agents_have_a_table_each() {
+        let fits = room(Ends::Agents(4)).fits(500_000);
+        assert_eq!(fits.connections, 4 * 19_936);
+        assert!(fits.why.contains("allow the agents 79,744 connections"), "{}", fits.why);
+        assert_eq!(room(Ends::One).fits(500_000).connections, 500_000);
+    }
+
+    #[test]
+    fn the_lab_needs_tables_beyond_that_of_its_process() {
+        assert!(!room(Ends::Both).needs_tables(19_936));
+        assert!(room(Ends::Both).needs_tables(19_937));
+    }
+}
