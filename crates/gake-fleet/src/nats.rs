@@ -133,7 +133,7 @@ impl NatsSettings {
 /// do about it.
 fn why_unsafe(error: &(dyn Error + 'static)) -> Option<String> {
     let of_io = |error: &io::Error| error.get_ref()?.downcast_ref::<rustls::Error>().cloned();
-    let mut causes = std::iter::successors(Some(error), |error| (*error).source());
+    let mut causes = std::iter::successors(Some(error), |&error| error.source());
     let found = causes.find_map(|error| {
         let direct = error.downcast_ref::<rustls::Error>().cloned();
         direct.or_else(|| error.downcast_ref::<io::Error>().and_then(of_io))
