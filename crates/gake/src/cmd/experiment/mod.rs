@@ -148,19 +148,7 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     });
     let Some(found) = found else { return tell_all(args, console) };
     let chosen = found?;
-    if args.target.is_some() && !chosen.takes_target {
-        return Err(Failure::usage(format!(
-            "{} changes settings of its server between steps: it runs on the lab only",
-            chosen.name
-        )));
-    }
-    if args.db.is_some() && chosen.name != USERS_DB {
-        return Err(Failure::usage(format!(
-            "--db is for {USERS_DB}: {} has no users",
-            chosen.name
-        )));
-    }
-    files::distinct(args.output.files(), [])?;
+    check(args, chosen)?;
     let output = &args.output;
     let agents = agents(args, chosen)?;
     let results = Results::create(output.results(), output.no_color, console)?;
@@ -209,6 +197,23 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
         (false, 0) => Exit::Done,
         (false, _) => Exit::ObjectiveFailed,
     })
+}
+
+/// Refuses what an experiment cannot do.
+fn check(args: &ExperimentArgs, chosen: &Experiment) -> Result<(), Failure> {
+    if args.target.is_some() && !chosen.takes_target {
+        return Err(Failure::usage(format!(
+            "{} changes settings of its server between steps: it runs on the lab only",
+            chosen.name
+        )));
+    }
+    if args.db.is_some() && chosen.name != USERS_DB {
+        return Err(Failure::usage(format!(
+            "--db is for {USERS_DB}: {} has no users",
+            chosen.name
+        )));
+    }
+    files::distinct(args.output.files(), [])
 }
 
 /// Lists the experiments.
