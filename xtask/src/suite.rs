@@ -41,7 +41,8 @@ pub fn run(args: &[&str], variable: Option<Variable>) -> Result<Vec<String>> {
     let names: Vec<_> = failed.iter().map(String::as_str).collect();
     // Tests in documentation wait for nothing: one that failed is not run again, and stays failed.
     let targets: &[&str] = if args.contains(&"--lib") { &[] } else { &["--tests"] };
-    let alone = [&["test"], args, targets, &["--", "--exact", "--test-threads=1"], &names].concat();
+    let exact = &["--no-fail-fast", "--", "--exact", "--test-threads=1"];
+    let alone = [&["test"], args, targets, exact, &names].concat();
     env.retain(|(name, _)| *name != THREADS);
     let second = watched(&alone, &env)?;
     let again: Vec<_> = failed.iter().filter(|name| !second.ok.contains(*name)).cloned().collect();
@@ -54,11 +55,11 @@ pub fn run(args: &[&str], variable: Option<Variable>) -> Result<Vec<String>> {
 /// Tests at once, unless the caller says how many.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// Most tests wait most of their time, for a run to end: three a core take a third of the time of
-/// one.
+/// Most tests wait most of their time, for a run to end: two a core take half as long as one. Three
+/// take no less, and some of them fail for want of a core.
 fn threads() -> Option<Variable> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::env::var_os(THREADS).is_none().then(|| (THREADS, (3 * cores).to_string()))
+    std::env::var_os(THREADS).is_none().then(|| (THREADS, (2 * cores).to_string()))
 }
 
 /// What a run of the tests said.

@@ -99,7 +99,7 @@ fn seen(of: &Arc<Mutex<Seen>>) -> std::sync::MutexGuard<'_, Seen> {
 }
 
 #[test]
-fn every_sink_has_every_second_and_who_wants_them_every_outcome() {
+fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
     let lab = lab();
     let probes = [Probe::default(), Probe::with_outcomes(), Probe::with_outcomes()];
     let all: Vec<_> = probes.iter().map(|probe| Arc::clone(&probe.seen)).collect();
@@ -107,11 +107,14 @@ fn every_sink_has_every_second_and_who_wants_them_every_outcome() {
     let load = LoadSpec::rate(100.0, ms(2_200));
     let spec = RunSpec::new(ScenarioSpec::new(url(&lab, "/fast"), load));
     let recorded = run(&spec, sinks).unwrap();
-    assert!(recorded.losses.is_empty(), "{:?}", recorded.losses);
     for (i, probe) in all.iter().enumerate() {
         let seen = seen(probe);
+        // A sink gets a core when no arrival needs it: a busy machine may leave it none in time.
+        let missing: u64 = seen.losses.iter().map(|(_, outcomes)| outcomes).sum();
+        let told = recorded.losses.iter().filter(|loss| loss.sink == i).count();
+        assert_eq!(told, usize::from(missing > 0), "{i}: {:?}", recorded.losses);
         assert_eq!((seen.sent, seen.ended), (220, Some(220)), "{i}: the seconds are the whole");
-        assert_eq!(seen.outcomes, if i == 0 { 0 } else { 220 }, "{i}");
+        assert_eq!(seen.outcomes + missing, if i == 0 { 0 } else { 220 }, "{i}");
         assert_eq!((seen.calls[0], *seen.calls.last().unwrap()), ("begin", "end"), "{i}");
         assert_eq!(seen.calls.iter().filter(|call| **call == "second").count(), 3, "{i}");
     }

@@ -50,7 +50,7 @@ fn the_live_page_becomes_the_report() {
 #[test]
 fn a_page_that_follows_a_run_holds_a_bounded_memory() {
     let seconds =
-        std::env::var("GAKE_VIEWERS").map_or(10, |seconds| seconds.parse::<u64>().unwrap());
+        std::env::var("GAKE_VIEWERS").map_or(20, |seconds| seconds.parse::<u64>().unwrap());
     let room = driver();
     let duration = format!("{seconds}s");
     let run = ["run", "demo", "-r", "200", "-d", &duration, "--web=127.0.0.1:0", "-q"];

@@ -131,7 +131,14 @@ fn samples_go_to_files_one_by_one() {
         url(&lab, "")
     );
     let ran = as_k6(folder.path(), &flags);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    // What is about to run, as k6 tells it, and nothing else.
+    let told: Vec<_> = ran.stderr.lines().filter(|line| !line.is_empty()).collect();
+    assert!(told.len() == 5 && told[0].ends_with("execution: local"), "{told:?}");
+    assert!(
+        told[4]
+            .ends_with("3 iterations shared among 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)")
+    );
     let text = fs::read_to_string(folder.path().join("o.json")).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let points = |metric: &str| -> Vec<&Value> {
