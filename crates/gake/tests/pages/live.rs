@@ -50,7 +50,8 @@ fn the_live_page_becomes_the_report() {
 #[test]
 fn a_page_that_follows_a_run_holds_a_bounded_memory() {
     let seconds =
-        std::env::var("GAKE_VIEWERS").map_or(20, |seconds| seconds.parse::<u64>().unwrap());
+        std::env::var("GAKE_VIEWERS").map_or(10, |seconds| seconds.parse::<u64>().unwrap());
+    let _alone = crate::browser();
     let room = driver();
     let duration = format!("{seconds}s");
     let run = ["run", "demo", "-r", "200", "-d", &duration, "--web=127.0.0.1:0", "-q"];
@@ -76,9 +77,13 @@ fn a_page_that_follows_a_run_holds_a_bounded_memory() {
     let half = looks.len() / 2;
     // A point of each chart a second; a chart that is left behind at each event has hundreds of nodes.
     for (name, a_second, noise) in [("heap", 32 << 10, 768 << 10), ("nodes", 4, 100)] {
-        let most = |looks: &[Value]| looks.iter().map(|look| look[name].as_u64().unwrap()).max();
-        let (early, late) = (most(&looks[half / 2..half]), most(&looks[half..]));
-        let (early, late) = (early.unwrap(), late.unwrap());
+        // One look may come between a chart and the one that takes its place.
+        let median = |looks: &[Value]| {
+            let mut held: Vec<_> = looks.iter().map(|look| look[name].as_u64().unwrap()).collect();
+            held.sort_unstable();
+            held[held.len() / 2]
+        };
+        let (early, late) = (median(&looks[half / 2..half]), median(&looks[half..]));
         println!("{name}: {early} in the second quarter, {late} after it");
         let bound = early + noise + a_second * seconds / 2;
         assert!(late <= bound, "{name}: {early}, then {late}: {looks:?}");

@@ -16,7 +16,7 @@ mod shadow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use gake_lab::Lab;
@@ -130,8 +130,15 @@ fn driver() -> PathBuf {
     room
 }
 
+/// The machine for one browser: two at once are too slow to look at a page twice a second.
+fn browser() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn pages_work_in_a_browser() {
+    let _alone = browser();
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let lab = lab();
