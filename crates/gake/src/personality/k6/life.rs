@@ -98,10 +98,11 @@ pub fn run(
         Err(refused) => return Ok(refused.tell(console)),
     };
     let execution = maker.as_ref().map(|maker| format!("{} agents", maker.agents()));
-    progress::head(flags, &ready.options, execution.as_deref().unwrap_or("local"), console);
+    let redactor = usual(Names::default())?;
+    let execution = execution.as_deref().unwrap_or("local");
+    progress::head(flags, &ready.options, execution, &redactor, console);
     let signals = Signals::watch().map_err(Failure::signals)?;
     let maker = maker.map(|maker| maker.interrupted_by(signals.interrupt()));
-    let redactor = usual(Names::default())?;
     let (own, mut sinks) = own.start(&ready.prepared, signals.interrupt(), console)?;
     if let Some(path) = native.run_file() {
         sinks.push(Box::new(RunFileSink::create(&path).map_err(Failure::could_not)?));

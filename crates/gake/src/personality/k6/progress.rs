@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use gake_core::redact::Redactor;
 use gake_k6::options::{Options, described};
 use gake_k6::test::Test;
 
@@ -11,25 +12,31 @@ use crate::console::Console;
 use crate::moving::Moving;
 
 /// Tells on standard error what is about to run, as k6 does before it starts.
-pub(super) fn head(flags: &RunFlags, options: &Options, execution: &str, console: &Console) {
+pub(super) fn head(
+    flags: &RunFlags,
+    options: &Options,
+    execution: &str,
+    redactor: &Redactor,
+    console: &Console,
+) {
     if flags.quiet {
         return;
     }
-    let outputs = match flags.out.as_slice() {
-        [] => "-".to_owned(),
-        outputs => outputs.join(", "),
-    };
     console.note("");
-    for (what, text) in
-        [("execution", execution), ("script", flags.script.as_str()), ("output", outputs.as_str())]
-    {
-        console.note(&format!("{what:>14}: {text}"));
-    }
+    console.note(&what_runs(execution, &flags.script, &flags.out, redactor));
     console.note("");
     for (number, line) in described(options).iter().flat_map(|text| text.lines()).enumerate() {
         console.note(&format!("{:1$}{line}", "", if number == 0 { 5 } else { 14 }));
     }
     console.note("");
+}
+
+/// Who runs the script, which it is, and where samples go: to files, or to URLs that may hold
+/// secrets.
+fn what_runs(execution: &str, script: &str, outputs: &[String], redactor: &Redactor) -> String {
+    let outputs = if outputs.is_empty() { "-".to_owned() } else { outputs.join(", ") };
+    let lines = [("execution", execution), ("script", script), ("output", &outputs)];
+    lines.map(|(what, text)| format!("{what:>14}: {}", redactor.text(text))).join("\n")
 }
 
 /// The line that moves on a terminal while users are made and run.
@@ -62,4 +69,22 @@ fn said(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
         elapsed.as_secs_f64(),
         test.active(nanos)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_core::redact::Names;
+
+    use super::*;
+    use crate::redaction::usual;
+
+    #[test]
+    fn the_password_of_an_output_is_not_told() {
+        let redactor = usual(Names::default()).unwrap();
+        let outputs = ["json=a.json", "influxdb=http://me:s3cr3t@db:8086/k6"].map(str::to_owned);
+        let told = what_runs("local", "s.js", &outputs, &redactor);
+        let (start, output) = told.split_once("        output: json=a.json, influxdb=").unwrap();
+        assert_eq!(start, "     execution: local\n        script: s.js\n");
+        assert!(output.contains("@db:8086/k6") && !output.contains("s3cr3t"), "{told}");
+    }
 }
