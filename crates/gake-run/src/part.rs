@@ -71,9 +71,8 @@ impl Prepared {
 /// Whether a table of `size` descriptors holds the connections that `slice` of a run keeps.
 fn fit(plan: &Plan, slice: Slice, size: usize) -> Result<(), String> {
     let kept = |plan: &Plan| {
-        let users = if plan.load.is_open() || !plan.keepalive { 0 } else { plan.connections };
         let part = |total| plan.part(slice, Slice::WHOLE).map_or(0, |part| part.part(total));
-        part(users).saturating_add(part(plan.idle_connections))
+        part(plan.kept_connections()).saturating_add(part(plan.idle_connections))
     };
     let kept = plan.scenarios().iter().map(kept).fold(0_usize, usize::saturating_add);
     match tables_for(kept, size, TableShares::Equal) {

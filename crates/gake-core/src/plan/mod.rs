@@ -268,6 +268,13 @@ impl Plan {
         self.threads.max(self.tables).clamp(1, lanes)
     }
 
+    /// Connections that users of this load keep; none in an open loop, which opens what it needs,
+    /// and where each request has a connection of its own.
+    #[must_use]
+    pub fn kept_connections(&self) -> usize {
+        if self.load.is_open() || !self.keepalive { 0 } else { self.connections }
+    }
+
     /// What worker `worker` of the workers of process `process` does of this load, when it has a
     /// part in it: of a load with fewer lanes than there are workers, the last workers have none.
     #[must_use]

@@ -1,17 +1,15 @@
 //! When the connections of a run were open.
 
 use gake_core::clock::{Nanos, SECOND};
+use gake_core::plan::Plan;
 use gake_core::record::{Point, Run};
 
 /// When all connections were open that users keep or that are held idle, since the start: the end of
 /// the first tenth of a second, in a run of more than a minute of the first second, at whose end they
 /// were. `None` when they never were, or the load keeps no certain number.
 pub(super) fn all_open(run: &Run) -> Option<Nanos> {
-    let kept = run.plan.scenarios().iter().map(|plan| {
-        let users = if plan.load.is_open() || !plan.keepalive { 0 } else { plan.connections };
-        users.saturating_add(plan.idle_connections) as u64
-    });
-    let kept = kept.sum::<u64>();
+    let each = |plan: &Plan| plan.kept_connections().saturating_add(plan.idle_connections) as u64;
+    let kept: u64 = run.plan.scenarios().iter().map(each).sum();
     let (points, unit) = match run.series.tenths() {
         [] => (run.series.points(), SECOND),
         tenths => (tenths, SECOND / 10),
@@ -25,7 +23,7 @@ pub(super) fn all_open(run: &Run) -> Option<Nanos> {
 mod tests {
     use std::time::Duration;
 
-    use gake_core::plan::{Load, Plan};
+    use gake_core::plan::Load;
     use gake_core::record::Series;
     use gake_core::schedule::Process;
 

@@ -31,8 +31,7 @@ pub(super) struct Opening {
 
 impl Opening {
     pub(super) fn of(plan: &Plan) -> Self {
-        let closed = plan.scenarios().iter().filter(|plan| !plan.load.is_open() && plan.keepalive);
-        let users = closed.map(|plan| plan.connections as u64).sum();
+        let users = plan.scenarios().iter().map(|plan| plan.kept_connections() as u64).sum();
         let idle = plan.scenarios().iter().map(|plan| plan.idle_connections as u64).sum();
         // Connections that a warm-up opens are in no tally.
         let warms_up = plan.scenarios().iter().any(|plan| !plan.warmup.is_zero());
