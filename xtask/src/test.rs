@@ -29,7 +29,7 @@ const NEEDS: &[Need] = &[
     Need { program: "python3", package: "python3-minimal" },
     Need { program: "zstd", package: "zstd" },
     Need { program: "nats-server", package: "nats-server" },
-    Need { program: "kubectl", package: "kubernetes-client" },
+    Need { program: "/usr/lib/python3/dist-packages/kubernetes", package: "python3-kubernetes" },
     Need { program: "wrk", package: "wrk" },
     Need { program: "ab", package: "apache2-utils" },
     Need { program: "h2load", package: "nghttp2-client" },

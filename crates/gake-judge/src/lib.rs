@@ -31,7 +31,7 @@ pub use nothing_ok::NothingOk;
 pub use objective::{
     Bad, Bound, Clause, Evaluation, Objective, ObjectiveError, ScenarioView, Unit, View,
 };
-pub use reconcile::reconcile;
+pub use reconcile::{Writes, reconcile};
 pub use stats::trusted;
 pub use validity::{Reason, Validity};
 pub use verdict::{Conclusion, Summary, Verdict, judge};

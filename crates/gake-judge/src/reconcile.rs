@@ -1,18 +1,40 @@
 //! Rows against answers: was every write that was acknowledged kept, and none made twice?
 
-use gake_core::record::Run;
+use gake_core::record::{Counts, Run};
 
 use crate::objective::{Evaluation, Unit};
 use crate::units;
 
+/// The requests of a run that may each have written a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Writes {
+    /// Answers that were ok.
+    pub ok: u64,
+    /// Requests that failed.
+    pub failed: u64,
+    /// Requests that did not finish.
+    pub unfinished: u64,
+}
+
+impl Writes {
+    /// Every request of a run.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        let both = [&run.tally.counts, &run.warmup];
+        let sum = |of: fn(&Counts) -> u64| both.into_iter().map(of).sum();
+        Self {
+            ok: sum(|counts| counts.ok),
+            failed: sum(|counts| counts.failed),
+            unfinished: sum(|counts| counts.unfinished),
+        }
+    }
+}
+
 /// Judges the rows that a run added. An answer that was ok wrote one; a request that failed or did
 /// not finish may have written one, or not.
 #[must_use]
-pub fn reconcile(run: &Run, before: u64, after: Result<u64, String>) -> Evaluation {
-    let both = [&run.tally.counts, &run.warmup];
-    let ok: u64 = both.iter().map(|counts| counts.ok).sum();
-    let failed: u64 = both.iter().map(|counts| counts.failed).sum();
-    let unfinished: u64 = both.iter().map(|counts| counts.unfinished).sum();
+pub fn reconcile(writes: Writes, before: u64, after: Result<u64, String>) -> Evaluation {
+    let Writes { ok, failed, unfinished } = writes;
     let most = ok + failed + unfinished;
     let expected = match most - ok {
         0 => format!("rows added = {}, the answers that were ok", units::count(ok)),
@@ -64,12 +86,13 @@ mod tests {
     #[test]
     fn lost_and_doubled_writes_are_told_from_those_that_may_have_been_made() {
         let run = RunSample::of(100, MS).status(500, 5).run();
-        let met = |added: u64| reconcile(&run, 7, Ok(7 + added)).met;
+        let writes = Writes::of(&run);
+        let met = |added: u64| reconcile(writes, 7, Ok(7 + added)).met;
         assert!(met(100) && met(105));
         assert!(!met(99), "one that was acknowledged is lost");
         assert!(!met(106), "one was made twice");
-        assert!(!reconcile(&run, 7, Ok(6)).met);
-        let text = |added: u64| reconcile(&run, 7, Ok(7 + added)).text;
+        assert!(!reconcile(writes, 7, Ok(6)).met);
+        let text = |added: u64| reconcile(writes, 7, Ok(7 + added)).text;
         assert!(
             text(98).ends_with("7 before, 105 after: 2 writes acknowledged and lost"),
             "{}",
@@ -78,9 +101,9 @@ mod tests {
         assert!(text(102).contains("up to 5 more (5 failed, 0 did not finish)"), "{}", text(102));
         assert!(text(102).ends_with("explained"), "{}", text(102));
         assert!(text(106).ends_with("1 write too many, made twice"), "{}", text(106));
-        let all_ok = reconcile(&RunSample::of(100, MS).run(), 0, Ok(100));
+        let all_ok = reconcile(Writes::of(&RunSample::of(100, MS).run()), 0, Ok(100));
         assert!(all_ok.met && all_ok.text.ends_with("equal"), "{}", all_ok.text);
-        let unknown = reconcile(&run, 7, Err("it is gone".to_owned()));
+        let unknown = reconcile(writes, 7, Err("it is gone".to_owned()));
         assert!(!unknown.met && unknown.shown().contains("it is gone"));
     }
 }

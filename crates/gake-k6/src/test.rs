@@ -57,6 +57,8 @@ pub struct WrittenSample {
     pub metric: Arc<Definition>,
     /// All of its tags.
     pub tags: Tags,
+    /// What is said of it besides.
+    pub metadata: Tags,
     /// The value; a time in nanoseconds.
     pub value: f64,
     /// When it was recorded, in Unix nanoseconds.
@@ -111,6 +113,8 @@ pub struct UserSettings {
     pub memory: usize,
     /// Bytes of responses' bodies that all users of the process may hold outside of their heaps.
     pub bodies: u64,
+    /// Whether the bodies of failed answers are counted.
+    pub failed_bodies: bool,
     /// Counts which lines of the script run, where that is asked for.
     pub profile: Option<Arc<ScriptProfile>>,
 }
@@ -143,6 +147,7 @@ impl Default for UserSettings {
             http_debug: None,
             memory: 512 << 20,
             bodies: default_bound(),
+            failed_bodies: false,
             profile: None,
         }
     }

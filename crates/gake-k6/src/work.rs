@@ -150,8 +150,8 @@ impl ScriptFactory {
         tally.series.add_value(key, &value);
         if let Some(tap) = self.load.test.tap.get() {
             let tags = set.all().cloned().unwrap_or_default();
-            let sample =
-                WrittenSample { metric, tags, value: 1.0, unix_ns: self.load.test.unix_ns() };
+            let (metadata, unix_ns) = (Tags::default(), self.load.test.unix_ns());
+            let sample = WrittenSample { metric, tags, metadata, value: 1.0, unix_ns };
             tap(vec![sample; usize::try_from(fresh).unwrap_or(usize::MAX)]);
         }
     }

@@ -20,7 +20,7 @@ pub mod vegeta;
 mod testing;
 
 pub use format::{Format, FormatError, write};
-pub use formats::text::{Style, level};
+pub use formats::text::{Style, failed_bodies, level};
 pub use log::{Log, LogFormat};
 pub use runfile::{
     ReadError, RunFile, RunSoFar, Second, Seconds, Warning, join_files, merge_runs, read_run,

@@ -217,6 +217,30 @@ mod tests {
         assert_eq!(found("established"), Some(1.0));
     }
 
+    #[test]
+    fn clients_at_a_full_backlog_wait_for_an_answer() {
+        let server = TcpListener::bind("127.9.8.6:0").unwrap();
+        let to = server.local_addr().unwrap();
+        // Nobody accepts, and one waits.
+        rustix::net::listen(&server, 0).unwrap();
+        for _ in 0..3 {
+            std::thread::spawn(move || TcpStream::connect_timeout(&to, Duration::from_secs(20)));
+        }
+        let me = Process::myself().unwrap();
+        let begun = Instant::now();
+        loop {
+            let all = table(&me);
+            let listeners = listeners(&all, Some(&[to.port()]), &HashSet::new());
+            let levels = levels(&all, &listeners);
+            let value =
+                |name: &str| levels.iter().find(|level| level.name == name).map(|l| l.value);
+            if value("syn_sent") == Some(2.0) && value("accept_queue") == Some(1.0) {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "{levels:?}");
+        }
+    }
+
     fn sockets_inode(stream: &TcpStream) -> u64 {
         let path = format!("/proc/self/fd/{}", stream.as_raw_fd());
         let link = std::fs::read_link(path).unwrap().to_string_lossy().into_owned();

@@ -1,5 +1,6 @@
 //! The module `k6/execution`: what a script can know of the test, and end.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use gake_core::clock::Nanos;
@@ -172,17 +173,50 @@ fn user<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     object.getter("iterationInScenario", |vu| vu.own_iteration.get() as f64)?;
     object.getter("idInInstance", |vu| vu.number as f64)?;
     object.getter("idInTest", |vu| vu.number_in_test as f64)?;
-    let tags = tags(ctx, vu)?;
+    let tags = pairs(ctx, vu, &TAGS)?;
     object.constant("tags", tags.clone())?;
     let metrics = Object::new(ctx.clone())?;
     metrics.set("tags", tags)?;
-    metrics.set("metadata", Object::new(ctx.clone())?)?;
+    metrics.set("metadata", pairs(ctx, vu, &METADATA)?)?;
     object.constant("metrics", metrics)?;
     Ok(object.object)
 }
 
-/// An object whose properties are the user's tags.
-fn tags<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+/// Names with texts that a script reads and sets.
+struct Pairs {
+    /// One of them.
+    kind: &'static str,
+    /// The text of one.
+    value: &'static str,
+    own: fn(&Vu) -> &RefCell<Vec<(String, String)>>,
+    get: fn(&Vu, &str) -> Option<String>,
+    names: fn(&Vu) -> Vec<String>,
+}
+
+/// The tags of a user's samples.
+const TAGS: Pairs = Pairs {
+    kind: "tag",
+    // In the plural, as k6 has it.
+    value: "tag values",
+    own: |vu| &vu.tags,
+    get: |vu, name| vu.own_tag(name),
+    names: |vu| vu.tag_names(),
+};
+
+/// What is said of a user's samples besides.
+const METADATA: Pairs = Pairs {
+    kind: "metadata",
+    value: "metadata value",
+    own: |vu| &vu.metadata,
+    get: |vu, name| {
+        let all = vu.metadata.borrow();
+        all.iter().find(|(known, _)| known == name).map(|(_, text)| text.clone())
+    },
+    names: |vu| vu.metadata.borrow().iter().map(|(name, _)| name.clone()).collect(),
+};
+
+/// An object whose properties are those of a user.
+fn pairs<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, pairs: &'static Pairs) -> rquickjs::Result<Object<'js>> {
     let make: rquickjs::Function<'js> = value::evaluate(
         ctx,
         "(get, set, remove, names) => new Proxy({}, {
@@ -198,28 +232,29 @@ fn tags<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
         })",
     )?;
     let user = Rc::clone(vu);
-    let get = move |name: String| user.own_tag(&name);
+    let get = move |name: String| (pairs.get)(&user, &name);
     let user = Rc::clone(vu);
     let set = move |ctx: Ctx<'js>, name: String, given: Value<'js>| -> rquickjs::Result<bool> {
         if given.is_object() || given.is_undefined() || given.is_null() {
             let message = format!(
-                "the tag {name:?} cannot be set: only String, Boolean and Number types are \
-                 accepted as a metric tag value"
+                "invalid value for metric {} '{name}': only String, Boolean and Number types are \
+                 accepted as a metric {}",
+                pairs.kind, pairs.value
             );
             return Err(Exception::throw_type(&ctx, &message));
         }
         let text = value::text(&ctx, &given)?;
-        let mut tags = user.tags.borrow_mut();
+        let mut tags = (pairs.own)(&user).borrow_mut();
         tags.retain(|(known, _)| *known != name);
         tags.push((name, text));
         Ok(true)
     };
     let user = Rc::clone(vu);
     let remove = move |name: String| {
-        user.tags.borrow_mut().retain(|(known, _)| *known != name);
+        (pairs.own)(&user).borrow_mut().retain(|(known, _)| *known != name);
         true
     };
     let user = Rc::clone(vu);
-    let names = move || user.tag_names();
+    let names = move || (pairs.names)(&user);
     make.call((Func::from(get), Func::from(set), Func::from(remove), Func::from(names)))
 }

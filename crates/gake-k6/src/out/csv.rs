@@ -102,9 +102,9 @@ impl CsvLines {
         let tags = point.tags.pairs().iter();
         let extra = tags.filter(|tag| !self.columns.contains(&tag.0));
         line.push(',');
-        field(&mut line, &joined(extra.map(|(key, value)| (key.as_str(), value.as_str()))));
+        field(&mut line, &joined(extra));
         line.push(',');
-        field(&mut line, &joined(point.metadata.iter().map(|(key, value)| (*key, value.as_str()))));
+        field(&mut line, &joined(point.metadata.pairs().iter()));
         line.push('\n');
         out.write_all(line.as_bytes())?;
         self.line = line;
@@ -112,7 +112,7 @@ impl CsvLines {
     }
 }
 
-fn joined<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+fn joined<'a>(pairs: impl Iterator<Item = &'a (String, String)>) -> String {
     pairs.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("&")
 }
 

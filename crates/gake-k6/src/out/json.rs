@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
-use gake_core::metric::{Definition, MetricUnit};
+use gake_core::metric::{Definition, MetricUnit, Tags};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -68,22 +68,21 @@ impl JsonLines {
             self.describe(out, point.metric)?;
             self.described.insert(name.to_owned());
         }
-        let pairs = |pairs: &mut dyn Iterator<Item = (&str, &str)>| {
+        let of = |tags: &Tags| {
+            let pairs = tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));
             serde_json::to_string(&pairs.collect::<BTreeMap<_, _>>())
                 .map(|text| safe_in_pages(&text))
         };
-        let mut tags = point.tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let mut metadata = point.metadata.iter().map(|(key, value)| (*key, value.as_str()));
         write!(
             out,
             r#"{{"metric":{},"type":"Point","data":{{"time":"{}","value":{},"tags":{}"#,
             serde_json::to_string(name)?,
             time(point.unix_ns),
             number::shortest(scaled(point.metric.unit, point.value)),
-            pairs(&mut tags)?,
+            of(point.tags)?,
         )?;
         if !point.metadata.is_empty() {
-            write!(out, r#","metadata":{}"#, pairs(&mut metadata)?)?;
+            write!(out, r#","metadata":{}"#, of(point.metadata)?)?;
         }
         out.write_all(b"}}\n")
     }

@@ -18,8 +18,8 @@ pub struct SamplePoint<'a> {
     pub metric: &'a Definition,
     /// Its tags.
     pub tags: &'a Tags,
-    /// Metadata that are not tags: `vu` and `iter`, if the script asks for them.
-    pub metadata: &'a [(&'a str, String)],
+    /// Metadata that are not tags: the script's own, and `vu` and `iter` where it asks for them.
+    pub metadata: &'a Tags,
     /// The value; a time in nanoseconds, as everywhere in gake.
     pub value: f64,
     /// When it was taken, in Unix nanoseconds.

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gake_core::clock::Nanos;
-use gake_core::record::Exchange;
+use gake_core::record::{Exchange, FAILED_BODY_BYTES};
 use gake_core::work::Iteration;
 
 use super::book::{Book, TagSet};
@@ -22,6 +22,8 @@ pub struct Notes(RefCell<Vec<Note>>);
 enum Note {
     /// A request asked for at `start`.
     Exchange { start: Nanos, exchange: Box<Exchange> },
+    /// The body of an answer that failed.
+    FailedBody { status: u16, body: Vec<u8> },
     /// A sample.
     Sample { metric: MetricNumber, tags: Rc<TagSet>, value: f64 },
 }
@@ -30,6 +32,12 @@ impl Notes {
     /// Notes a request that was asked for at `start`.
     pub fn exchange(&self, start: Nanos, exchange: Exchange) {
         self.0.borrow_mut().push(Note::Exchange { start, exchange: Box::new(exchange) });
+    }
+
+    /// Notes the start of the body of an answer that failed.
+    pub fn failed_body(&self, status: u16, body: &[u8]) {
+        let body = body[..body.len().min(FAILED_BODY_BYTES)].to_vec();
+        self.0.borrow_mut().push(Note::FailedBody { status, body });
     }
 
     /// Notes a sample.
@@ -49,6 +57,7 @@ impl Notes {
         for note in notes.drain(..) {
             match note {
                 Note::Exchange { start, exchange } => iteration.exchange_from(start, *exchange),
+                Note::FailedBody { status, body } => iteration.failed_body(status, &body),
                 Note::Sample { metric, tags, value } => {
                     if let Some(series) = book.series(metric, &tags, iteration.recorder()) {
                         iteration.sample(series, value);
@@ -56,8 +65,9 @@ impl Notes {
                     if let (Some(unix_ns), Some(all)) = (now, &tags.all)
                         && let Some(metric) = book.definition(metric)
                     {
-                        let tags = all.clone();
-                        written.push(WrittenSample { metric, tags, value, unix_ns });
+                        let (all, metadata) = (all.clone(), tags.metadata.clone());
+                        let sample = WrittenSample { metric, tags: all, metadata, value, unix_ns };
+                        written.push(sample);
                     }
                 }
             }

@@ -101,6 +101,8 @@ pub struct Vu {
     pub group: RefCell<Rc<str>>,
     /// Its own tags, by `exec.vu.tags`.
     pub tags: RefCell<Vec<(String, String)>>,
+    /// What it says of its samples besides, by `exec.vu.metrics.metadata`.
+    pub metadata: RefCell<Vec<(String, String)>>,
     /// Its cookies.
     pub jar: Rc<RefCell<CookieStore>>,
     /// The bodies of responses that it holds.
@@ -220,6 +222,7 @@ impl Vu {
             scenario_start: Cell::new(0),
             group: RefCell::new("".into()),
             tags: RefCell::new(tags),
+            metadata: RefCell::default(),
             jar: Rc::default(),
             bodies,
             expected: RefCell::default(),
@@ -360,6 +363,14 @@ impl TagSource for Vu {
         let own = self.tags.borrow();
         system.map(str::to_owned).chain(own.iter().map(|(name, _)| name.clone())).collect()
     }
+
+    fn metadata(&self) -> Vec<(String, String)> {
+        let (vu, iteration) = (self.number, self.iteration.get());
+        let system = [("vu", vu), ("iter", iteration)].into_iter();
+        let system = system.filter(|(name, _)| self.test.has_system_tag(name));
+        let system = system.map(|(name, number)| (name.to_owned(), number.to_string()));
+        system.chain(self.metadata.borrow().iter().cloned()).collect()
+    }
 }
 
 /// The tags of a sample, and below them those of the user.
@@ -379,6 +390,10 @@ impl TagSource for Tagged<'_> {
     fn keys(&self) -> Vec<String> {
         let own = self.tags.iter().map(|(name, _)| name.clone());
         self.vu.keys().into_iter().chain(own).collect()
+    }
+
+    fn metadata(&self) -> Vec<(String, String)> {
+        self.vu.metadata()
     }
 }
 

@@ -325,6 +325,30 @@ mod tests {
     }
 
     #[test]
+    fn sockets_are_told_over_time_where_the_process_was_sampled() {
+        let mut report = report(true);
+        assert_eq!(report.steps[0].sockets(), None);
+        let mut watched = Watched::default();
+        let reading = |name: &str, value| Reading {
+            source: "port:80".to_owned(),
+            name: name.to_owned(),
+            unit: LevelUnit::Count,
+            value,
+        };
+        let at = |second: u64| second * 1_000_000_000;
+        watched.add(at(1), &[reading("established", 300.0), reading("syn_sent", 40.0)]);
+        watched.add(at(2), &[reading("established", 310.0)]);
+        watched.add(at(3), &[reading("established", 0.0), reading("time_wait", 310.0)]);
+        report.steps[0].summary.run.watched = watched;
+        let told =
+            "established 300 at 1 s and 40 in SYN, 310 at 2 s, 0 at 3 s and 310 in TIME_WAIT";
+        assert_eq!(report.steps[0].sockets().as_deref(), Some(told));
+        let text = text(&report, crate::Style::default());
+        assert!(text.contains("  sockets     established 300 at 1 s"), "{text}");
+        assert!(super::super::html(&report).contains(told));
+    }
+
+    #[test]
     fn the_cause_that_theory_names_is_shown_before_others() {
         let mut step = report(true).steps.remove(0);
         let finding = |id| {

@@ -36,8 +36,9 @@ impl Levels {
             }
             if let Some(tap) = test.tap.get() {
                 let metric = Arc::clone(&metrics[usize::from(metric.number())]);
-                let (tags, unix_ns) = (Tags::default(), test.unix_ns());
-                tap(vec![WrittenSample { metric, tags, value: level, unix_ns }]);
+                let (tags, metadata) = (Tags::default(), Tags::default());
+                let unix_ns = test.unix_ns();
+                tap(vec![WrittenSample { metric, tags, metadata, value: level, unix_ns }]);
             }
         }
     }

@@ -43,6 +43,7 @@ Examples:
   gake run traffic.gakerec --speed 2x --target http://localhost:8080
                                                    a recording, replayed at twice its speed
   gake run http://h/ -r 20k --nats nats://h:4222 --agents 4   on four machines (docs/fleet.md)
+  gake run script.js -u 50 -d 1m                   a k6 script, with the flags of k6 (docs/k6.md)
   gake run --spec checkout.toml                    several loads side by side, from a file
   gake run ws://localhost:8080/chat -c 100 --ws-message hello      messages in WebSocket sessions
   gake run grpc://localhost:50051/shop.v1.Shop/Order --proto shop.proto --data @order.json
@@ -51,8 +52,8 @@ Examples:
 Exit codes: 0 done, objectives met; 1 the run failed; 2 bad usage; 3 the run is invalid;
 99 an objective failed; 130 interrupted (after the summary).")]
 pub struct RunArgs {
-    /// A URL (http:// unless it has a scheme), a targets file, a recording, a spec (.toml, .json), or
-    /// `demo`
+    /// A URL (http:// unless it has a scheme), a targets file, a recording, a spec (.toml, .json), a k6
+    /// script (.js, .ts), or `demo`
     #[arg(
         value_name = "TARGET",
         value_hint = ValueHint::FilePath,

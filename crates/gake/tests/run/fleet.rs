@@ -128,6 +128,19 @@ pub fn id_of_run(nats: &Nats) -> String {
     id
 }
 
+/// Seeds of instants, other ones in each run of the tests. More of them:
+/// `GAKE_KILL_SEEDS=10 cargo test --workspace --test run at_any_instant`.
+pub fn seeds() -> std::ops::Range<u64> {
+    let seeds = std::env::var("GAKE_KILL_SEEDS").ok().and_then(|text| text.parse().ok());
+    let own = u64::from(std::process::id());
+    own..own + seeds.unwrap_or(1)
+}
+
+/// A number that says nothing of its neighbours'.
+pub fn scattered(seed: u64) -> u64 {
+    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
+}
+
 pub fn end(agents: Vec<Started>) {
     for agent in agents {
         agent.signal(Signal::TERM);

@@ -100,8 +100,8 @@ fn kill(victim: Victim, seed: u64) {
     let on_loss = ["redistribute", "continue", "abort"][(seed % 3) as usize];
     let flags = format!("-r 90 -d 2s --agents 3 --attach-within 600s --on-loss {on_loss}");
     let run = start(&mut run_of(&nats, &url(&lab, "/fast"), &flags));
-    let mixed = (seed + victim as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
-    eventually("some requests are there", || lab.stats().requests > mixed % 120);
+    let some = scattered(seed + victim as u64) % 120;
+    eventually("some requests are there", || lab.stats().requests > some);
     let killed = Instant::now();
     match victim {
         Victim::Agent => three[1].signal(Signal::KILL),
@@ -143,12 +143,9 @@ fn kill(victim: Victim, seed: u64) {
     }
 }
 
-/// More instants: `GAKE_KILL_SEEDS=10 cargo test -p gake --test run kills_at`.
 #[test]
 fn kills_at_any_instant_leave_figures_that_add_up() {
-    let seeds = std::env::var("GAKE_KILL_SEEDS").ok().and_then(|text| text.parse().ok());
-    let own = u64::from(std::process::id());
-    for seed in own..own + seeds.unwrap_or(1) {
+    for seed in seeds() {
         use Victim::{Agent, Coordinator, Server, StoppedAgent};
         std::thread::scope(|scope| {
             for victim in [Agent, StoppedAgent, Server, Coordinator] {

@@ -1,13 +1,14 @@
 //! An agent in a network of its own, whose only way to NATS is cut while it goes on.
 
 use std::process::Command;
+use std::time::Duration;
 
-use super::fleet::TOKEN;
+use super::fleet::{TOKEN, scattered, seeds};
 use crate::support::*;
 
 /// Two networks with a link between them: NATS, a coordinator and the agent `near` in one, the agent
-/// `far` in the other, and a lab in each at the same address. A second into the run the link is down
-/// for some seconds. `$1` is gake, `$2` a folder, `$3` the seconds.
+/// `far` in the other, and a lab in each at the same address. `$4` seconds into the run the link is
+/// down for `$3`. `$1` is gake, `$2` a folder.
 const SCRIPT: &str = r#"
 set -e
 started=
@@ -36,7 +37,7 @@ $there $gake agent --name far $flags & far=$!; started="$started $!"
 $gake run $url/fast -r 100 -d 5s --agents 2 --agents-wait 60s -o json --drain 20s \
     > "$folder/run" 2> "$folder/said" & run=$!; started="$started $!"
 until ss -tn state established "( dport = :8099 )" | grep -q 8099; do kill -0 $run; sleep 0.02; done
-sleep 1
+sleep $4
 ip link set v0 down
 ( sleep $3; ip link set v0 up ) & link=$!; started="$started $!"
 code=0
@@ -53,12 +54,15 @@ exit $code
 /// Requests of the run: 250 of each agent.
 const REQUESTS: u64 = 500;
 
-/// The exit code, the run, and what both labs counted.
-fn cut_for(seconds: u32) -> (Option<i32>, Json, u64) {
+/// The exit code, the run, and what both labs counted. The link is cut `at` into the run.
+fn cut_for(seconds: u32, at: Duration) -> (Option<i32>, Json, u64) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--net", "sh", "-c", SCRIPT, "sh"]);
-    command.arg(env!("CARGO_BIN_EXE_gake")).arg(folder.path()).arg(seconds.to_string());
+    command
+        .arg(env!("CARGO_BIN_EXE_gake"))
+        .arg(folder.path())
+        .args([seconds.to_string(), at.as_secs_f64().to_string()]);
     let ran = start(command.env("GAKE_FLEET_TOKEN", TOKEN)).wait();
     assert!(
         !ran.stderr.contains("unshare: "),
@@ -71,32 +75,40 @@ fn cut_for(seconds: u32) -> (Option<i32>, Json, u64) {
     (ran.code, Json(json), counted("near") + counted("far"))
 }
 
+/// It delivers what it has once there is a way again, before it is given up.
+fn cut_and_joined(at: Duration) {
+    let (code, json, seen) = cut_for(1, at);
+    let what = format!("cut at {at:?}: {code:?} {} {}", json.0["requests"], json.0["events"]);
+    assert_eq!(json.count("requests.due"), REQUESTS, "{what}");
+    if json.at("events").to_string().contains("far was lost after") {
+        assert!(json.written() <= seen, "{seen} {what}");
+    } else {
+        assert_eq!((json.written(), json.count("requests.dropped")), (seen, 0), "{what}");
+    }
+}
+
+/// It is given up: what it was to send is said, and what it told counts.
+fn cut_for_good(at: Duration) {
+    let (code, json, seen) = cut_for(30, at);
+    let what = format!("cut at {at:?}: {} {}", json.0["requests"], json.0["events"]);
+    assert_eq!(code, Some(3), "{what}");
+    assert_eq!(json.count("requests.due"), REQUESTS, "due = sent + dropped, {what}");
+    assert!(json.at("events").to_string().contains("agent far was lost after"), "{what}");
+    let sent = json.count("requests.sent");
+    assert!((REQUESTS / 2..REQUESTS).contains(&sent), "near sent all of its own: {what}");
+    assert!(json.count("requests.dropped") > 0, "{what}");
+    // It went on without a coordinator: the labs may have seen more than was told.
+    assert!(json.written() <= seen, "{seen} {what}");
+}
+
 #[test]
-fn an_agent_that_is_cut_off_loses_no_count() {
-    std::thread::scope(|scope| {
-        // It delivers what it has once there is a way again, before it is given up.
-        scope.spawn(|| {
-            let (code, json, seen) = cut_for(1);
-            assert_eq!(json.count("requests.due"), REQUESTS, "{code:?} {}", json.0["events"]);
-            if json.at("events").to_string().contains("far was lost after") {
-                assert!(json.written() <= seen, "{}", json.0["requests"]);
-            } else {
-                let counts = (json.written(), json.count("requests.dropped"));
-                assert_eq!(counts, (seen, 0), "{code:?} {}", json.0["events"]);
-            }
+fn an_agent_that_is_cut_off_at_any_instant_loses_no_count() {
+    for seed in seeds() {
+        // In the first three of five seconds: what it has not told by then is missed.
+        let at = |more: u64| Duration::from_millis(scattered(seed + more) % 3_000);
+        std::thread::scope(|scope| {
+            scope.spawn(|| cut_and_joined(at(0)));
+            scope.spawn(|| cut_for_good(at(1)));
         });
-        // It is given up: what it was to send is said, and what it told counts.
-        scope.spawn(|| {
-            let (code, json, seen) = cut_for(30);
-            assert_eq!(code, Some(3), "{}", json.0["events"]);
-            assert_eq!(json.count("requests.due"), REQUESTS, "due = sent + dropped");
-            let events = json.at("events").to_string();
-            assert!(events.contains("agent far was lost after"), "{events}");
-            let sent = json.count("requests.sent");
-            assert!((REQUESTS / 2..REQUESTS).contains(&sent), "near sent all of its own: {sent}");
-            assert!(json.count("requests.dropped") > 0, "{}", json.0["requests"]);
-            // It went on without a coordinator: the labs may have seen more than was told.
-            assert!(json.written() <= seen, "{} of {seen}", json.written());
-        });
-    });
+    }
 }

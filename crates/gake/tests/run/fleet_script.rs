@@ -444,3 +444,34 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!((lab.stats().requests, count(&metrics(&ran), "http_reqs")), (20, 20));
 }
+
+#[test]
+fn agents_log_every_request_of_a_script() {
+    let (nats, lab) = (Nats::start(), lab());
+    let script = Scripts::new(
+        "import http from 'k6/http';
+         export const options = { vus: 4, iterations: 60 };
+         export default () => {
+             http.get(`${__ENV.BASE}/fast`);
+             http.get(`${__ENV.BASE}/status/404`);
+         };",
+    );
+    let logs = ["a", "b"].map(|name| script.0.path().join(format!("{name}.csv")));
+    let two = ["a", "b"].iter().zip(&logs).flat_map(|(name, log)| {
+        agents(&nats, &[name], &[SCRIPTS, &["--log", log.to_str().unwrap()]].concat())
+    });
+    let two: Vec<_> = two.collect();
+    let ran = start(&mut script.run(&nats, &lab, "--agents 2")).wait();
+    assert_eq!(count(&metrics(&ran), "http_reqs"), 120, "{ran:?}");
+    end(two);
+    let texts = logs.each_ref().map(|log| std::fs::read_to_string(log).unwrap());
+    let column = texts[0].lines().next().unwrap().split(',').position(|name| name == "status");
+    let column = column.unwrap();
+    let statuses = texts.iter().flat_map(|text| text.lines().skip(1));
+    let of = |status: &str| {
+        let rows = statuses.clone().filter(|row| row.split(',').nth(column) == Some(status));
+        rows.count()
+    };
+    assert_eq!((of("200"), of("404")), (60, 60), "{texts:?}");
+    assert!(texts.iter().all(|text| text.lines().count() > 1), "both had a part: {texts:?}");
+}

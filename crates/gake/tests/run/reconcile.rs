@@ -96,3 +96,42 @@ fn what_cannot_be_counted_is_said_before_anything_is_sent() {
     assert!(!secret.stderr.contains("secret"), "{secret:?}");
     assert!(lab.shutdown().routes.get("/users").is_none_or(|users| *users <= 1));
 }
+
+/// A script that counts its users, posts a user an iteration, and asks for one that is not there.
+const SCRIPT: &str = "
+    import http from 'k6/http';
+    export const options = { vus: 4, iterations: 100 };
+    export function setup() {
+        http.post(__ENV.URL, '{}');
+    }
+    export default function () {
+        http.get(`${__ENV.URL}/count`);
+        http.post(__ENV.URL, '{}');
+        http.get(`${__ENV.URL}/999999`);
+    }
+";
+
+#[test]
+fn the_posts_of_a_script_are_compared_with_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("users.js");
+    std::fs::write(&script, SCRIPT).unwrap();
+    let run = |lab: &Lab| {
+        let (env, rows) = (format!("URL={}", url(lab, "/users")), url(lab, "/users/count"));
+        let rows = format!("http:{rows}#count");
+        let script = script.to_str().unwrap();
+        ran(&["run", script, "-e", &env, "--reconcile", &rows, "--body-errors"])
+    };
+    let kept = run(&users(None)).done();
+    assert!(
+        kept.stdout.contains(
+            "  ✓ POST requests: rows added = 101, the answers that were ok; 0 before, 101 after: equal\n"
+        ),
+        "{kept:?}"
+    );
+    assert!(kept.stdout.contains("  100 × 404  "), "{kept:?}");
+    let lost = run(&users(Some(20)));
+    assert_eq!(lost.code, Some(99), "{lost:?}");
+    assert!(lost.stdout.contains("  ✗ POST requests: rows added = 101"), "{lost:?}");
+    assert!(lost.stdout.contains(": 5 writes acknowledged and lost\n"), "{lost:?}");
+}

@@ -19,6 +19,9 @@ pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exch
     let set = vu.book.set(&HttpTags { vu, ask, url, response, expected });
     let timings = Timings::of(exchange);
     vu.note(Builtin::HttpReqs, &set, 1.0);
+    if expected == Some(false) && response.status > 0 && vu.test.settings().failed_bodies {
+        vu.notes.failed_body(response.status, response.body.as_deref().unwrap_or_default());
+    }
     if let Some(expected) = expected {
         vu.note(Builtin::HttpReqFailed, &set, f64::from(!expected));
     }
@@ -39,7 +42,7 @@ pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exch
 }
 
 /// The tags that a request has by itself.
-const SYSTEM_TAGS: [&str; 9] = [
+const SYSTEM_TAGS: [&str; 10] = [
     "method",
     "url",
     "name",
@@ -49,6 +52,7 @@ const SYSTEM_TAGS: [&str; 9] = [
     "error",
     "error_code",
     "expected_response",
+    "ip",
 ];
 
 /// The tags of a request's samples.
@@ -73,6 +77,7 @@ impl TagSource for HttpTags<'_> {
             "error_code" => {
                 (response.error_code > 0).then(|| response.error_code.to_string().into())
             }
+            "ip" => response.peer.map(|peer| peer.ip().to_string().into()),
             "expected_response" => expected.map(|is| if is { "true" } else { "false" }.into()),
             _ => {
                 let own = ask.tags.iter().rev().find(|(known, _)| known == key);
@@ -85,5 +90,9 @@ impl TagSource for HttpTags<'_> {
         let system = SYSTEM_TAGS.into_iter().filter(|tag| self.vu.test.has_system_tag(tag));
         let own = self.ask.tags.iter().map(|(name, _)| name.clone());
         system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
+    }
+
+    fn metadata(&self) -> Vec<(String, String)> {
+        self.vu.metadata()
     }
 }

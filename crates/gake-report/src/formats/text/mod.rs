@@ -10,6 +10,7 @@ pub(crate) mod target;
 pub(crate) mod trouble;
 mod verdict;
 
+use gake_core::record::FailedBodies;
 use gake_judge::Summary;
 
 pub(crate) use metrics::series_figures;
@@ -81,6 +82,15 @@ pub fn render(summary: &Summary, style: Style) -> String {
         page.gap();
         verdict::verdict(&mut page, summary);
     }
+    page.text()
+}
+
+/// The most frequent bodies of failed answers as text, without anything else of the run; empty when
+/// there are none.
+#[must_use]
+pub fn failed_bodies(bodies: &FailedBodies, style: Style) -> String {
+    let mut page = Page::new(style);
+    trouble::bodies(&mut page, bodies);
     page.text()
 }
 

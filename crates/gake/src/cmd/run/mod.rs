@@ -11,6 +11,7 @@ mod traces;
 mod web;
 
 pub use fleet::conclude;
+pub use reconcile::Reconciliation;
 pub use save::Saving;
 pub use web::{Controls, Web};
 
@@ -28,7 +29,6 @@ use crate::fleet::{FleetMaker, failure, settings};
 use crate::personality::k6;
 use crate::redaction::redactor;
 use crate::spec;
-use reconcile::Reconciliation;
 use show::Show;
 
 /// Runs a load test, or prints its spec.
@@ -74,7 +74,9 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         }
         let spec = loaded.inlined(&asked.spec);
         let fleet = fleet::assemble(agents.as_ref(), &spec, &prepared, quiet, console)?;
-        Ok((fleet, Reconciliation::begin(args.judge.reconcile.as_deref(), &asked.spec)?))
+        let rows = args.judge.reconcile.as_deref();
+        let rows = rows.map(|text| Reconciliation::begin(text, &asked.spec)).transpose()?;
+        Ok((fleet, rows))
     };
     let exit = show.run(&prepared, spans, begin, &|error| asked.failure(error))?;
     if let Some(lab) = lab {

@@ -1,7 +1,7 @@
 //! `--reconcile`: rows before and after a run, against the answers that were ok.
 
 use gake_core::spec::{RequestSource, RunSpec};
-use gake_judge::{Summary, reconcile};
+use gake_judge::{Evaluation, Summary, Writes, reconcile};
 
 use super::rows::RowSource;
 use crate::exit::Failure;
@@ -17,12 +17,11 @@ pub struct Reconciliation {
 }
 
 impl Reconciliation {
-    /// Counts the rows before a run of `spec`, when that is asked for.
+    /// Counts the rows before a run of `spec`.
     ///
     /// # Errors
     /// When the text names no source, or the source gives no number.
-    pub fn begin(text: Option<&str>, spec: &RunSpec) -> Result<Option<Self>, Failure> {
-        let Some(text) = text else { return Ok(None) };
+    pub fn begin(text: &str, spec: &RunSpec) -> Result<Self, Failure> {
         let usage = |why: String| Failure::usage(format!("--reconcile: {why}"));
         let lab = (text == LAB).then(|| users_of_lab(spec)).transpose().map_err(usage)?;
         // It may hold a password, so that it is not printed.
@@ -31,13 +30,18 @@ impl Reconciliation {
         })?;
         let cannot = |why| Failure::could_not(format!("--reconcile {source}: {why}"));
         let before = source.read().map_err(cannot)?;
-        Ok(Some(Self { source, before }))
+        Ok(Self { source, before })
     }
 
     /// Counts them again, and adds what that says to the objectives.
     pub fn end(self, summary: &mut Summary) {
-        let found = reconcile(&summary.run, self.before, self.source.read());
+        let found = self.judge(Writes::of(&summary.run));
         summary.verdict.objectives.push(found);
+    }
+
+    /// Counts them again, and compares what was added with `writes`.
+    pub fn judge(&self, writes: Writes) -> Evaluation {
+        reconcile(writes, self.before, self.source.read())
     }
 }
 

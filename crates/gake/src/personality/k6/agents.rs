@@ -70,6 +70,11 @@ pub(super) fn cannot(flags: &RunFlags, options: &Options) -> Option<String> {
         ),
         (!flags.secret_sources.is_empty(), "--secret-source: secrets stay on this machine"),
         (flags.script_profile, "--script-profile: profiles stay where the script runs"),
+        (flags.body_errors, "--body-errors: bodies stay where the script runs"),
+        (
+            flags.reconcile.is_some(),
+            "--reconcile: agents do not tell the methods of requests apart",
+        ),
         (flags.body_memory.is_some(), "--body-memory: each takes a quarter of its own memory"),
         (
             options.local_ips.is_some(),

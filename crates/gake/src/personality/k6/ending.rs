@@ -11,11 +11,13 @@ use gake_k6::options::Options;
 use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
 use gake_k6::test::LogLevel;
 use gake_k6::threshold::{ThresholdResults, Thresholds};
+use gake_report::{Style, failed_bodies};
 use gake_run::script::ScriptRecorded;
 use serde_json::{Map, Value};
 
 use super::flags::RunFlags;
 use super::life::{Ready, code, exit_of, say};
+use super::writes;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::personality::native::Native;
@@ -55,6 +57,13 @@ pub(super) fn finish(
     let shown = ready.shown(flags, console);
     let data = shown.data(&run.tally, elapsed, &results, setup_data.as_ref());
     show(ready, flags, &data, console)?;
+    if flags.body_errors {
+        console.result(&failed_bodies(&run.bodies, Style::default()))?;
+    }
+    let rows = ready.rows.as_ref().map(|rows| rows.judge(writes::writes(&run.tally.series)));
+    if let Some(found) = &rows {
+        console.result(&writes::line(found))?;
+    }
     if let Some(profile) = &test.settings().profile {
         console.result(&profile.text())?;
     }
@@ -64,7 +73,9 @@ pub(super) fn finish(
             .map_err(|error| Failure::could_not(format!("{path} cannot be written: {error}")))?;
     }
     let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
-    let summary = Summary::new(recorded.run, &[]);
+    let mut summary = Summary::new(recorded.run, &[]);
+    let is_reconciled = rows.as_ref().is_none_or(|found| found.met);
+    summary.verdict.objectives.extend(rows);
     native.show(&summary, console)?;
     for error in [&setup, &teardown].into_iter().filter_map(|stage| stage.as_ref().err()) {
         say(test, error);
@@ -87,6 +98,7 @@ pub(super) fn finish(
         (true, _) => code::INTERRUPTED,
         (false, true) => code::THRESHOLDS,
         (false, false) if test.has_failed() => code::FAILED,
+        (false, false) if !is_reconciled => code::THRESHOLDS,
         (false, false) => Exit::Done,
     };
     Ok((exit, summary))

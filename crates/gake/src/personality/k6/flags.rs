@@ -58,8 +58,10 @@ const OTHERS: &[Flag] = &[
     value(&["rate"]),
     value(&["seed"]),
     switch(&["script-profile"]),
+    switch(&["body-errors"]),
     value(&["body-memory"]),
     value(&["max-series"]),
+    value(&["reconcile"]),
     switch(&["print-spec"]),
     value(&["out", "o"]),
     value(&["secret-source"]),
@@ -88,6 +90,10 @@ pub struct RunFlags {
     pub seed: Option<u64>,
     /// Whether to show which lines of the script do its work.
     pub script_profile: bool,
+    /// Whether to show the most frequent bodies of failed answers.
+    pub body_errors: bool,
+    /// Where rows are counted before and after.
+    pub reconcile: Option<String>,
     /// How many bytes of responses' bodies all users may hold, if it is not the default.
     pub body_memory: Option<u64>,
     /// Maximum series of custom metrics, if it is not the default.
@@ -192,6 +198,8 @@ impl RunFlags {
             options,
             seed: seed.transpose()?,
             script_profile: parsed.on("script-profile")?,
+            body_errors: parsed.on("body-errors")?,
+            reconcile: parsed.last("reconcile").map(str::to_owned),
             body_memory: body_memory.transpose()?,
             max_series: parsed.last("max-series").map(max_series).transpose()?,
             print_spec: parsed.last("print-spec").map(spec_format).transpose()?,

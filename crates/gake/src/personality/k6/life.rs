@@ -27,7 +27,7 @@ use super::load::{Loaded, Refused, load};
 use super::out::{self, Outputs};
 use super::{ANY, log, progress};
 use crate::cli::SpecFormat;
-use crate::cmd::run::conclude;
+use crate::cmd::run::{Reconciliation, conclude};
 use crate::console::Console;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
@@ -79,6 +79,8 @@ pub(super) struct Ready {
     given: Options,
     /// What its users see as `__ENV`.
     environment: Vec<(String, String)>,
+    /// The rows before the run, when they are compared.
+    pub(super) rows: Option<Reconciliation>,
 }
 
 /// `k6 run`.
@@ -129,6 +131,8 @@ pub fn run(
         origin: origin(&[], &redactor),
         ..Beside::default()
     };
+    let rows = flags.reconcile.as_deref();
+    ready.rows = rows.map(|text| Reconciliation::begin(text, &ready.run.spec)).transpose()?;
     let agents = match ready.agents(maker.as_ref(), flags, console) {
         Ok(agents) => agents,
         Err(why) => {
@@ -326,7 +330,8 @@ impl Ready {
             let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
             let _ = script.test.tap.set(Arc::clone(&outputs.tap));
         }
-        Ok(Self { script, options, thresholds, run, prepared, outputs, given, environment })
+        let rows = None;
+        Ok(Self { script, options, thresholds, run, prepared, outputs, given, environment, rows })
     }
 
     /// The agents that are to run it, if it is not this process.

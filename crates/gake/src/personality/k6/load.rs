@@ -19,6 +19,7 @@ use super::life::{code, exit_of, told};
 use super::out::OutSettings;
 use super::prometheus::PrometheusSettings;
 use super::source::ScriptSource;
+use super::writes::WRITES_BY;
 use super::{ANY, environment, network, plan, tls};
 use crate::exit::Exit;
 
@@ -93,6 +94,9 @@ pub(super) fn load_source(
     }
     let mut run = plan::script_run(&options, &path).map_err(invalid)?;
     run.tls.check().map_err(|error| invalid(error.to_string()))?;
+    if flags.reconcile.is_some() {
+        run.keys.push(WRITES_BY.to_owned());
+    }
     run.spec.seed = flags.seed.unwrap_or(run.spec.seed);
     if flags.is_open_loop {
         for scenario in &mut run.spec.scenarios {
@@ -106,6 +110,7 @@ pub(super) fn load_source(
     let mut settings = plan::user_settings(&options, environment.clone()).map_err(invalid)?;
     settings.seed = flags.seed;
     settings.bodies = flags.body_memory.unwrap_or(settings.bodies);
+    settings.failed_bodies = flags.body_errors;
     settings.profile = flags.script_profile.then(Arc::default);
     // Set once, before any user runs.
     let _ = script.test.settings.set(settings);

@@ -23,6 +23,7 @@ mod progress;
 mod prometheus;
 mod source;
 mod tls;
+mod writes;
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};

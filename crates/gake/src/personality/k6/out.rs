@@ -196,9 +196,8 @@ fn write(
     }
     while let Ok(Some(batch)) = batches.recv() {
         for sample in batch.iter() {
-            let WrittenSample { metric, tags, value, unix_ns } = sample;
-            let point =
-                SamplePoint { metric, tags, metadata: &[], value: *value, unix_ns: *unix_ns };
+            let WrittenSample { metric, tags, metadata, value, unix_ns } = sample;
+            let point = SamplePoint { metric, tags, metadata, value: *value, unix_ns: *unix_ns };
             match &mut form {
                 Form::Json(lines) => lines.write(&mut out, &point)?,
                 Form::Csv(lines) => lines.write(&mut out, &point)?,

@@ -53,6 +53,7 @@ pub fn user_settings(
             .map(|parts| if parts == "full" { DebugParts::Full } else { DebugParts::Headers }),
         memory: default.memory,
         bodies: default.bodies,
+        failed_bodies: default.failed_bodies,
         profile: default.profile,
     })
 }
