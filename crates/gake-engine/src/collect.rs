@@ -358,6 +358,44 @@ mod tests {
         Message::Interval(Box::new(Interval { worker, tenth, parts, cpu: 0, run_delay: 0 }))
     }
 
+    /// The same with connections, and no requests.
+    fn holding(worker: usize, second: u64, open: u64) -> Message {
+        let mut message = interval(worker, second, 0);
+        if let Message::Interval(interval) = &mut message {
+            interval.parts[0].gauges = Gauges { open, peak: open };
+        }
+        message
+    }
+
+    #[test]
+    fn a_worker_that_wakes_late_has_its_connections_meanwhile() {
+        let load = Load::Closed { users: 2, think: std::time::Duration::ZERO };
+        let plan = Arc::new(Plan::new("", load));
+        let mut collector = Collector::new(&plan, 1, 2);
+        let mut open = Vec::new();
+        let ended = |worker| WorkerEnd { worker, scenarios: Vec::new(), log_lost: 0 };
+        let messages = [
+            holding(0, 1, 10),
+            holding(1, 1, 5),
+            holding(0, 2, 20),
+            holding(0, 3, 30),
+            // It slept in the second and third second.
+            holding(1, 4, 7),
+            holding(0, 4, 30),
+            Message::Ended(ended(1)),
+            holding(0, 5, 40),
+            Message::Ended(ended(0)),
+        ];
+        for message in messages {
+            collector.take(message, |_, _| {});
+            while let Some(second) = collector.next_second() {
+                open.push(second.gauges.open);
+            }
+        }
+        assert_eq!(open, [15, 25, 35, 37, 40]);
+        assert_eq!(collector.finish(0, Ending::Done, 1).peak_connections, 40);
+    }
+
     /// A minute and some: seconds that may wait for a worker.
     const WAIT: u64 = 64;
 

@@ -23,6 +23,8 @@ pub(crate) struct Piece {
     pub(crate) warmup: Counts,
     /// Levels at its end.
     pub(crate) gauges: Gauges,
+    /// Those of each worker that told them.
+    told: Vec<(usize, Gauges)>,
     /// CPU time of the workers in it.
     pub(crate) cpu: Nanos,
     has_tally: bool,
@@ -39,12 +41,23 @@ pub(crate) struct Pieces {
     retired: Vec<Tally>,
     /// The last tenth each worker has handed over; `u64::MAX` when it has ended.
     watermarks: Vec<u64>,
+    /// What each worker told last, of the pieces that went on.
+    levels: Vec<Level>,
+}
+
+/// The connections of a worker between two of its pieces: one that wakes late still has them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Level {
+    open: u64,
+    /// Where the last of its pieces ends.
+    until: u64,
 }
 
 impl Pieces {
     pub(crate) fn new(workers: usize) -> Self {
         let (pending, retired) = (BTreeMap::new(), Vec::new());
-        Self { pending, gone: 0, retired, watermarks: vec![0; workers] }
+        let levels = vec![Level::default(); workers];
+        Self { pending, gone: 0, retired, watermarks: vec![0; workers], levels }
     }
 
     /// Whether every worker has ended.
@@ -75,12 +88,15 @@ impl Pieces {
         let piece = self.pending.entry(tenth.max(self.gone + 1)).or_default();
         piece.scenarios.resize_with(scenarios, Tally::default);
         piece.cpu += cpu;
+        let level = &mut self.levels[worker];
+        level.until = level.until.max(tenth.max(self.gone + 1));
+        let gauges = parts.iter().fold(Gauges::default(), |sum, part| sum.beside(part.gauges));
+        piece.told.push((worker, gauges));
         for part in parts {
             if let Some(tally) = piece.scenarios.get_mut(part.scenario) {
                 tally.merge(&part.tally);
             }
             piece.warmup.merge(&part.warmup);
-            piece.gauges = piece.gauges.beside(part.gauges);
             let mut tally = part.tally;
             if std::mem::replace(&mut piece.has_tally, true) {
                 piece.tally.merge(&tally);
@@ -103,7 +119,23 @@ impl Pieces {
     /// Takes the piece that ends in `tenth`, which is ready.
     pub(crate) fn take(&mut self, tenth: u64) -> Piece {
         self.gone = tenth;
-        self.pending.remove(&tenth).unwrap_or_default()
+        let mut piece = self.pending.remove(&tenth).unwrap_or_default();
+        let mut told: Vec<Option<Gauges>> = vec![None; self.levels.len()];
+        for (worker, gauges) in &piece.told {
+            let peak = told[*worker].map_or(0, |earlier| earlier.peak).max(gauges.peak);
+            told[*worker] = Some(Gauges { peak, ..*gauges });
+        }
+        for ((level, told), mark) in self.levels.iter_mut().zip(told).zip(&self.watermarks) {
+            level.open = match told {
+                Some(told) => told.open,
+                // After its end it has none.
+                None if *mark == u64::MAX && level.until < tenth => 0,
+                None => level.open,
+            };
+            let now = Gauges { open: level.open, peak: level.open };
+            piece.gauges = piece.gauges.beside(told.unwrap_or(now));
+        }
+        piece
     }
 
     /// How many pieces wait.
