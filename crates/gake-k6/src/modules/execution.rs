@@ -182,13 +182,16 @@ fn user<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     Ok(object.object)
 }
 
+/// Where a user keeps names with texts.
+type Kept = RefCell<Vec<(String, String)>>;
+
 /// Names with texts that a script reads and sets.
 struct Pairs {
     /// One of them.
     kind: &'static str,
     /// The text of one.
     value: &'static str,
-    own: fn(&Vu) -> &RefCell<Vec<(String, String)>>,
+    own: fn(&Vu) -> &Kept,
     get: fn(&Vu, &str) -> Option<String>,
     names: fn(&Vu) -> Vec<String>,
 }
