@@ -28,6 +28,9 @@ const GROWTH_RATE: f64 = 1.2;
 /// Seconds needed for that comparison.
 const GROWTH_POINTS: usize = 6;
 
+/// The part of those in flight that a disk must be seen to hold before no pool is blamed.
+const AT_DISK: f64 = 0.2;
+
 /// Share of the service time that reading the body takes.
 const DOWNLOAD_SHARE: f64 = 0.6;
 /// A first byte waits on the way when a round trip takes this part of that time ...
@@ -43,9 +46,14 @@ const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
 /// The finding of [`pool_queueing`].
 pub(super) const POOL_QUEUEING: &str = "pool_queueing";
 
-/// Requests stand in line inside the server, and it has CPU to spare: for a pool or a lock.
+/// Requests stand in line inside the server, and it has CPU to spare: for a pool or a lock. Where a
+/// part of them was seen to wait for a disk, that may be what all of them wait for.
 pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = queue(facts).filter(|_| cores::idle(facts) == Some(true))?;
+    let at_disk = facts.mean("disk_threads").unwrap_or(0.0);
+    if at_disk >= AT_DISK * facts.in_flight().max(1.0) {
+        return None;
+    }
     let advice = "look for a pool of threads, processes or database connections: its size is that \
                   rate times what one request takes alone; more clients only lengthen the queue";
     let check = "the CPU that the target leaves idle meanwhile: top; what its threads wait for: \

@@ -319,6 +319,13 @@ fn pool_queueing_by_shape() {
     watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.3; 3]);
     watch(&mut run, "port:80", "cores_waited", LevelUnit::Count, &[0.2; 3]);
     assert_eq!(ids(&run), ["pool_queueing"]);
+    let in_flight = Facts { run: &run, objectives: &[] }.in_flight();
+    let mut at_disk = run.clone();
+    watch(&mut at_disk, "port:80", "disk_threads", LevelUnit::Count, &[0.1 * in_flight; 3]);
+    assert_eq!(ids(&at_disk), ["pool_queueing"]);
+    let mut at_disk = run.clone();
+    watch(&mut at_disk, "port:80", "disk_threads", LevelUnit::Count, &[0.3 * in_flight; 3]);
+    assert_eq!(ids(&at_disk), ["unexplained"]);
     watch(&mut run, "machine", "busiest_thread", LevelUnit::Share, &[0.85; 3]);
     assert_eq!(ids(&run), ["unexplained"]);
     assert!(ids(&queue(20 * MS).closed().run()).is_empty());
