@@ -343,6 +343,11 @@ mod tests {
 
     use super::*;
 
+    fn of_two_workers() -> Collector {
+        let load = Load::Closed { users: 2, think: std::time::Duration::ZERO };
+        Collector::new(&Arc::new(Plan::new("", load)), 1, 2)
+    }
+
     /// What a worker hands over at the end of a second: so many requests that ended ok.
     fn interval(worker: usize, second: u64, ok: u64) -> Message {
         let mut tally = Tally::default();
@@ -369,9 +374,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_wakes_late_has_its_connections_meanwhile() {
-        let load = Load::Closed { users: 2, think: std::time::Duration::ZERO };
-        let plan = Arc::new(Plan::new("", load));
-        let mut collector = Collector::new(&plan, 1, 2);
+        let mut collector = of_two_workers();
         let mut open = Vec::new();
         let ended = |worker| WorkerEnd { worker, scenarios: Vec::new(), log_lost: 0 };
         let messages = [
@@ -401,9 +404,7 @@ mod tests {
 
     #[test]
     fn seconds_go_on_without_a_worker_that_is_silent_and_keep_what_comes_late() {
-        let load = Load::Closed { users: 2, think: std::time::Duration::ZERO };
-        let plan = Arc::new(Plan::new("", load));
-        let mut collector = Collector::new(&plan, 1, 2);
+        let mut collector = of_two_workers();
         let mut seconds = Vec::new();
         let mut take = |collector: &mut Collector, message| {
             collector.take(message, |_, _| {});

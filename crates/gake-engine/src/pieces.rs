@@ -24,7 +24,7 @@ pub(crate) struct Piece {
     /// Levels at its end.
     pub(crate) gauges: Gauges,
     /// Those of each worker that told them.
-    told: Vec<(usize, Gauges)>,
+    told: BTreeMap<usize, Gauges>,
     /// CPU time of the workers in it.
     pub(crate) cpu: Nanos,
     has_tally: bool,
@@ -39,35 +39,33 @@ pub(crate) struct Pieces {
     gone: u64,
     /// Empty tallies to be used again.
     retired: Vec<Tally>,
-    /// The last tenth each worker has handed over; `u64::MAX` when it has ended.
-    watermarks: Vec<u64>,
-    /// What each worker told last, of the pieces that went on.
-    levels: Vec<Level>,
+    workers: Vec<Worker>,
 }
 
-/// The connections of a worker between two of its pieces: one that wakes late still has them.
+/// What is known of a worker.
 #[derive(Debug, Clone, Copy, Default)]
-struct Level {
+struct Worker {
+    /// The last tenth that it has handed over.
+    handed: u64,
+    is_over: bool,
+    /// Its open connections, of the pieces that went on. One that wakes late still has them.
     open: u64,
-    /// Where the last of its pieces ends.
-    until: u64,
 }
 
 impl Pieces {
     pub(crate) fn new(workers: usize) -> Self {
         let (pending, retired) = (BTreeMap::new(), Vec::new());
-        let levels = vec![Level::default(); workers];
-        Self { pending, gone: 0, retired, watermarks: vec![0; workers], levels }
+        Self { pending, gone: 0, retired, workers: vec![Worker::default(); workers] }
     }
 
     /// Whether every worker has ended.
     pub(crate) fn are_over(&self) -> bool {
-        self.watermarks.iter().all(|mark| *mark == u64::MAX)
+        self.workers.iter().all(|worker| worker.is_over)
     }
 
     /// A worker has ended.
     pub(crate) fn end(&mut self, worker: usize) {
-        self.watermarks[worker] = u64::MAX;
+        self.workers[worker].is_over = true;
     }
 
     /// Where the last piece that went on ends, in tenths of a second.
@@ -84,14 +82,13 @@ impl Pieces {
         mut spare: impl FnMut(Tally),
     ) {
         let Interval { worker, tenth, parts, cpu, .. } = interval;
-        self.watermarks[worker] = self.watermarks[worker].max(tenth);
+        self.workers[worker].handed = self.workers[worker].handed.max(tenth);
         let piece = self.pending.entry(tenth.max(self.gone + 1)).or_default();
         piece.scenarios.resize_with(scenarios, Tally::default);
         piece.cpu += cpu;
-        let level = &mut self.levels[worker];
-        level.until = level.until.max(tenth.max(self.gone + 1));
         let gauges = parts.iter().fold(Gauges::default(), |sum, part| sum.beside(part.gauges));
-        piece.told.push((worker, gauges));
+        let told = piece.told.entry(worker).or_default();
+        *told = Gauges { peak: told.peak.max(gauges.peak), ..gauges };
         for part in parts {
             if let Some(tally) = piece.scenarios.get_mut(part.scenario) {
                 tally.merge(&part.tally);
@@ -111,7 +108,8 @@ impl Pieces {
 
     /// The tenth in which the next piece ends that every worker has handed over, in order.
     pub(crate) fn ready(&self) -> Option<u64> {
-        let complete = self.watermarks.iter().copied().min().unwrap_or(u64::MAX);
+        let going = self.workers.iter().filter(|worker| !worker.is_over);
+        let complete = going.map(|worker| worker.handed).min().unwrap_or(u64::MAX);
         let (first, last) = (self.pending.first_key_value()?.0, self.pending.last_key_value()?.0);
         (*first <= complete || last - first >= PENDING_MAX).then_some(*first)
     }
@@ -120,20 +118,15 @@ impl Pieces {
     pub(crate) fn take(&mut self, tenth: u64) -> Piece {
         self.gone = tenth;
         let mut piece = self.pending.remove(&tenth).unwrap_or_default();
-        let mut told: Vec<Option<Gauges>> = vec![None; self.levels.len()];
-        for (worker, gauges) in &piece.told {
-            let peak = told[*worker].map_or(0, |earlier| earlier.peak).max(gauges.peak);
-            told[*worker] = Some(Gauges { peak, ..*gauges });
-        }
-        for ((level, told), mark) in self.levels.iter_mut().zip(told).zip(&self.watermarks) {
-            level.open = match told {
-                Some(told) => told.open,
+        for (number, worker) in self.workers.iter_mut().enumerate() {
+            let gauges = match piece.told.get(&number) {
+                Some(told) => *told,
                 // After its end it has none.
-                None if *mark == u64::MAX && level.until < tenth => 0,
-                None => level.open,
+                None if worker.is_over && worker.handed < tenth => Gauges::default(),
+                None => Gauges { open: worker.open, peak: worker.open },
             };
-            let now = Gauges { open: level.open, peak: level.open };
-            piece.gauges = piece.gauges.beside(told.unwrap_or(now));
+            worker.open = gauges.open;
+            piece.gauges = piece.gauges.beside(gauges);
         }
         piece
     }
@@ -146,7 +139,7 @@ impl Pieces {
 
     /// Takes an empty tally back, so that its room is used again: the memory it has is warm.
     pub(crate) fn retire(&mut self, tally: Tally) {
-        if self.retired.len() < self.watermarks.len() {
+        if self.retired.len() < self.workers.len() {
             self.retired.push(tally);
         }
     }
