@@ -77,6 +77,12 @@ impl<'a> Facts<'a> {
         mean_in_flight(self.run)
     }
 
+    /// The part of those in flight that was seen to wait for a disk, in the mean; 0 where that is not
+    /// known.
+    pub(super) fn at_disk(&self) -> f64 {
+        self.mean("disk_threads").unwrap_or(0.0) / self.in_flight().max(1.0)
+    }
+
     /// Answers a second.
     pub(super) fn rate(&self) -> f64 {
         self.answers() as f64 * SECOND as f64 / self.run.measured.max(1) as f64

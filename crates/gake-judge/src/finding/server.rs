@@ -50,8 +50,7 @@ pub(super) const POOL_QUEUEING: &str = "pool_queueing";
 /// part of them was seen to wait for a disk, that may be what all of them wait for.
 pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
     let evidence = queue(facts).filter(|_| cores::idle(facts) == Some(true))?;
-    let at_disk = facts.mean("disk_threads").unwrap_or(0.0);
-    if at_disk >= AT_DISK * facts.in_flight().max(1.0) {
+    if facts.at_disk() >= AT_DISK {
         return None;
     }
     let advice = "look for a pool of threads, processes or database connections: its size is that \

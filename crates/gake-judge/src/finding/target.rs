@@ -86,7 +86,7 @@ pub(super) fn collector(facts: &Facts<'_>) -> Option<Finding> {
 
 pub(super) fn disk(facts: &Facts<'_>) -> Option<Finding> {
     let threads = facts.mean("disk_threads")?;
-    if threads < MOST * facts.in_flight().max(1.0) {
+    if facts.at_disk() < MOST {
         return None;
     }
     let evidence = format!(
