@@ -31,8 +31,8 @@ pub fn run_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<Du
     Ok(started.elapsed())
 }
 
-/// Where a program is: PATH, and the directories of servers that a user's PATH lacks. What is not a
-/// program has a path.
+/// Where a program is: PATH, and the directories of servers that a user's PATH lacks. A file with a
+/// path is where that says.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Debian keeps each version of PostgreSQL in a folder of its own.
@@ -41,7 +41,7 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .chain(["/usr/sbin", "/sbin", "/usr/local/go/bin"].map(PathBuf::from))
         .chain(versions.map(|version| version.path().join("bin")))
         .map(|dir| dir.join(program))
-        .find(|file| file.is_file() || program.starts_with('/') && file.exists())
+        .find(|file| file.is_file())
 }
 
 /// A command as it would be typed.

@@ -10,6 +10,9 @@ use anyhow::{Result, bail};
 use crate::debian::Need;
 use crate::{command, debian, deny, golang, suite, tidy};
 
+/// A module of Python is no program: the package is there when its file is.
+const PYTHON_KUBERNETES: &str = "/usr/lib/python3/dist-packages/kubernetes/__init__.py";
+
 /// What the build needs for the HTML page, and what the end-to-end tests run against or with.
 const NEEDS: &[Need] = &[
     Need { program: "node", package: "nodejs" },
@@ -29,7 +32,7 @@ const NEEDS: &[Need] = &[
     Need { program: "python3", package: "python3-minimal" },
     Need { program: "zstd", package: "zstd" },
     Need { program: "nats-server", package: "nats-server" },
-    Need { program: "/usr/lib/python3/dist-packages/kubernetes", package: "python3-kubernetes" },
+    Need { program: PYTHON_KUBERNETES, package: "python3-kubernetes" },
     Need { program: "wrk", package: "wrk" },
     Need { program: "ab", package: "apache2-utils" },
     Need { program: "h2load", package: "nghttp2-client" },
