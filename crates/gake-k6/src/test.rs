@@ -57,7 +57,7 @@ pub struct WrittenSample {
     pub metric: Arc<Definition>,
     /// All of its tags.
     pub tags: Tags,
-    /// What is said of it besides.
+    /// What is said of it besides: the script's metadata, and `vu` and `iter` where it asks for them.
     pub metadata: Tags,
     /// The value; a time in nanoseconds.
     pub value: f64,

@@ -3,25 +3,19 @@
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_k6::duration::GoDuration;
 use gake_k6::options::ThresholdOptions;
-use gake_k6::out::{CsvLines, JsonLines, SamplePoint, TimeFormat};
+use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
+use gake_k6::test::WrittenSample;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A sample that k6 wrote.
-struct Sample {
-    metric: Definition,
-    tags: Tags,
-    metadata: Tags,
-    value: f64,
-    unix_ns: i128,
-}
-
-fn samples() -> Vec<Sample> {
-    let mut metrics: BTreeMap<String, Definition> = BTreeMap::new();
+/// The samples that k6 wrote.
+fn samples() -> Vec<WrittenSample> {
+    let mut metrics: BTreeMap<String, Arc<Definition>> = BTreeMap::new();
     let mut samples = Vec::new();
     for line in include_str!("data/out.json").lines() {
         let line: Value = serde_json::from_str(line).unwrap();
@@ -34,7 +28,7 @@ fn samples() -> Vec<Sample> {
                 "data" => MetricUnit::Bytes,
                 _ => MetricUnit::Number,
             };
-            metrics.insert(name.clone(), Definition { name, kind, unit });
+            metrics.insert(name.clone(), Arc::new(Definition { name, kind, unit }));
             continue;
         }
         let metric = metrics[&name].clone();
@@ -43,7 +37,7 @@ fn samples() -> Vec<Sample> {
         let time: Timestamp = data["time"].as_str().unwrap().parse().unwrap();
         let metadata =
             |key: &'static str| (key, data["metadata"][key].as_str().unwrap().to_owned());
-        samples.push(Sample {
+        samples.push(WrittenSample {
             tags: Tags::new(tags.map(|(key, value)| (key.clone(), value.as_str().unwrap()))),
             metadata: Tags::new([metadata("vu"), metadata("iter")]),
             value: data["value"].as_f64().unwrap() * scale,
@@ -52,13 +46,6 @@ fn samples() -> Vec<Sample> {
         });
     }
     samples
-}
-
-impl Sample {
-    fn point(&self) -> SamplePoint<'_> {
-        let Self { metric, tags, metadata, value, unix_ns } = self;
-        SamplePoint { metric, tags, metadata, value: *value, unix_ns: *unix_ns }
-    }
 }
 
 /// Those that the run asked for.
@@ -85,7 +72,7 @@ fn json_lines_are_those_of_k6() {
     let mut lines = JsonLines::new(thresholds(), &system_tags());
     let mut written = Vec::new();
     for sample in samples() {
-        lines.write(&mut written, &sample.point()).unwrap();
+        lines.write(&mut written, &sample).unwrap();
     }
     let written = String::from_utf8(written).unwrap();
     // The order of metadata changes from line to line in k6; here it is that of the names.
@@ -104,7 +91,7 @@ fn csv_lines_are_those_of_k6() {
     let mut written = Vec::new();
     lines.begin(&mut written).unwrap();
     for sample in samples() {
-        lines.write(&mut written, &sample.point()).unwrap();
+        lines.write(&mut written, &sample).unwrap();
     }
     let expected = include_str!("data/out.csv").replace("vu=1&iter=0", "iter=0&vu=1");
     assert_eq!(String::from_utf8(written).unwrap(), expected);
@@ -112,13 +99,12 @@ fn csv_lines_are_those_of_k6() {
 
 #[test]
 fn times_have_the_format_asked_for() {
-    let sample = samples().remove(0);
+    let unix_ns = 1_795_370_935_078_822_153;
+    let sample = WrittenSample { unix_ns, ..samples().remove(0) };
     let time = |format: &str| {
         let mut written = Vec::new();
         let mut lines = CsvLines::new(&[], TimeFormat::parse(format).unwrap());
-        let mut point = sample.point();
-        point.unix_ns = 1_795_370_935_078_822_153;
-        lines.write(&mut written, &point).unwrap();
+        lines.write(&mut written, &sample).unwrap();
         String::from_utf8(written).unwrap().split(',').nth(1).unwrap().to_owned()
     };
     for (format, expected) in [
@@ -141,14 +127,12 @@ fn the_submetric_of_expected_responses_is_there_when_samples_have_the_tag() {
         kind: MetricKind::Trend,
         unit: MetricUnit::Time,
     };
-    let tags = Tags::default();
-    let metadata = Tags::default();
-    let point =
-        SamplePoint { metric: &metric, tags: &tags, metadata: &metadata, value: 1e6, unix_ns: 0 };
+    let (metric, tags, metadata) = (Arc::new(metric), Tags::default(), Tags::default());
+    let sample = WrittenSample { metric, tags, metadata, value: 1e6, unix_ns: 0 };
     let described = |system_tags: &[&str]| {
         let tags: Vec<_> = system_tags.iter().map(|tag| (*tag).to_owned()).collect();
         let mut written = Vec::new();
-        JsonLines::new(BTreeMap::new(), &tags).write(&mut written, &point).unwrap();
+        JsonLines::new(BTreeMap::new(), &tags).write(&mut written, &sample).unwrap();
         let text = String::from_utf8(written).unwrap();
         let mut lines = text.lines();
         assert_eq!(

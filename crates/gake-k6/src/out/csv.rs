@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::SamplePoint;
 use super::json::time;
+use crate::test::WrittenSample;
 use crate::values::scaled;
 
 /// How `--out csv` writes instants.
@@ -88,23 +88,23 @@ impl CsvLines {
     ///
     /// # Errors
     /// When the writer fails.
-    pub fn write(&mut self, out: &mut impl Write, point: &SamplePoint<'_>) -> io::Result<()> {
+    pub fn write(&mut self, out: &mut impl Write, sample: &WrittenSample) -> io::Result<()> {
         let mut line = std::mem::take(&mut self.line);
         line.clear();
-        line.push_str(&point.metric.name);
+        line.push_str(&sample.metric.name);
         line.push(',');
-        self.times.write(&mut line, point.unix_ns);
-        line.push_str(&format!(",{:.6}", scaled(point.metric.unit, point.value)));
+        self.times.write(&mut line, sample.unix_ns);
+        line.push_str(&format!(",{:.6}", scaled(sample.metric.unit, sample.value)));
         for column in &self.columns {
             line.push(',');
-            field(&mut line, point.tags.get(column).unwrap_or_default());
+            field(&mut line, sample.tags.get(column).unwrap_or_default());
         }
-        let tags = point.tags.pairs().iter();
+        let tags = sample.tags.pairs().iter();
         let extra = tags.filter(|tag| !self.columns.contains(&tag.0));
         line.push(',');
         field(&mut line, &joined(extra));
         line.push(',');
-        field(&mut line, &joined(point.metadata.pairs().iter()));
+        field(&mut line, &joined(sample.metadata.pairs().iter()));
         line.push('\n');
         out.write_all(line.as_bytes())?;
         self.line = line;

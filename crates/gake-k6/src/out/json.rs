@@ -7,8 +7,9 @@ use gake_core::metric::{Definition, MetricUnit, Tags};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::{SamplePoint, number};
+use super::number;
 use crate::options::ThresholdOptions;
+use crate::test::WrittenSample;
 use crate::threshold::Selector;
 use crate::values::scaled;
 
@@ -62,10 +63,10 @@ impl JsonLines {
     ///
     /// # Errors
     /// When the writer fails.
-    pub fn write(&mut self, out: &mut impl Write, point: &SamplePoint<'_>) -> io::Result<()> {
-        let name = point.metric.name.as_str();
+    pub fn write(&mut self, out: &mut impl Write, sample: &WrittenSample) -> io::Result<()> {
+        let name = sample.metric.name.as_str();
         if !self.described.contains(name) {
-            self.describe(out, point.metric)?;
+            self.describe(out, &sample.metric)?;
             self.described.insert(name.to_owned());
         }
         let of = |tags: &Tags| {
@@ -77,12 +78,12 @@ impl JsonLines {
             out,
             r#"{{"metric":{},"type":"Point","data":{{"time":"{}","value":{},"tags":{}"#,
             serde_json::to_string(name)?,
-            time(point.unix_ns),
-            number::shortest(scaled(point.metric.unit, point.value)),
-            of(point.tags)?,
+            time(sample.unix_ns),
+            number::shortest(scaled(sample.metric.unit, sample.value)),
+            of(&sample.tags)?,
         )?;
-        if !point.metadata.is_empty() {
-            write!(out, r#","metadata":{}"#, of(point.metadata)?)?;
+        if !sample.metadata.is_empty() {
+            write!(out, r#","metadata":{}"#, of(&sample.metadata)?)?;
         }
         out.write_all(b"}}\n")
     }

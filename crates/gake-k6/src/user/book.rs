@@ -33,11 +33,6 @@ pub trait TagSource {
 
     /// The keys of all tags that it may have.
     fn keys(&self) -> Vec<String>;
-
-    /// What is said of the sample besides: no series is told apart by it.
-    fn metadata(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
 }
 
 /// The metrics and series of one worker and scenario.
@@ -80,8 +75,6 @@ pub struct TagSet {
     tags: Tags,
     /// All of them, when somebody wants them.
     pub(super) all: Option<Tags>,
-    /// What is said besides, when somebody wants all.
-    pub(super) metadata: Tags,
     series: RefCell<Vec<Cell<Option<SeriesId>>>>,
 }
 
@@ -180,9 +173,7 @@ impl Book {
                 Some((key, value))
             }))
         });
-        let metadata = if self.wants_all { source.metadata() } else { Vec::new() };
-        let metadata = Tags::new(metadata);
-        for (key, value) in all.iter().flat_map(|all| all.pairs()).chain(metadata.pairs()) {
+        for (key, value) in all.iter().flat_map(|all| all.pairs()) {
             text.extend([key.as_str(), "=", value.as_str(), "\u{1f}"]);
         }
         for key in &self.keys {
@@ -207,7 +198,7 @@ impl Book {
             None => {
                 let pairs = self.keys.iter().filter_map(|key| Some((key, source.tag(key)?)));
                 let tags = Tags::new(pairs.map(|(key, value)| (key.clone(), value.into_owned())));
-                let new = Rc::new(TagSet { tags, all, metadata, series: RefCell::default() });
+                let new = Rc::new(TagSet { tags, all, series: RefCell::default() });
                 sets.insert(text.as_str().into(), Rc::clone(&new));
                 new
             }

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use gake_core::clock::Nanos;
+use gake_core::metric::Tags;
 use gake_core::record::{Exchange, FAILED_BODY_BYTES};
 use gake_core::work::Iteration;
 
@@ -25,7 +26,13 @@ enum Note {
     /// The body of an answer that failed.
     FailedBody { status: u16, body: Vec<u8> },
     /// A sample.
-    Sample { metric: MetricNumber, tags: Rc<TagSet>, value: f64 },
+    Sample {
+        metric: MetricNumber,
+        tags: Rc<TagSet>,
+        /// What is said of it besides.
+        metadata: Option<Tags>,
+        value: f64,
+    },
 }
 
 impl Notes {
@@ -40,10 +47,16 @@ impl Notes {
         self.0.borrow_mut().push(Note::FailedBody { status, body });
     }
 
-    /// Notes a sample.
-    pub fn sample(&self, metric: MetricNumber, tags: &Rc<TagSet>, value: f64) {
+    /// Notes a sample, and what is said of it besides its tags.
+    pub fn sample(
+        &self,
+        metric: MetricNumber,
+        tags: &Rc<TagSet>,
+        metadata: Option<Tags>,
+        value: f64,
+    ) {
         let tags = Rc::clone(tags);
-        self.0.borrow_mut().push(Note::Sample { metric, tags, value });
+        self.0.borrow_mut().push(Note::Sample { metric, tags, metadata, value });
     }
 
     /// Records everything noted; each sample goes to the test's tap too, when there is one.
@@ -58,16 +71,15 @@ impl Notes {
             match note {
                 Note::Exchange { start, exchange } => iteration.exchange_from(start, *exchange),
                 Note::FailedBody { status, body } => iteration.failed_body(status, &body),
-                Note::Sample { metric, tags, value } => {
+                Note::Sample { metric, tags, metadata, value } => {
                     if let Some(series) = book.series(metric, &tags, iteration.recorder()) {
                         iteration.sample(series, value);
                     }
                     if let (Some(unix_ns), Some(all)) = (now, &tags.all)
                         && let Some(metric) = book.definition(metric)
                     {
-                        let (all, metadata) = (all.clone(), tags.metadata.clone());
-                        let sample = WrittenSample { metric, tags: all, metadata, value, unix_ns };
-                        written.push(sample);
+                        let (tags, metadata) = (all.clone(), metadata.unwrap_or_default());
+                        written.push(WrittenSample { metric, tags, metadata, value, unix_ns });
                     }
                 }
             }

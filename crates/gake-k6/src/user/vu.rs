@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cookie_store::CookieStore;
 use gake_core::clock::{Clock, Nanos};
+use gake_core::metric::Tags;
 use gake_script::user::{Cut, Tasks, cut, wait, wait_long};
 use gake_wire::Client;
 use rquickjs::{Ctx, JsLifetime};
@@ -292,7 +293,7 @@ impl Vu {
 
     /// Notes a sample of a metric of k6's own under these tags.
     pub fn note(&self, metric: Builtin, set: &Rc<TagSet>, value: f64) {
-        self.notes.sample(metric.number(), set, value);
+        self.sample(metric.number(), set, value);
     }
 
     /// Notes that nothing was sent or received, so that both are shown.
@@ -305,7 +306,22 @@ impl Vu {
     /// Notes a sample of a script's metric under its own tags.
     pub fn note_tagged(&self, metric: MetricNumber, tags: &[(String, String)], value: f64) {
         let set = self.book.set(&Tagged { vu: self, tags });
-        self.notes.sample(metric, &set, value);
+        self.sample(metric, &set, value);
+    }
+
+    fn sample(&self, metric: MetricNumber, set: &Rc<TagSet>, value: f64) {
+        // Who takes samples one by one takes the metadata too.
+        let metadata = self.test.tap.get().and_then(|_| self.metadata_now());
+        self.notes.sample(metric, set, metadata, value);
+    }
+
+    /// What is said of a sample of this moment besides its tags; `None` when it is nothing.
+    fn metadata_now(&self) -> Option<Tags> {
+        let system = [("vu", self.number), ("iter", self.iteration.get())].into_iter();
+        let system = system.filter(|(name, _)| self.test.has_system_tag(name));
+        let system = system.map(|(name, number)| (name.to_owned(), number.to_string()));
+        let all: Vec<_> = system.chain(self.metadata.borrow().iter().cloned()).collect();
+        (!all.is_empty()).then(|| Tags::new(all))
     }
 
     /// The share of its scenario's time that is over, from 0 to 1.
@@ -363,14 +379,6 @@ impl TagSource for Vu {
         let own = self.tags.borrow();
         system.map(str::to_owned).chain(own.iter().map(|(name, _)| name.clone())).collect()
     }
-
-    fn metadata(&self) -> Vec<(String, String)> {
-        let (vu, iteration) = (self.number, self.iteration.get());
-        let system = [("vu", vu), ("iter", iteration)].into_iter();
-        let system = system.filter(|(name, _)| self.test.has_system_tag(name));
-        let system = system.map(|(name, number)| (name.to_owned(), number.to_string()));
-        system.chain(self.metadata.borrow().iter().cloned()).collect()
-    }
 }
 
 /// The tags of a sample, and below them those of the user.
@@ -390,10 +398,6 @@ impl TagSource for Tagged<'_> {
     fn keys(&self) -> Vec<String> {
         let own = self.tags.iter().map(|(name, _)| name.clone());
         self.vu.keys().into_iter().chain(own).collect()
-    }
-
-    fn metadata(&self) -> Vec<(String, String)> {
-        self.vu.metadata()
     }
 }
 

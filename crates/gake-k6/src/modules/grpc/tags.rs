@@ -49,8 +49,4 @@ impl TagSource for CallTags<'_> {
         let own = own.iter().map(|(name, _)| name.clone());
         system.map(str::to_owned).chain(own).chain(vu.keys()).collect()
     }
-
-    fn metadata(&self) -> Vec<(String, String)> {
-        self.vu.metadata()
-    }
 }

@@ -91,8 +91,4 @@ impl TagSource for HttpTags<'_> {
         let own = self.ask.tags.iter().map(|(name, _)| name.clone());
         system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
     }
-
-    fn metadata(&self) -> Vec<(String, String)> {
-        self.vu.metadata()
-    }
 }

@@ -154,10 +154,6 @@ impl TagSource for Tags<'_> {
         let own = self.ask.tags.iter().map(|(name, _)| name.clone());
         system.map(str::to_owned).chain(own).chain(self.vu.keys()).collect()
     }
-
-    fn metadata(&self) -> Vec<(String, String)> {
-        self.vu.metadata()
-    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gake_k6::options::Options;
-use gake_k6::out::{CsvLines, JsonLines, SamplePoint, TimeFormat};
+use gake_k6::out::{CsvLines, JsonLines, TimeFormat};
 use gake_k6::test::{SampleTap, WrittenSample};
 use gake_k6::values::scaled;
 use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames};
@@ -196,11 +196,9 @@ fn write(
     }
     while let Ok(Some(batch)) = batches.recv() {
         for sample in batch.iter() {
-            let WrittenSample { metric, tags, metadata, value, unix_ns } = sample;
-            let point = SamplePoint { metric, tags, metadata, value: *value, unix_ns: *unix_ns };
             match &mut form {
-                Form::Json(lines) => lines.write(&mut out, &point)?,
-                Form::Csv(lines) => lines.write(&mut out, &point)?,
+                Form::Json(lines) => lines.write(&mut out, sample)?,
+                Form::Csv(lines) => lines.write(&mut out, sample)?,
             }
         }
     }
