@@ -61,6 +61,25 @@ fn the_most_frequent_bodies_of_failed_answers_are_told_without_their_secrets() {
 }
 
 #[test]
+fn those_of_a_script_are_told_without_their_secrets_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("fails.js");
+    let text = format!(
+        "import http from 'k6/http';
+         export const options = {{ iterations: 30 }};
+         export default () => {{ http.get('{}'); }};",
+        failing()
+    );
+    std::fs::write(&script, text).unwrap();
+    let run = ["run", script.to_str().unwrap(), "--body-errors", "--gake-format", "json"];
+    let told = ran(&run).done();
+    assert!(told.stdout.contains("  10 × 500  Error 1040: Too many connections\n"), "{told:?}");
+    assert!(told.stdout.contains("\"password\":\"redacted-"), "{told:?}");
+    assert!(told.stderr.contains("failed_bodies"), "gake's own result: {told:?}");
+    assert!(!told.stdout.contains("hunter2") && !told.stderr.contains("hunter2"), "{told:?}");
+}
+
+#[test]
 fn bodies_are_not_told_unless_they_are_asked_for() {
     let json = ran(&["run", &failing(), "-n", "30", "-c", "1", "-o", "json"]).json();
     assert!(json.0.get("failed_bodies").is_none(), "{}", json.0);

@@ -101,6 +101,7 @@ pub fn run(
     };
     let execution = maker.as_ref().map(|maker| format!("{} agents", maker.agents()));
     let redactor = usual(Names::default())?;
+    ready.prepared.redact(&redactor);
     let execution = execution.as_deref().unwrap_or("local");
     progress::head(flags, &ready.options, execution, &redactor, console);
     let signals = Signals::watch().map_err(Failure::signals)?;
