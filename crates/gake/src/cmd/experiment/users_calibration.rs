@@ -109,9 +109,8 @@ pub fn calibrate(
 /// is more than the service takes.
 fn rate(summary: &Summary) -> f64 {
     let run = &summary.run;
-    let opening = u64::try_from(OPENING.as_nanos()).unwrap_or(u64::MAX);
     let all = run.warmup.ok + run.tally.counts.ok;
-    goodput(summary).max(per_second(all as f64, opening + run.completing))
+    goodput(summary).max(per_second(all as f64, run.elapsed))
 }
 
 /// That there is no rate to ask for, in the words of the service.
