@@ -60,7 +60,7 @@ pub(super) fn finish(
     if flags.body_errors {
         console.result(&failed_bodies(&run.bodies, Style::default()))?;
     }
-    let rows = ready.rows.as_ref().map(|rows| rows.judge(writes::writes(&run.tally.series)));
+    let rows = ready.rows.as_ref().map(|rows| writes::judge(rows, &run.tally.series));
     if let Some(found) = &rows {
         console.result(&writes::line(found))?;
     }

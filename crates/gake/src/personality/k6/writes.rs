@@ -3,6 +3,8 @@
 use gake_core::metric::{SeriesTable, SeriesValue, Tags};
 use gake_judge::{Evaluation, Writes};
 
+use crate::cmd::run::Reconciliation;
+
 /// The tag that tells requests that write a row from those that do not.
 pub(super) const WRITES_BY: &str = "method";
 
@@ -11,7 +13,7 @@ const WRITES: &str = "POST";
 
 /// The requests of a run that may each have written a row: its POST requests, those of `setup` and
 /// `teardown` too. One that was cut short counts as failed, as it does for k6.
-pub(super) fn writes(series: &SeriesTable) -> Writes {
+fn writes(series: &SeriesTable) -> Writes {
     let of = |more: &[(&str, &str)]| {
         let tags = [&[(WRITES_BY, WRITES)], more].concat();
         let tags = Tags::new(tags);
@@ -22,11 +24,17 @@ pub(super) fn writes(series: &SeriesTable) -> Writes {
     Writes { ok, failed: of(&[]) - ok, unfinished: 0 }
 }
 
-/// What the rows say, as a line below the summary.
+/// What the rows say of a run. It names the requests, for others may have been ok too.
+pub(super) fn judge(rows: &Reconciliation, series: &SeriesTable) -> Evaluation {
+    let found = rows.judge(writes(series));
+    Evaluation { text: format!("{WRITES} requests: {}", found.text), ..found }
+}
+
+/// The same as a line below the summary.
 pub(super) fn line(found: &Evaluation) -> String {
     let mark = if found.met { '✓' } else { '✗' };
     let problem = found.problem.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
-    format!("\n  {mark} POST requests: {}{problem}\n", found.text)
+    format!("\n  {mark} {}{problem}\n", found.text)
 }
 
 #[cfg(test)]
