@@ -10,6 +10,7 @@ use gake_sql::{Dsn, DsnError, SqlKind};
 
 use crate::database::first_field;
 use crate::fetch::Fetch;
+use crate::sampler::{FIRST, within};
 
 /// Where a number comes from, as the user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,7 +99,7 @@ impl CountSource {
             Self::Sql(dsn, statement) => runtime.block_on(first_field(dsn, statement)),
             Self::Http { url, field } => {
                 let fetch = Fetch::new(std::slice::from_ref(url))?;
-                runtime.block_on(fetch.get(0)).and_then(|text| of_json(&text, field))
+                runtime.block_on(within(FIRST, fetch.get(0))).and_then(|text| of_json(&text, field))
             }
         }?;
         told.trim().parse().map_err(|_| format!("{told:?} is not a number of rows"))

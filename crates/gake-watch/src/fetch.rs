@@ -10,8 +10,7 @@ use gake_wire::{
     Client, Deadline, HttpRequest, Network, PreparedRequest, Resolver, Settings, TlsOptions,
 };
 
-/// How long an answer may take: less than the time between two samples.
-const TIMEOUT: Duration = Duration::from_millis(900);
+use crate::sampler::PATIENCE;
 
 /// Bytes of an answer read at most: node_exporter's is some 100 KiB.
 const BODY_MAX: usize = 8 << 20;
@@ -54,7 +53,7 @@ impl Fetch {
 
     /// The body of a 2xx answer of the URL `number`.
     pub(crate) async fn get(&self, number: usize) -> Result<String, String> {
-        let deadline = Deadline::within(self.client.clock().now(), TIMEOUT);
+        let deadline = Deadline::within(self.client.clock().now(), PATIENCE);
         let (exchange, kept) = self.client.send(&self.requests[number], deadline, BODY_MAX).await;
         let answer = match exchange.end {
             End::Answered(answer) => answer,

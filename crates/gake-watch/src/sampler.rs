@@ -1,5 +1,6 @@
 //! The thread that reads the sources, each at its own pace.
 
+use std::pin::pin;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,13 @@ use crate::machine::Machine;
 use crate::process::{Processes, Which};
 use crate::prometheus::Prometheus;
 use crate::source::WatchSource;
+
+/// How long an answer may take. Much longer than the time between two readings: a target whose
+/// connections are all taken would not give another one.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long an answer may take before and after the load.
+pub(crate) const FIRST: Duration = Duration::from_secs(5);
 
 /// A level of one source.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,6 +166,18 @@ impl Sampler {
     }
 }
 
+/// What a source answers within `limit`.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    answer: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| Err(no_answer(limit)))
+}
+
+fn no_answer(within: Duration) -> String {
+    format!("no answer within {} s", within.as_secs_f64())
+}
+
 /// Opens the sources and lets a task read each.
 async fn watch(
     began: Instant,
@@ -169,20 +189,21 @@ async fn watch(
     for source in sources {
         let name = source.to_string();
         let cannot = |reason| WatchError::Source { source_name: name.clone(), reason };
-        let mut reader = Reader::open(source).await.map_err(cannot)?;
+        let mut reader = within(FIRST, Reader::open(source)).await.map_err(cannot)?;
         let settings = reader.settings(&name);
-        let first = reader.read().await.map_err(cannot)?;
+        let first = within(FIRST, reader.read()).await.map_err(cannot)?;
         // Nobody listens any more when the sampler is gone, and so is this task soon.
         let _ = sender.send(Batch::Settings(settings));
         let _ = sender.send(readings(began, &name, first));
         let follow = Follow {
             name,
             began,
+            every,
             refreshable: is_refreshable(source),
+            failing: false,
             sender: sender.clone(),
-            refreshed: refreshed.clone(),
         };
-        tokio::task::spawn_local(follow.forever(reader, every));
+        tokio::task::spawn_local(follow.forever(reader, refreshed.clone()));
     }
     Ok(())
 }
@@ -191,42 +212,66 @@ async fn watch(
 struct Follow {
     name: String,
     began: Instant,
+    every: Duration,
     refreshable: bool,
+    /// Whether the last reading failed.
+    failing: bool,
     sender: Sender<Batch>,
-    refreshed: watch::Receiver<u64>,
 }
 
 impl Follow {
-    async fn forever(mut self, mut reader: Reader, every: Duration) {
-        let mut ticks = tokio::time::interval_at((Instant::now() + every).into(), every);
+    async fn forever(mut self, mut reader: Reader, mut refreshed: watch::Receiver<u64>) {
+        let mut ticks = tokio::time::interval_at((Instant::now() + self.every).into(), self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut failed = false;
         loop {
             let asked = tokio::select! {
                 _ = ticks.tick() => false,
-                asked = self.refreshed.changed(), if self.refreshable => asked.is_ok(),
+                asked = refreshed.changed(), if self.refreshable => asked.is_ok(),
             };
-            let waited = own_delay();
-            match reader.read().await {
-                Ok(levels) => {
-                    failed = false;
-                    self.send(readings(self.began, &self.name, levels));
-                }
-                // It may have answered in time, and this thread had no core to read it.
-                Err(_) if own_delay().saturating_sub(waited) > STARVED => {}
-                Err(reason) => self.failed(&reason, std::mem::replace(&mut failed, true)),
-            }
+            self.read(&mut reader).await;
             if asked {
                 self.send(Batch::Refreshed);
             }
         }
     }
 
+    /// Waits for a reading, and counts the source as silent for each one that was due meanwhile,
+    /// but for the first: a reading of many requests may take as long as the time between two.
+    async fn read(&mut self, reader: &mut Reader) {
+        let mut reading = pin!(reader.read());
+        let mut starved = own_delay();
+        let mut limit = 2 * self.every;
+        loop {
+            let read = tokio::time::timeout(limit, reading.as_mut()).await;
+            let before = std::mem::replace(&mut starved, own_delay());
+            // It may have answered in time, and this thread had no core to read it.
+            let had_core = starved.saturating_sub(before) <= STARVED;
+            match read {
+                Ok(Ok(levels)) => {
+                    self.failing = false;
+                    return self.send(readings(self.began, &self.name, levels));
+                }
+                Ok(Err(reason)) => {
+                    if had_core {
+                        self.failed(&reason);
+                    }
+                    return;
+                }
+                Err(_) => {
+                    if had_core {
+                        self.failed(&no_answer(limit));
+                    }
+                    limit = self.every;
+                }
+            }
+        }
+    }
+
     /// That a source did not answer is a reading too; why is said once in a row.
-    fn failed(&self, reason: &str, again: bool) {
+    fn failed(&mut self, reason: &str) {
         let level = Level::new(UNANSWERED, LevelUnit::Share, 1.0);
         self.send(readings(self.began, &self.name, vec![level]));
-        if !again {
+        if !std::mem::replace(&mut self.failing, true) {
             let reason = format!("{} cannot be watched: {reason}", self.name);
             self.send(Batch::Failed { at: since(self.began), reason });
         }

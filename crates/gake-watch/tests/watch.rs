@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use gake_core::record::{Reading, Watched};
+use gake_core::record::{Reading, UNANSWERED, Watched};
 use gake_lab::{Lab, LabConfig};
 use gake_watch::{Batch, Sampler};
 
@@ -109,6 +109,48 @@ fn a_source_that_cannot_be_read_is_told_before_the_run() {
             Sampler::start(vec![source.parse().unwrap()], EVERY, || ()).unwrap_err().to_string();
         assert!(error.contains(said) && error.contains("cannot be watched"), "{source}: {error}");
     }
+}
+
+/// A target that has no other connection to give, as one under load.
+#[test]
+fn a_late_answer_is_silence_and_then_a_reading_on_the_same_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let source = format!("prometheus:http://{}/metrics#up", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        drop(listener);
+        let mut bytes = [0; 4096];
+        for number in 0.. {
+            if !matches!(client.read(&mut bytes), Ok(1..)) {
+                return;
+            }
+            if number == 1 {
+                std::thread::sleep(20 * EVERY);
+            }
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nup {number}\n");
+            if client.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+        }
+    });
+    let sampler = sampler(&[&source]);
+    let (mut silent, mut reasons) = (0, Vec::new());
+    until(&sampler, |batch| match batch {
+        Batch::Readings { readings, .. } if level(&readings, UNANSWERED).is_some() => {
+            silent += 1;
+            None
+        }
+        Batch::Readings { readings, .. } => (level(&readings, "up")? >= 3.0).then_some(()),
+        Batch::Failed { reason, .. } => {
+            reasons.push(reason);
+            None
+        }
+        _ => None,
+    });
+    // Those due within the second, but for the first; fewer where this thread had no core.
+    assert!((1..=20).contains(&silent), "{silent}");
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    assert!(reasons[0].ends_with("no answer within 0.1 s"), "{reasons:?}");
 }
 
 /// A Spring Boot application, as far as Actuator shows it.

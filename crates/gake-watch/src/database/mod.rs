@@ -6,20 +6,14 @@
 
 mod status;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gake_core::record::LevelUnit;
 use gake_sql::{Dsn, SqlSession};
 
 use crate::rates::Rates;
-use crate::sampler::Level;
+use crate::sampler::{FIRST, Level, PATIENCE, within};
 use status::{Asking, Status};
-
-/// How long an answer may take: less than the time between two samples.
-const TIMEOUT: Duration = Duration::from_millis(900);
-
-/// How long the answer to a user's statement may take.
-const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reads one database.
 #[derive(Debug)]
@@ -41,10 +35,7 @@ impl Database {
             Some(asking) => asking,
             None => Asking::open(&self.dsn).await?,
         };
-        let status = match tokio::time::timeout(TIMEOUT, asking.status()).await {
-            Ok(status) => status?,
-            Err(_) => return Err(format!("no answer within {} ms", TIMEOUT.as_millis())),
-        };
+        let status = within(PATIENCE, asking.status()).await?;
         self.asking = Some(asking);
         Ok(levels(&status, Instant::now(), &mut self.rates))
     }
@@ -53,14 +44,9 @@ impl Database {
 /// The first field of the first row that a statement gives. One connection is opened for it.
 pub(crate) async fn first_field(dsn: &Dsn, statement: &str) -> Result<String, String> {
     let mut session = SqlSession::open(dsn).await?;
-    match tokio::time::timeout(STATEMENT_TIMEOUT, session.rows(statement)).await {
-        Ok(rows) => {
-            let row = rows?.into_iter().next();
-            row.and_then(|row| row.into_iter().next()?)
-                .ok_or_else(|| "the statement gives no row, or NULL".to_owned())
-        }
-        Err(_) => Err(format!("no answer within {} s", STATEMENT_TIMEOUT.as_secs())),
-    }
+    let row = within(FIRST, session.rows(statement)).await?.into_iter().next();
+    row.and_then(|row| row.into_iter().next()?)
+        .ok_or_else(|| "the statement gives no row, or NULL".to_owned())
 }
 
 fn levels(status: &Status, now: Instant, rates: &mut Rates) -> Vec<Level> {
@@ -92,6 +78,8 @@ fn levels(status: &Status, now: Instant, rates: &mut Rates) -> Vec<Level> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
