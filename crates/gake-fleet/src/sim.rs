@@ -170,6 +170,8 @@ struct Sim {
     loss: u64,
     /// Numbers of the arrivals that reached the target.
     fired: HashSet<u64>,
+    /// Arrivals that another agent sent than the one whose they were.
+    taken_over: u64,
     now: Nanos,
 }
 
@@ -238,6 +240,7 @@ impl Sim {
             counted: HashSet::new(),
             loss: 4 + dice.below(60),
             fired: HashSet::new(),
+            taken_over: 0,
             now: 0,
             dice,
         };
@@ -577,6 +580,7 @@ impl Sim {
             for arrival in fresh {
                 tally.record(&outcome(arrival.due, 1 + arrival.number % 1_000 * MS), &expect);
                 self.fired.insert(arrival.number);
+                self.taken_over += u64::from(*from > 0);
                 numbers.push(arrival.number);
             }
         }
@@ -645,6 +649,7 @@ impl Sim {
         End {
             run: self.whole.finish(0, Ending::Done, 1),
             fired: self.fired.len() as u64,
+            taken_over: self.taken_over,
             lost: self.conduct.joiner.lost().len(),
             unreplaced: self.conduct.joiner.unreplaced(),
             aborted: self.conduct.aborted.is_some(),
@@ -659,6 +664,8 @@ struct End {
     run: Run,
     /// Distinct arrivals that reached the target.
     fired: u64,
+    /// Those that another agent sent than the one whose they were.
+    taken_over: u64,
     lost: usize,
     unreplaced: usize,
     aborted: bool,
@@ -814,11 +821,17 @@ fn a_thousand_agents_are_one_run() {
     for (seed, kills) in [(1, false), (2, true)] {
         play(seed, 1_000, 3, Faults { kills, outages: false, orphans: kills, drifts, returns });
     }
-    // Of those whose losses nobody takes over: each would be divided among all others. NATS is away in
-    // the second.
+    // NATS is away in the second of each.
+    let (kills, outages, orphans, drifts, returns) = (true, true, false, true, true);
+    let faults = Faults { kills, outages, orphans, drifts, returns };
     for seed in [8, 56] {
-        let (kills, outages, orphans, drifts, returns) = (true, true, false, true, true);
-        let end = play(seed, 1_000, 3, Faults { kills, outages, orphans, drifts, returns });
+        let end = play(seed, 1_000, 3, faults);
         assert!(end.on_loss == OnLoss::Continue && end.lost > 0, "{} lost", end.lost);
+        assert_eq!(end.taken_over, 0);
+    }
+    for seed in [4, 32] {
+        let end = play(seed, 1_000, 10, faults);
+        assert!(end.on_loss == OnLoss::Redistribute && end.lost > 0, "{} lost", end.lost);
+        assert!(end.taken_over > 0);
     }
 }

@@ -8,12 +8,16 @@ use gake_core::plan::Plan;
 use gake_core::record::Event;
 use gake_core::schedule::Slice;
 
-use super::{Joiner, State};
+use super::{Joiner, Member, State};
 use crate::coordinator::lost::Holding;
 use crate::message::{Handover, HandoverAnswer};
 
 /// Handovers that one control message asks for; more wait for the answers.
 const ASKED_MAX: usize = 1_000;
+
+/// Agents that share what one was to send. Among all of a large fleet, each loss would cost a
+/// handover with every agent, for a thousandth of a load each.
+const TAKERS_MAX: usize = 32;
 
 impl Joiner {
     /// What agents are to be asked now.
@@ -37,11 +41,20 @@ impl Joiner {
         self.members.iter().filter(|member| is_unreplaced(&member.state)).count()
     }
 
-    /// The agents that can take over, from the one after `lost` on.
+    /// The agents that can take over: those that took over least first, from the one after `lost`
+    /// on.
     fn takers(&self, lost: usize) -> Vec<usize> {
         let count = self.members.len();
+        let taken = |member: &Member| member.holdings.iter().filter(|own| own.from > 0).count();
+        let mut taken: Vec<_> = self.members.iter().map(taken).collect();
+        for (_, handover) in &self.handovers {
+            taken[handover.to] += 1;
+        }
         let others = (1..count).map(|step| (lost + step) % count);
-        others.filter(|index| self.is_running(*index)).collect()
+        let mut takers: Vec<_> = others.filter(|index| self.is_running(*index)).collect();
+        takers.sort_by_key(|index| taken[*index]);
+        takers.truncate(TAKERS_MAX);
+        takers
     }
 
     /// What agent `lost` is to send, with the handovers by which others are asked for it: they
