@@ -31,7 +31,13 @@ pub(super) fn metrics(page: &mut Page, run: &Run) {
     let width = width.clamp(least, page.width().saturating_sub(FIGURES).max(least));
     for (key, value) in shown {
         let figures = series_figures(value, key.metric.unit, run.completing);
-        page.line(&format!("  {:<width$}  {figures}", fit(&name(key), width)));
+        let mut name = fit(&name(key), page.width().saturating_sub(2));
+        if name.chars().count() > width {
+            // Series of one metric are told apart by their tags alone.
+            page.line(&format!("  {name}"));
+            name.clear();
+        }
+        page.line(&format!("  {name:<width$}  {figures}"));
     }
     if all.len() > shown.len() {
         let more = format!("and {} more; JSON has them all", all.len() - shown.len());
