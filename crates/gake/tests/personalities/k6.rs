@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -27,7 +28,8 @@ fn exit_codes_are_k6s() {
     for (script, flags, code, said) in [
         ("export default () => 1", "", 0, ""),
         ("export default () => { throw new Error('boo') }", "", 0, "boo"),
-        ("export const x = 1", "", 104, "function 'default' not found in exports"),
+        ("export const x = 1", "", 255, "no exported functions in script"),
+        ("export function x() {}", "", 104, "function 'default' not found in exports"),
         ("export default function () {\n  let x = ;\n}", "", 107, "s.js:2:"),
         ("throw new Error('early'); export default () => 1", "", 107, "early"),
         ("export function setup() { throw 1 } export default () => 1", "", 107, "1"),
@@ -159,6 +161,47 @@ fn samples_go_to_files_one_by_one() {
     let packed = fs::File::open(folder.path().join("z.csv.zst")).unwrap();
     let unpacked = Command::new("zstd").args(["-dcq"]).stdin(packed).output().unwrap();
     assert_eq!(String::from_utf8(unpacked.stdout).unwrap(), csv);
+}
+
+#[test]
+fn samples_without_a_file_go_to_standard_output() {
+    let folder = folder("export default () => 1");
+    let ran = as_k6(folder.path(), "-i 2 --no-summary -o json");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let is_point = |line: &&Value| line["type"] == "Point" && line["metric"] == "iterations";
+    assert_eq!(lines.iter().filter(is_point).count(), 2, "{ran:?}");
+}
+
+#[test]
+fn a_summary_that_cannot_be_saved_is_said_and_the_run_stands() {
+    let folder = folder("export default () => 1");
+    let ran = as_k6(folder.path(), "--summary-export DIR/absent/sum.json");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("could not open") && ran.stderr.contains("absent"), "{ran:?}");
+    assert!(ran.stdout.contains("iterations"), "{ran:?}");
+}
+
+#[test]
+fn a_run_lingers_until_it_is_interrupted() {
+    let folder = folder("export default () => 1");
+    let script = folder.path().join("s.js");
+    let flags = ["as", "k6", "run", "--linger", "--address", ""];
+    let run = start(gake(&flags).arg(script));
+    eventually("the run is over and goes on", || run.stderr().contains("waits for Ctrl+C"));
+    run.signal(Signal::INT);
+    let ran = run.wait();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("iterations"), "{ran:?}");
+}
+
+#[test]
+fn the_version_is_read_by_people_and_by_programs() {
+    let version = |args: &[&str]| ran(&[&["as", "k6", "version"], args].concat()).stdout;
+    let told: Value = serde_json::from_str(&version(&["--json"])).unwrap();
+    let number = told["version"].as_str().unwrap();
+    assert_eq!(version(&[]), format!("k6 {number}\n"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use gake_core::record::{Ending, Tally};
 use gake_judge::Summary;
 use gake_k6::options::Options;
 use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
-use gake_k6::test::LogLevel;
+use gake_k6::test::{LogLevel, Test};
 use gake_k6::threshold::{ThresholdResults, Thresholds};
 use gake_report::{Style, failed_bodies};
 use gake_run::script::ScriptRecorded;
@@ -68,9 +68,10 @@ pub(super) fn finish(
         console.result(&profile.text())?;
     }
     let is_disabled = flags.summary_mode.as_deref() == Some("disabled");
-    if let Some(path) = flags.summary_export.as_ref().filter(|_| !is_disabled) {
-        write(path, &format!("{:#}", data.for_export()))
-            .map_err(|error| Failure::could_not(format!("{path} cannot be written: {error}")))?;
+    if let Some(path) = flags.summary_export.as_ref().filter(|_| !is_disabled)
+        && let Err(error) = write(path, &format!("{:#}", data.for_export()))
+    {
+        unsaved(test, &format!("\n\t- could not open '{path}': {error}"));
     }
     let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
     let mut summary = Summary::new(recorded.run, &[]);
@@ -206,11 +207,15 @@ fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Resul
         }
     }
     if !failures.is_empty() {
-        let why = format!("Could not save some summary information:{failures}");
-        let fields = [("error", why.as_str())];
-        ready.script.test.log(LogLevel::Error, UNHANDLED, &fields);
+        unsaved(&ready.script.test, &failures);
     }
     Ok(())
+}
+
+/// Says which files of the summary could not be written: the run and its other files stand.
+fn unsaved(test: &Test, failures: &str) {
+    let why = format!("Could not save some summary information:{failures}");
+    test.log(LogLevel::Error, UNHANDLED, &[("error", &why)]);
 }
 
 /// What k6 calls the type of a value.

@@ -126,6 +126,8 @@ pub struct RunFlags {
     pub quiet: bool,
     /// Whether nothing has colours.
     pub no_color: bool,
+    /// Whether the process stays after the run, until it is interrupted.
+    pub linger: bool,
     /// Where the REST API listens; nowhere if it is empty.
     pub address: Option<String>,
     /// Whether it listens at k6's address when no flag says where.
@@ -160,9 +162,6 @@ impl RunFlags {
                 parsed.operands.len()
             ));
         };
-        if parsed.on("linger")? {
-            return Err("--linger cannot be honoured: gake ends with its run".to_owned());
-        }
         check_values(&parsed)?;
         if let Some(kind) = parsed.last("type").filter(|kind| !["js", "archive"].contains(kind)) {
             return Err(format!("--type {kind}: write js or archive"));
@@ -220,6 +219,7 @@ impl RunFlags {
             verbose: parsed.on("verbose")?,
             quiet: parsed.on("quiet")?,
             no_color: parsed.on("no-color")?,
+            linger: parsed.on("linger")?,
             address: parsed.last("address").map(str::to_owned),
             serves_by_default: false,
             log_output: parsed.last("log-output").map(str::to_owned),
@@ -328,7 +328,6 @@ mod tests {
             ("--compatibility-mode x a.js", "invalid compatibility mode \"x\""),
             ("--tag =x a.js", "invalid tag, empty name"),
             ("--tag x a.js", "invalid tag, empty value"),
-            ("--linger a.js", "--linger cannot be honoured"),
             ("-u many a.js", "--vus many"),
             ("--body-memory much a.js", "--body-memory much"),
             ("--print-spec=yaml a.js", "--print-spec=yaml: it is toml or json"),

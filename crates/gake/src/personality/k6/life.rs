@@ -47,6 +47,9 @@ const SETUP_HINT: &str = "You can increase the time limit via the setupTimeout o
 /// What k6 advises where `teardown` took too long.
 const TEARDOWN_HINT: &str = "You can increase the time limit via the teardownTimeout option";
 
+/// What is said while the process stays for `--linger`.
+const LINGERS: &str = "The test is done; because of --linger gake waits for Ctrl+C.";
+
 /// What is said where `teardown` was begun by another process, or was about to.
 const TORN_DOWN: &str = "the process that had started the run had all of its figures and began \
                          teardown: it is not run again, and what it recorded is not in the summary";
@@ -142,7 +145,14 @@ pub fn run(
         }
     };
     let following = Following { flags, native, console, api: &api, signals: &signals };
-    following.run(&ready, (agents, None), outputs, beside, own)
+    let exit = following.run(&ready, (agents, None), outputs, beside, own)?;
+    if flags.linger {
+        if !flags.quiet && !signals.came() {
+            console.note(LINGERS);
+        }
+        api.linger();
+    }
+    Ok(exit)
 }
 
 /// What a run is followed with.

@@ -73,6 +73,9 @@ pub(super) fn load_source(
         .map_err(|why| refused(why, ANY))?;
     let script = LoadedScript::load(&path, files, environment.clone(), secrets, log)
         .map_err(|error| refused(told(&error), exit_of(&error)))?;
+    if !script.has_functions() {
+        return Err(refused("no exported functions in script".to_owned(), ANY));
+    }
     let own = match archived {
         Some(archived) => Some(archived.options),
         None => script.options.clone(),

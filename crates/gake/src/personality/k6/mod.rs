@@ -37,6 +37,9 @@ const ANY: Exit = Exit::Tool(255);
 /// The commands that ask a run through its API.
 const RUNNING: [&str; 5] = ["pause", "resume", "scale", "stats", "status"];
 
+const VERSION: &str = concat!("k6 gake/", env!("CARGO_PKG_VERSION"), "\n");
+const VERSION_JSON: &str = concat!("{\"version\":\"gake/", env!("CARGO_PKG_VERSION"), "\"}\n");
+
 /// Commands of k6 that are not there, and why.
 const ABSENT: &[(&str, &str)] = &[("cloud", "gake has no cloud"), ("login", "gake has no cloud")];
 
@@ -53,8 +56,9 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
         Some((command, rest)) if command == "archive" => archive::main(rest, console),
         Some((command, rest)) if command == "inspect" => inspect::main(rest, console),
         Some((command, rest)) if command == "new" => new::main(rest, console),
-        Some((command, _)) if command == "version" || command == "--version" => {
-            console.result(concat!("k6 gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
+        Some((command, rest)) if command == "version" || command == "--version" => {
+            let is_json = rest.iter().any(|arg| arg == "--json");
+            console.result(if is_json { VERSION_JSON } else { VERSION })?;
             Ok(Exit::Done)
         }
         Some((command, _)) => {
@@ -97,7 +101,7 @@ fn usage(console: &Console) -> Result<Exit, Failure> {
        gake as k6 inspect [flags] script.js
        gake as k6 new [flags] [script.js]
        gake as k6 pause|resume|scale|stats|status [--address HOST:PORT]
-       gake as k6 version
+       gake as k6 version [--json]
 ",
     )?;
     Ok(Exit::Done)

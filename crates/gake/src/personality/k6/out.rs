@@ -38,30 +38,34 @@ enum Form {
 
 /// How long samples may wait for a database while no others come.
 const TICK: Duration = Duration::from_secs(1);
+/// Where k6 writes when `--out csv` names nothing.
+const USUAL_CSV: &str = "file.csv";
 /// Where k6 writes when `--out influxdb` names nothing.
 const USUAL_DATABASE: &str = "http://localhost:8086/k6";
 
 /// What a thread does with the batches that come.
 type Writer = Box<dyn FnOnce(&Receiver<Option<Batch>>) -> io::Result<()> + Send>;
 
-/// A file of a form.
-fn file(form: Form, path: &str, kind: &str) -> Result<(String, Writer), String> {
-    let path = match (path, kind) {
-        ("", "csv") => "file.csv",
-        ("", _) => return Err(format!("--out {kind} needs a file: {kind}=FILE")),
-        (path, _) => path,
+/// A file of a form; standard output without a path.
+fn file(form: Form, path: &str) -> Result<(String, Writer), String> {
+    let (path, out): (&str, Box<dyn Write + Send>) = match path {
+        "" => ("stdout", Box::new(BufWriter::new(io::stdout()))),
+        path => (path, created(path).map_err(|error| format!("{path}: {error}"))?),
     };
-    let file = gake_files::create(Path::new(path), gake_files::Access::Mask)
-        .map_err(|error| format!("{path}: {error}"))?;
+    Ok((path.to_owned(), Box::new(move |batches| write(form, out, batches))))
+}
+
+/// A new file, compressed as its name says.
+fn created(path: &str) -> io::Result<Box<dyn Write + Send>> {
+    let file = gake_files::create(Path::new(path), gake_files::Access::Mask)?;
     let file = BufWriter::new(file);
-    let out: Box<dyn Write + Send> = if path.ends_with(".gz") {
+    Ok(if path.ends_with(".gz") {
         Box::new(GzEncoder::new(file, Compression::fast()))
     } else if path.ends_with(".zst") {
         Box::new(ZstdFrames::new(file))
     } else {
         Box::new(file)
-    };
-    Ok((path.to_owned(), Box::new(move |batches| write(form, out, batches))))
+    })
 }
 
 /// A database that answers.
@@ -115,13 +119,14 @@ pub fn start(
             "json" => {
                 let thresholds = options.thresholds.clone().unwrap_or_default();
                 let lines = JsonLines::new(thresholds, &tags);
-                file(Form::Json(lines), path, kind)?
+                file(Form::Json(lines), path)?
             }
             "csv" => {
                 let times = settings.csv_times.as_deref().unwrap_or_default();
                 let times = TimeFormat::parse(times);
                 let times = times.ok_or("K6_CSV_TIME_FORMAT names no format of time")?;
-                file(Form::Csv(CsvLines::new(&tags, times)), path, kind)?
+                let path = if path.is_empty() { USUAL_CSV } else { path };
+                file(Form::Csv(CsvLines::new(&tags, times)), path)?
             }
             "influxdb" => database(path)?,
             "experimental-prometheus-rw" => prometheus(path, &settings.prometheus)?,

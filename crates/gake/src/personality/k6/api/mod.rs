@@ -104,6 +104,15 @@ impl Api {
         state.stage = stage::STARTED;
     }
 
+    /// Serves on after the run until a signal comes.
+    pub(super) fn linger(&self) {
+        let mut state = self.lock();
+        while !self.interrupt.came() {
+            let waited = self.changed.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
     /// Notes that a second of the run is over; makes `figures` if somebody waits for them.
     pub(super) fn second(&self, second: u64, is_tainted: bool, figures: impl FnOnce() -> Value) {
         let is_asked = {
