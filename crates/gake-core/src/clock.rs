@@ -1,5 +1,7 @@
 //! Time as a parameter: the clock contract that the engine and the tests implement.
 
+use std::time::Duration;
+
 /// A span in nanoseconds, or an instant as the nanoseconds since the run's epoch.
 ///
 /// 64 bits hold 584 years, so additions of two instants of one run cannot overflow.
@@ -10,6 +12,13 @@ pub const SECOND: Nanos = 1_000_000_000;
 
 /// Nanoseconds in a tenth of a second, the finest resolution of a series.
 pub const TENTH: Nanos = SECOND / 10;
+
+/// A duration in nanoseconds; one that is longer than they can count is the longest.
+#[inline]
+#[must_use]
+pub fn nanos(duration: Duration) -> Nanos {
+    Nanos::try_from(duration.as_nanos()).unwrap_or(Nanos::MAX)
+}
 
 /// A monotonic clock that counts from the run's epoch, and can be waited for.
 ///

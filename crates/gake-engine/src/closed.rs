@@ -2,9 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Duration;
 
-use gake_core::clock::{Clock, Nanos};
+use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::plan::{Load, Plan, presence};
 use gake_core::work::Factory;
 use tokio::sync::watch;
@@ -14,10 +13,6 @@ use crate::crowd::{Budget, Crowd, Pause};
 use crate::lanes::{Lanes, opens_at};
 use crate::shared::Progress;
 use crate::user::{Presence, user};
-
-fn nanos(duration: Duration) -> Nanos {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// Makes a worker's part of the users of a closed load that begins at `start`. They wait for the
 /// epoch. `setting` says how many are wanted, for a load that is set from outside.

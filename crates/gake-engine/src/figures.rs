@@ -1,8 +1,6 @@
 //! The figures of one scenario while its run is collected.
 
-use std::time::Duration;
-
-use gake_core::clock::{Nanos, SECOND, TENTH};
+use gake_core::clock::{Nanos, SECOND, TENTH, nanos};
 use gake_core::plan::{Load, Plan};
 use gake_core::record::{Counts, ScenarioEnd, ScenarioRun, Tally};
 use gake_core::schedule::{Process, Schedule};
@@ -24,10 +22,6 @@ pub(crate) struct Figures {
     /// The counts of its warm-up; filled likewise.
     pub(crate) warmup_counts: Counts,
     pub(crate) end: ScenarioEnd,
-}
-
-fn nanos(duration: Duration) -> Nanos {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Figures {
@@ -121,6 +115,8 @@ impl Figures {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use gake_core::schedule::{RateChange, Stage};
 
     use super::*;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-use gake_core::clock::{Clock, Nanos};
+use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::plan::{Overflow, Plan};
 use gake_core::work::{Arrival, Factory, Work};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -76,7 +76,7 @@ pub(crate) async fn run<F: Factory + 'static>(
         }
         shared.until_quiet().await;
     };
-    let limit = u64::try_from(plan.drain.as_nanos()).unwrap_or(u64::MAX);
+    let limit = nanos(plan.drain);
     tokio::select! {
         () = drained => {}
         () = shared.chores.sleep_until(now.saturating_add(limit)) => {}

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gake_core::clock::{Clock, Nanos};
+use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{IntervalPart, Recorder, ScenarioEnd, Tally};
 use gake_core::schedule::Slice;
@@ -78,8 +78,8 @@ impl<F: Factory + 'static> Scenario<F> {
     /// Why it cannot run, in a sentence.
     pub(crate) async fn prepare(part: Part, common: &Common, factory: F) -> Result<Self, String> {
         let Part { number, plan, slice, seed, setting, revised } = part;
-        let start = u64::try_from(plan.start.as_nanos()).unwrap_or(u64::MAX);
-        let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+        let start = nanos(plan.start);
+        let warmup = nanos(plan.warmup);
         let warmup_end = start.saturating_add(warmup);
         let log = common.log.as_ref().map(|log| Box::new(LogHandle(Rc::clone(log))) as _);
         let recorder = Recorder::new(plan.expect.clone(), warmup_end, plan.labels.len(), log)

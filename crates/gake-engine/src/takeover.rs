@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, nanos};
 use gake_core::plan::{Load, Plan};
 use gake_core::schedule::{Schedule, Slice};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -84,7 +84,7 @@ impl Takeover {
             return;
         };
         let Some(schedule) = plan.schedule(*seed) else { return };
-        let start = u64::try_from(plan.start.as_nanos()).unwrap_or(u64::MAX);
+        let start = nanos(plan.start);
         for (worker, part) in workers.iter().zip(slice.split(workers.len())) {
             let source = Source::new(schedule.share(part).into_owned(), start);
             // After the end of a worker nothing of a schedule that ends with a time is due.

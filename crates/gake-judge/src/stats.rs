@@ -1,6 +1,6 @@
 //! The few statistics that rules share.
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{Metric, Run, Tally};
 
 /// Samples that must lie beyond a percentile for it to be reported.
@@ -92,7 +92,7 @@ impl Rates {
 /// From the end of the warm-up to the end of the run, drain included.
 #[must_use]
 pub fn span(run: &Run) -> Nanos {
-    let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let warmup = nanos(run.plan.warmup);
     run.elapsed.saturating_sub(warmup)
 }
 

@@ -1,6 +1,6 @@
 //! Whether the figures can be trusted: every rule with its evidence; the worst one wins.
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::plan::{Load, Overflow};
 use gake_core::record::{Ending, Fault, Metric, Run};
 use gake_core::schedule::Process;
@@ -195,7 +195,7 @@ fn lateness(run: &Run) -> Option<Reason> {
 fn who_delayed(run: &Run, late: f64) -> String {
     let measured = run.measured.max(1) as f64;
     let waited = run.generator.run_delay as f64 / (measured * run.generator.threads.max(1) as f64);
-    let warmup = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let warmup = nanos(run.plan.warmup);
     let steal = run.watched.machine("machine_steal").and_then(|gauge| gauge.mean_from(warmup));
     let steal = steal.unwrap_or(0.0);
     let away = run.generator.run_delay as f64 + steal * measured;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fmt, io};
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{Definition, Tags};
 use gake_script::user::Builtins;
 
@@ -300,7 +300,7 @@ impl Test {
     pub fn pace(&self) -> Option<Duration> {
         let share = self.share.get().copied().unwrap_or(1.0);
         let gap = ((SECOND / self.settings().rps?) as f64 / share) as Nanos;
-        let now = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let now = nanos(self.began.elapsed());
         let place = |next: u64| Some(next.max(now).saturating_add(gap));
         let before = self.next_request.fetch_update(Relaxed, Relaxed, place).unwrap_or(now);
         Some(Duration::from_nanos(before.saturating_sub(now)))

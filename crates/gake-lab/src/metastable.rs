@@ -9,6 +9,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use gake_core::clock::nanos;
+
 /// What makes the server slow, how slow, and what heals it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Metastable {
@@ -61,10 +63,6 @@ impl State {
     fn since(&self, now: Instant) -> u64 {
         nanos(now.saturating_duration_since(self.began))
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

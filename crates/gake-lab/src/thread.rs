@@ -9,6 +9,7 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use gake_core::clock::nanos;
 use gake_files::own_table;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -120,7 +121,7 @@ async fn run(
                 worker.shared.block_until(until);
                 // All threads stand still at once: the first one speaks for them.
                 if worker.index == 0 {
-                    let stalled = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    let stalled = nanos(begun.elapsed());
                     worker.shared.stalled_ns.fetch_add(stalled, Relaxed);
                 }
             }

@@ -1,6 +1,6 @@
 //! The end of a run at the first objective that is missed.
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, nanos};
 
 use crate::Prepared;
 use crate::moment::Moment;
@@ -11,7 +11,7 @@ const AFTER: Nanos = 2 * SECOND;
 /// The objective that is missed after a second, if one is and the run is to end then.
 pub(crate) fn missed(prepared: &Prepared, moment: &Moment<'_>) -> Option<String> {
     let plan = &prepared.plan;
-    let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let warmup = nanos(plan.warmup);
     let now = moment.second.second * SECOND;
     let measured = now.saturating_sub(warmup);
     if !prepared.abort || measured < AFTER {

@@ -1,6 +1,6 @@
 //! One second of a run, as observers see it.
 
-use gake_core::clock::SECOND;
+use gake_core::clock::{SECOND, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{Reading, Watched};
 use gake_engine::{Collector, JoinedSecond};
@@ -25,7 +25,7 @@ impl<'a> Moment<'a> {
     /// The run of `plan` so far, as objectives are judged by it.
     #[must_use]
     pub fn view(&self, plan: &'a Plan) -> View<'a> {
-        let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+        let warmup = nanos(plan.warmup);
         let now = self.second.second * SECOND;
         let measured = now.saturating_sub(warmup);
         let scenarios = self.so_far.scenarios().map(|(tally, begun)| {

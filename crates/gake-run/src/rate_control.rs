@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::nanos;
 use gake_core::plan::{Load, Plan};
 use gake_core::record::Event;
 use gake_core::schedule::{RateChange, Stage};
@@ -51,7 +51,7 @@ impl RateControl {
 
 /// A change of the rate of `plan`, as the result tells it.
 pub(crate) fn event(change: &RateChange, plan: &Plan) -> Event {
-    let at = u64::try_from(change.at.as_nanos()).unwrap_or(Nanos::MAX);
+    let at = nanos(change.at);
     let percent = change.factor * 100.0;
     let (what, now) = match &plan.load {
         Load::Open { stages, .. } => match stages.as_slice() {

@@ -1,9 +1,10 @@
 //! A circuit breaker, without a lock: for shadows and for hooks.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::config::Breaker;
+use gake_core::clock::nanos;
 
 /// A breaker and its state, for all threads.
 #[derive(Debug)]
@@ -62,12 +63,10 @@ impl Circuit {
     }
 }
 
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -14,6 +14,7 @@ use crate::exchange::{
     BackendAnswer, BackendFailure, BackendOutcome, Body, Captured, MirroredExchange, Role,
 };
 use crate::mirror::copy::{Keeper, Kept};
+use gake_core::clock::nanos;
 
 /// Bytes of exchanges that one listener may have waiting.
 const WAITING_BYTES: u64 = 64 << 20;
@@ -282,7 +283,7 @@ impl Slot {
     }
 
     fn elapsed(&self) -> u64 {
-        u64::try_from(self.turn.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.turn.elapsed())
     }
 
     fn put(&mut self, result: Result<BackendAnswer, BackendFailure>) {

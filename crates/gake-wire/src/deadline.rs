@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, nanos};
 use gake_core::plan::Timeouts;
 
 /// The deadline of a request, and the time-outs of its phases.
@@ -40,10 +40,4 @@ impl Deadline {
         let shortest = self.connect.min(self.end.saturating_sub(now));
         self.first_byte.map_or(shortest, |first_byte| first_byte.min(shortest))
     }
-}
-
-/// A duration in nanoseconds.
-#[inline]
-pub(crate) fn nanos(duration: Duration) -> Nanos {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,11 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use gake_core::clock::{Clock, Nanos};
+use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{Exchange, Fault};
 
 use crate::address::Address;
-use crate::deadline::nanos;
 use crate::dial::Dialer;
 use crate::early;
 use crate::facts::{ConnectionFacts, TlsFacts};

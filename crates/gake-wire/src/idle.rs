@@ -3,12 +3,12 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use gake_core::clock::{Clock, Nanos, SECOND};
+use gake_core::clock::{Clock, Nanos, SECOND, nanos};
 use gake_core::record::Exchange;
 use gake_core::schedule::Slice;
 use tokio::sync::Semaphore;
 
-use crate::deadline::{Deadline, nanos};
+use crate::deadline::Deadline;
 use crate::meter::bump;
 use crate::shared::Shared;
 use crate::transport::AnyTransport;

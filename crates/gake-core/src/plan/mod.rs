@@ -22,7 +22,7 @@ pub use bounds::{Overflow, Timeouts};
 pub use expect::Expect;
 pub use rate::{Rate, parse_rate};
 pub use stage::{StageError, UserStageError, parse_stages, parse_user_stages};
-pub use tables::{TableShares, connections_within, tables_for, tables_hold};
+pub use tables::{OTHER_DESCRIPTORS, TableShares, connections_within, tables_for, tables_hold};
 pub use users::{UserStage, presence};
 
 pub use crate::duration::{format_duration, parse_duration};

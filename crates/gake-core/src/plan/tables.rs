@@ -4,7 +4,7 @@
 //! table each.
 
 /// Descriptors of a table that are not connections: the standard streams, files, timers, lookups.
-const OTHERS: usize = 64;
+pub const OTHER_DESCRIPTORS: usize = 64;
 
 /// Descriptors that each table has for each of the tables: what waits for events and wakes a thread.
 const PER_TABLE: usize = 4;
@@ -34,12 +34,12 @@ impl TableShares {
 /// `None` when no number of tables is enough, since each has descriptors for all others.
 #[must_use]
 pub fn tables_for(connections: usize, size: usize, shares: TableShares) -> Option<usize> {
-    if connections.saturating_add(OTHERS) <= size {
+    if connections.saturating_add(OTHER_DESCRIPTORS) <= size {
         return Some(1);
     }
-    let most = size.saturating_sub(OTHERS) / PER_TABLE;
+    let most = size.saturating_sub(OTHER_DESCRIPTORS) / PER_TABLE;
     (2..=most).find(|tables| {
-        let room = size - OTHERS - PER_TABLE * tables;
+        let room = size - OTHER_DESCRIPTORS - PER_TABLE * tables;
         shares.fullest(connections, *tables) <= room
     })
 }
@@ -48,7 +48,7 @@ pub fn tables_for(connections: usize, size: usize, shares: TableShares) -> Optio
 /// there are.
 #[must_use]
 pub fn tables_hold(size: usize) -> usize {
-    let room = size.saturating_sub(OTHERS);
+    let room = size.saturating_sub(OTHER_DESCRIPTORS);
     // Each of n tables holds room - PER_TABLE * n.
     let tables = (room + PER_TABLE) / (2 * PER_TABLE);
     room.max(tables.saturating_mul(room - PER_TABLE * tables))

@@ -20,7 +20,7 @@ mod trace;
 
 use std::time::Duration;
 
-use crate::clock::{Nanos, SECOND};
+use crate::clock::{Nanos, SECOND, nanos};
 use area::Area;
 pub use arrival::Arrival;
 pub use change::RateChange;
@@ -94,7 +94,7 @@ impl Schedule {
     #[must_use]
     pub fn after(mut self, rate: f64, length: Duration) -> Self {
         let total = Area::new(&[Stage::step(rate, length)]).count();
-        let length = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        let length = nanos(length);
         self.lead = Some(Lead { rate, length, total });
         self
     }

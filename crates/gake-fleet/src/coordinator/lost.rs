@@ -1,6 +1,6 @@
 //! What a lost agent was to send.
 
-use gake_core::clock::{Nanos, TENTH};
+use gake_core::clock::{Nanos, TENTH, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{
     Counts, FailedBodies, Interval, IntervalPart, ScenarioEnd, Tally, WorkerEnd,
@@ -92,7 +92,6 @@ struct Walk {
 
 impl Walk {
     fn new(schedule: &Schedule, holding: &Holding, plan: &Plan) -> Self {
-        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let start = nanos(plan.start);
         let mut share = schedule.share(holding.slice);
         share.skip_before(holding.from.saturating_sub(start));

@@ -28,7 +28,7 @@ use conduct::Conduct;
 pub use feed::FleetListener;
 use feed::{LostAgents, call_off};
 use find::{Chosen, Finder, Offered};
-use gake_core::clock::SECOND;
+use gake_core::clock::{SECOND, nanos};
 use gake_core::duration::format_duration;
 use gake_core::record::{AgentRecord, Ending, Event, Run};
 use gake_core::spec::RunSpec;
@@ -459,10 +459,6 @@ fn runtime() -> Result<Runtime, FleetError> {
         .enable_all()
         .build()
         .map_err(|error| FleetError::System(error.to_string()))
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Seconds since 1970, which number the coordinators of a run.

@@ -1,6 +1,6 @@
 //! The seconds of a run as a comparison needs them: a few numbers each.
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram, Run, Tally};
 
@@ -138,7 +138,7 @@ impl Pieces {
     /// No pieces yet, for `figures`; the quantiles of `run` tell which times lie beyond them.
     #[must_use]
     pub fn new(run: &Run, figures: &ComparedFigures) -> Self {
-        let from = u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+        let from = nanos(run.plan.warmup);
         Self {
             pieces: Vec::new(),
             width: 1,

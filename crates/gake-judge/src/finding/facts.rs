@@ -1,6 +1,6 @@
 //! What rules look at: the run, and what was read beside it.
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{Counts, Fault, Gauge, Histogram, Metric, Run, UNANSWERED};
 
 use crate::objective::Evaluation;
@@ -111,7 +111,7 @@ impl<'a> Facts<'a> {
     }
 
     pub(super) fn warmup(&self) -> Nanos {
-        u64::try_from(self.run.plan.warmup.as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.run.plan.warmup)
     }
 
     /// Gauges of a name, whether the user asked for them or they were read of this machine.

@@ -24,7 +24,7 @@ mod series_clause;
 
 use std::fmt;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Registry, Tags};
 use gake_core::plan::Plan;
 use gake_core::record::{Run, ScenarioRun, Tally, Watched};
@@ -137,7 +137,7 @@ impl<'a> View<'a> {
 
     /// From when on what the target said counts.
     fn warmup(&self) -> Nanos {
-        u64::try_from(self.plan.warmup.as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.plan.warmup)
     }
 }
 

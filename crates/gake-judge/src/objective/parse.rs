@@ -1,6 +1,6 @@
 //! Reading objectives.
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{CHECKS, Tags};
 use gake_core::plan::{Rate, parse_duration, parse_rate};
 use gake_core::record::Metric;
@@ -241,5 +241,5 @@ fn duration(text: &str) -> Result<Nanos, String> {
     }
     let duration = parse_duration(text).map_err(|error| error.to_string())?;
     // A year is the longest that is read, so it fits.
-    Ok(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    Ok(nanos(duration))
 }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesValue, Tags};
 use gake_core::plan::parse_duration;
 use gake_core::record::Tally;
@@ -265,7 +265,7 @@ impl SeriesBound {
         }
         if let Ok(time) = parse_duration(text) {
             // A year is the longest that is read, so it fits.
-            return Ok(Self::Time(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+            return Ok(Self::Time(nanos(time)));
         }
         gauge::bytes(text).map(Self::Bytes).ok_or_else(|| {
             format!("{text:?} is not a valid bound: write a number, 50ms, 5MB, 99% or 10/s")

@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::rc::Rc;
 use std::time::Duration;
 
+use gake_core::clock::nanos;
 use gake_script::user::{LazyList, lazily};
 use rquickjs::atom::PredefinedAtom;
 use rquickjs::function::{Func, Opt};
@@ -173,7 +174,7 @@ fn sleep(ctx: &Ctx<'_>, vu: &Vu, seconds: f64) -> rquickjs::Result<()> {
         std::thread::sleep(pause);
         return Ok(());
     }
-    let until = vu.now().saturating_add(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
+    let until = vu.now().saturating_add(nanos(pause));
     vu.pause(ctx, until)
 }
 

@@ -10,6 +10,7 @@ use super::error::DatabaseError;
 use super::real::{RealDatabase, UserAnswer, UserConnection, UserStatement};
 use super::{DatabaseConfig, DatabaseKind, model};
 use crate::timer::Timer;
+use gake_core::clock::nanos;
 
 /// The pool.
 #[derive(Debug)]
@@ -139,7 +140,7 @@ impl Pool {
             None => wait.await.ok(),
             Some(limit) => tokio::time::timeout(limit, wait).await.ok().and_then(Result::ok),
         };
-        let waited = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let waited = nanos(begun.elapsed());
         self.waited_ns.fetch_add(waited, Relaxed);
         // The semaphore is never closed: only the time-out leaves none.
         place.map(Some).ok_or(DatabaseError::AcquireTimeout)

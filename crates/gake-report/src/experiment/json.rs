@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{ExperimentReport, ExperimentStep};
 use crate::formats::json::{FailedBodiesForm, GeneratorForm};
 use crate::forms::watched::WatchedForm;
+use gake_core::clock::nanos;
 
 /// The report as one JSON object over several lines.
 ///
@@ -209,10 +210,7 @@ impl From<&ExperimentStep> for StepForm {
             peak_connections: run.peak_connections,
             validity: verdict.validity.name(),
             findings: verdict.findings.iter().map(finding).collect(),
-            target: WatchedForm::new(
-                &run.watched,
-                u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX),
-            ),
+            target: WatchedForm::new(&run.watched, nanos(run.plan.warmup)),
             generator: GeneratorForm::new(run),
             series: run.series.points().iter().map(moment).collect(),
         }

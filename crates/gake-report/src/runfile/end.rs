@@ -1,6 +1,6 @@
 //! A run from what a file holds, whether it ended or was cut off.
 
-use gake_core::clock::SECOND;
+use gake_core::clock::{SECOND, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Ending, FailedBodies, Generator, Run, ScenarioRun, Tally};
 
@@ -14,7 +14,7 @@ pub(super) fn ended(mut head: Head, mut body: Body, end: EndLine) -> Run {
         // How many threads agents have is known once they are there.
         head.plan.threads = Generator::from(end.generator.clone()).threads;
     }
-    let warmup = u64::try_from(head.plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let warmup = nanos(head.plan.warmup);
     let span = end.elapsed_ns.saturating_sub(warmup);
     body.series.end(warmup.saturating_add(end.measured_ns));
     let whole = ScenarioEnd {
@@ -81,7 +81,7 @@ fn scenarios(
 /// seconds, and what only the end would have told is left at nothing.
 pub(super) fn cut_off(head: Head, mut body: Body) -> Run {
     let plan = head.plan;
-    let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let warmup = nanos(plan.warmup);
     let elapsed = body.seconds.saturating_mul(SECOND);
     let measured = elapsed.saturating_sub(warmup);
     let figures = || {

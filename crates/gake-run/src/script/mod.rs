@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{SECOND, nanos};
 use gake_core::metric::{Definition, SeriesKey, SeriesValue, Tags};
 use gake_core::record::{Run, Sum, Tally};
 use gake_core::schedule::Slice;
@@ -183,6 +183,12 @@ impl LoadedScript {
     #[must_use]
     pub fn has(&self, function: &str) -> bool {
         self.functions.iter().any(|name| name == function)
+    }
+
+    /// Whether it exports any function.
+    #[must_use]
+    pub fn has_functions(&self) -> bool {
+        !self.functions.is_empty()
     }
 
     /// A run of it that is ready to start. Users' settings must be set by now.
@@ -425,10 +431,6 @@ impl LoadedScript {
 /// The users of each scenario.
 fn crews(run: &ScriptRun, loads: &[ScriptLoad]) -> Arc<[Crew]> {
     run.spec.scenarios.iter().zip(loads).map(|(spec, load)| Crew::of(spec, load)).collect()
-}
-
-fn nanos(duration: Duration) -> Nanos {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {

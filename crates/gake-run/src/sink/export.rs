@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::plan::{Load, Plan};
 use gake_core::record::{Outcome, Reading, Run};
 use gake_judge::{Summary, Validity, Verdict};
@@ -36,7 +36,7 @@ fn stages(plan: &Plan) -> VecDeque<(Nanos, String)> {
     }
     let mut at = plan.warmup;
     let begins = stages.iter().map(|stage| {
-        let begin = u64::try_from(at.as_nanos()).unwrap_or(u64::MAX);
+        let begin = nanos(at);
         at = at.saturating_add(stage.duration);
         (begin, stage.to_string())
     });

@@ -10,6 +10,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::ledger::Category;
 use crate::breaker::Circuit;
 use crate::config::{RuleVerdict, Sampling, Shadow};
+use gake_core::clock::nanos;
 
 /// A percentage is kept in parts of this.
 const WHOLE: f64 = 1_000_000.0;
@@ -134,7 +135,7 @@ impl Gate {
 
     fn rate_allows(&self) -> bool {
         let Some(cap) = &self.rate else { return true };
-        let now = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let now = nanos(self.epoch.elapsed());
         let next = |due: u64| {
             let due = due.max(now) as f64 + cap.gap_ns;
             (due <= now as f64 + cap.burst_ns).then_some(due as u64)

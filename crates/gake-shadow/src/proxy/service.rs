@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use gake_core::clock::nanos;
 use gake_core::record::Fault;
 use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
@@ -310,7 +311,7 @@ pub(super) fn collector(client: &Client, head: &Head) -> Option<Arc<Collector>> 
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Some(Collector::new(
         &shared.feed,
-        u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
+        nanos(now),
         client.peer,
         (&head.method, &head.uri, &head.headers),
         shared.config.limits.answer_body,

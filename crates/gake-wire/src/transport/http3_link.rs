@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{ErrorCode, Fault, TcpSample};
 use quinn::{Connection, RecvStream, SendStream, VarInt};
 use tokio::sync::Notify;
@@ -218,7 +218,7 @@ impl Http3Link {
         let (_, sent, lost) = self.sampled.get();
         self.open.meter().add_packets(path.sent_packets - sent, path.lost_packets - lost);
         self.sampled.set((at + SAMPLE_EVERY, path.sent_packets, path.lost_packets));
-        u64::try_from(path.rtt.as_nanos()).unwrap_or(u64::MAX)
+        nanos(path.rtt)
     }
 
     /// The server broke a rule that the connection cannot survive.

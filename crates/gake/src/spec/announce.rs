@@ -1,14 +1,14 @@
 //! What is said before a run.
 
-use gake_core::plan::Plan;
+use gake_core::plan::{OTHER_DESCRIPTORS, Plan};
 use gake_core::spec::RunSpec;
 use gake_run::Prepared;
 
 use crate::console::Console;
 use crate::ports;
 
-/// Descriptors that are not connections: the standard streams, timers, files, the lab's own.
-const OTHER_DESCRIPTORS: u64 = 64;
+/// Descriptors that are not connections.
+const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
 
 /// Says what will be done, and what will probably get in its way when this process, which may have
 /// this number of descriptors, does it.
@@ -31,7 +31,7 @@ pub fn warn(prepared: &Prepared, spec: &RunSpec, descriptors: u64, console: &Con
     let plans = prepared.plan.scenarios().iter();
     let connections: u64 =
         plans.map(|plan| (plan.connections + plan.idle_connections) as u64).sum();
-    if prepared.plan.tables < 2 && connections + OTHER_DESCRIPTORS > descriptors {
+    if prepared.plan.tables < 2 && connections + OTHERS > descriptors {
         console.warn(&format!(
             "{connections} connections need more than the {descriptors} file descriptors of this \
              process; those over it will fail as no_descriptors (raise `ulimit -Hn`)"

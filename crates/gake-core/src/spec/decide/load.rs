@@ -6,6 +6,7 @@ use super::super::error::{FieldPath, SpecError};
 use super::super::value::{ArrivalsValue, CountValue, TimeValue, UsersValue};
 use super::super::{DURATION, LoadSpec, RequestSource, USERS};
 use super::scenario::Deciding;
+use crate::clock::nanos;
 use crate::plan::{DRAIN, Rate, Stage};
 use crate::schedule::Process;
 
@@ -47,9 +48,7 @@ impl Deciding<'_> {
             Some(ArrivalsValue::Poisson) => Process::Poisson,
             Some(ArrivalsValue::Bursts { size, jitter }) => Process::Bursts {
                 size: size.0.max(1),
-                jitter: jitter.map_or(0, |TimeValue(time)| {
-                    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-                }),
+                jitter: jitter.map_or(0, |TimeValue(time)| nanos(time)),
             },
         };
         let stages = match (&self.draft.stages, self.draft.rate) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::clock::{Clock, Nanos};
+use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{End, Exchange, Fault};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
 use gake_wire::{Client, ConnectionFacts, Deadline, HttpRequest, PreparedRequest};
@@ -100,10 +100,6 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
 /// What a request that only the arguments make is known by.
 fn key(ask: &Ask) -> RequestKey<'_> {
     RequestKey { method: &ask.method, url: &ask.url, headers: &ask.headers }
-}
-
-fn nanos(duration: Duration) -> Nanos {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// A request that cannot even be tried: it counts as one that failed.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, nanos};
 use gake_core::record::{AgentRecord, Fault, Run};
 use gake_judge::{Evaluation, Finding, NothingOk, Summary, Validity, Verdict, advice};
 use serde::Serialize;
@@ -135,7 +135,7 @@ impl From<&Summary> for SummaryForm {
 }
 
 fn warmup(run: &Run) -> Nanos {
-    u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX)
+    nanos(run.plan.warmup)
 }
 
 fn started(run: &Run) -> String {

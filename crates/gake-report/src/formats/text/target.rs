@@ -1,5 +1,6 @@
 //! What the watched target said of itself.
 
+use gake_core::clock::nanos;
 use gake_core::foreign;
 use gake_core::record::{Gauge, LevelUnit, Run};
 use gake_judge::units;
@@ -43,7 +44,7 @@ pub(crate) fn brief(run: &Run) -> (Vec<String>, Vec<String>) {
 }
 
 fn warmup(run: &Run) -> u64 {
-    u64::try_from(run.plan.warmup.as_nanos()).unwrap_or(u64::MAX)
+    nanos(run.plan.warmup)
 }
 
 /// The mean, and the largest where it is another figure.

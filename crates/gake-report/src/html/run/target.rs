@@ -1,6 +1,6 @@
 //! What the watched target said of itself, on the points of the series.
 
-use gake_core::clock::{Nanos, SECOND};
+use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{Gauge, Point, Run, Sample};
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ impl TargetForm {
         }
         let (series, per_second) = run.series.finest(points);
         let unit = SECOND / per_second;
-        let warmup = Nanos::try_from(run.plan.warmup.as_nanos()).unwrap_or(Nanos::MAX);
+        let warmup = nanos(run.plan.warmup);
         let mut lines = 0;
         let mut sources = Vec::new();
         let mut gauges = Vec::new();

@@ -1,6 +1,6 @@
 //! When runs were on, and which of them at once.
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::Run;
 
@@ -32,7 +32,6 @@ pub(super) fn at_once<'a>(
 
 /// From when on the figures of a plan of this run count, in Unix nanoseconds.
 pub(super) fn figures_from(run: &Run, plan: &Plan) -> u64 {
-    let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let before = nanos(plan.start).saturating_add(nanos(plan.warmup));
     run.started_unix_ns.saturating_add(before)
 }

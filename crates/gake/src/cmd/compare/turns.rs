@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use gake_core::clock::nanos;
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{Histogram, Metric, Run, Tally};
@@ -167,7 +168,7 @@ fn slimmed(tally: &Tally) -> Tally {
 /// All slices of a side as one run, whose time is that of its own slices.
 fn whole<'a>(plan: &Plan, slices: impl Iterator<Item = &'a Run> + Clone) -> Option<Run> {
     let mut run = merge_runs(slices.clone().cloned().collect())?;
-    let warmup = u64::try_from(plan.warmup.as_nanos()).unwrap_or(u64::MAX);
+    let warmup = nanos(plan.warmup);
     run.elapsed = slices.map(span).sum::<u64>().saturating_add(warmup);
     Some(run)
 }

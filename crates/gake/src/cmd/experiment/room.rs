@@ -1,13 +1,13 @@
 //! How many connections a step can have on this machine, and what allows no more.
 
-use gake_core::plan::{TableShares, connections_within};
+use gake_core::plan::{OTHER_DESCRIPTORS, TableShares, connections_within};
 use gake_files::can_own_table;
 use gake_judge::units::{bytes, count};
 
 use crate::cmd::doctor::Facts;
 
 /// Descriptors of a table that are not connections.
-const OTHERS: u64 = 64;
+const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
 /// Memory of a connection with both ends here, of the kernel and of both processes: a million were
 /// measured at 14 KB while their users paused; a request takes more for as long as it waits.
 const LOCAL_BYTES: u64 = 20_000;

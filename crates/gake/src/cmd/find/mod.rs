@@ -13,7 +13,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use gake_core::plan::tables_hold;
+use gake_core::plan::{OTHER_DESCRIPTORS, tables_hold};
 use gake_core::redact::Redactor;
 use gake_core::spec::{HttpVersion, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, Overload};
@@ -42,9 +42,6 @@ use crate::spec;
 use live::SearchLive;
 use target::{ScriptTarget, Target};
 use trials::Trials;
-
-/// Descriptors that are not connections.
-const OTHER_DESCRIPTORS: usize = 64;
 
 /// A rest looks this often whether a signal has come.
 const LOOK: Duration = Duration::from_millis(50);

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use gake_core::clock::nanos;
 use gake_core::plan::{Stage, Timeouts};
 use gake_core::record::{Fault, Histogram, Metric, Outcome, Run};
 use gake_core::schedule::Process;
@@ -64,7 +65,7 @@ fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Fail
     let log = options.log_file.as_deref().map(create).transpose()?;
     console.result(&opening(options))?;
     let warmup = match options.extent {
-        Extent::Timed { warmup, .. } => u64::try_from(warmup.as_nanos()).unwrap_or(u64::MAX),
+        Extent::Timed { warmup, .. } => nanos(warmup),
         Extent::Requests(_) => 0,
     };
     let tallied =

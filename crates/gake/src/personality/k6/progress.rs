@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use gake_core::clock::nanos;
 use gake_core::redact::Redactor;
 use gake_k6::options::{Options, described};
 use gake_k6::test::Test;
@@ -62,12 +63,11 @@ fn said(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
         return format!("init  {ready}/{users} VUs initialized");
     }
     let elapsed = began.get_or_init(Instant::now).elapsed();
-    let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     format!(
         "running ({:.1}s), {}/{ready} VUs, {completed} complete and {interrupted} interrupted \
          iterations",
         elapsed.as_secs_f64(),
-        test.active(nanos)
+        test.active(nanos(elapsed))
     )
 }
 

@@ -9,6 +9,7 @@ mod options;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use gake_core::clock::nanos;
 use gake_core::plan::{Overflow, Stage, Timeouts};
 use gake_core::record::Outcome;
 use gake_core::schedule::Process;
@@ -139,7 +140,7 @@ fn process(options: &Options) -> Process {
     // Every worker has its own burst.
     let size = options.total(asked.burst_size.max(1)) as u64;
     let size = if asked.burst_size <= 1 { 1 } else { size };
-    let jitter = u64::try_from(asked.jitter.as_nanos()).unwrap_or(u64::MAX);
+    let jitter = nanos(asked.jitter);
     Process::Bursts { size, jitter }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use gake_core::plan::OTHER_DESCRIPTORS;
 use gake_core::record::Outcome;
 use gake_core::spec::LoadSpec;
 use gake_report::vegeta::{Encoding, ResultWriter};
@@ -20,7 +21,7 @@ use crate::personality::Native;
 use crate::spec;
 
 /// Descriptors that are not connections.
-const OTHER_DESCRIPTORS: u64 = 64;
+const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
 
 /// Runs the command.
 ///
@@ -76,7 +77,7 @@ pub fn run(
 
 /// As many connections at most as there can be descriptors.
 fn bound_connections(options: &mut Options) {
-    let most = descriptors::raise().saturating_sub(OTHER_DESCRIPTORS).max(1);
+    let most = descriptors::raise().saturating_sub(OTHERS).max(1);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     for scenario in &mut options.spec.scenarios {
         scenario.connections = scenario.connections.min(most);

@@ -8,7 +8,7 @@ mod options;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, nanos};
 use gake_core::plan::Timeouts;
 use gake_core::record::{Fault, Histogram, Metric, Run, Tally};
 use gake_core::spec::{LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
@@ -116,7 +116,7 @@ fn reach(url: &str) -> Result<(), String> {
 
 fn report(options: &Options, run: &Run, rates: &Histogram) -> String {
     let tally = &run.tally;
-    let timeout = u64::try_from(options.timeout.as_nanos()).unwrap_or(u64::MAX);
+    let timeout = nanos(options.timeout);
     let statuses = |which: fn(u16) -> bool| -> u64 {
         tally.statuses().iter().filter(|(status, _)| which(*status)).map(|(_, count)| count).sum()
     };
