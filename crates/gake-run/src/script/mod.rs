@@ -24,7 +24,7 @@ use gake_k6::Exception;
 use gake_k6::files::ScriptFiles;
 use gake_k6::metrics::{Builtin, registry};
 use gake_k6::secrets::Secrets;
-use gake_k6::test::{Test, UserSettings};
+use gake_k6::test::{Test, UserSettings, WrittenSample};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::{ScenarioFacts, VuStage};
 use gake_k6::work::{ScriptFactory, ScriptLoad};
@@ -367,6 +367,12 @@ impl LoadedScript {
             sum.add(dropped as f64);
             let value = SeriesValue::Counter { sum, samples: dropped };
             let key = SeriesKey { tags, ..key(&self.metrics, Builtin::DroppedIterations) };
+            if let Some(tap) = self.test.tap.get() {
+                let (metric, tags) = (Arc::clone(&key.metric), key.tags.clone());
+                let (value, unix_ns) = (dropped as f64, self.test.unix_ns());
+                let metadata = Tags::default();
+                tap(vec![WrittenSample { metric, tags, metadata, value, unix_ns }]);
+            }
             tally.series.add_value(key, &value);
         }
     }

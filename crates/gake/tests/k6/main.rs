@@ -17,6 +17,7 @@ mod ledger;
 mod normal;
 mod ntlm;
 mod observe;
+mod points;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -228,18 +229,16 @@ fn scripts_run_as_k6_runs_them() {
     let tls_url = format!("https://{}", secured.addr());
     if let Some((k6, records)) = real_k6() {
         let seen = of_each(&cases, |case| Tool::K6(k6.clone()).observe(case, &url, &tls_url));
-        for (case, seen) in cases.iter().zip(seen) {
-            if records {
-                case.record(&seen);
-            } else {
-                let recorded = case.recorded();
-                let differences = recorded.differences(&seen);
-                assert!(differences.is_empty(), "{}: {differences:#?}", case.name);
-            }
-        }
         if records {
+            cases.iter().zip(&seen).for_each(|(case, seen)| case.record(seen));
             return;
         }
+        let differences = cases.iter().zip(&seen).flat_map(|(case, seen)| {
+            let differences = case.recorded().differences(seen).into_iter();
+            differences.map(|difference| format!("{}: {difference}", case.name))
+        });
+        let changed: Vec<String> = differences.collect();
+        assert!(changed.is_empty(), "k6 does what is not recorded\n{}", changed.join("\n"));
     }
     let mut ledger = Ledger::read();
     let mut wrong = Vec::new();

@@ -9,7 +9,10 @@ pub fn without_places(bytes: &[u8], script: &Path, url: &str) -> String {
     let folder = script.parent().unwrap().to_str().unwrap();
     let text = String::from_utf8_lossy(bytes);
     let host = url.trim_start_matches("http://");
-    without_ports(&text.replace(folder, "DIR").replace(url, "URL").replace(host, "HOST"))
+    let text = text.replace(folder, "DIR").replace(url, "URL").replace(host, "HOST");
+    // Other names of the server.
+    let port = host.rsplit_once(':').map_or(host, |(_, port)| port);
+    without_ports(&text.replace(&format!(".test:{port}"), ".test:PORT"))
 }
 
 /// A text in which the ports that the system gives out have no number.
@@ -34,7 +37,22 @@ pub fn log_line(line: &str) -> Option<String> {
         Some(rest) => rest.split_once("\" ").map_or(line, |(_, rest)| rest),
         None => line,
     };
-    Some(without_engine(&without_columns(line)))
+    Some(without_pointers(&without_engine(&without_columns(line))))
+}
+
+/// A line in which addresses of memory have no number.
+fn without_pointers(line: &str) -> String {
+    let mut pieces = line.split("{0x");
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let words = piece.split(' ').map(|word| match word.starts_with("0x") {
+            true => "0x#",
+            false => word,
+        });
+        let rest = words.skip(1).collect::<Vec<_>>().join(" ");
+        text.push_str(&format!("{{0x# {rest}"));
+    }
+    text
 }
 
 /// A line without what tells of the engine: its own frames, and what it calls code outside of

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::case::Case;
-use crate::normal;
+use crate::{normal, points};
 
 /// What runs scripts.
 pub enum Tool {
@@ -31,6 +31,8 @@ pub struct Observed {
     pub metrics: Map<String, Value>,
     /// The groups with their checks.
     pub groups: Value,
+    /// What `--out json` wrote.
+    pub points: Vec<String>,
 }
 
 /// A difference.
@@ -56,6 +58,7 @@ impl Tool {
     pub fn observe(&self, case: &Case, url: &str, tls_url: &str) -> Observed {
         let scratch = tempfile::tempdir().unwrap();
         let export = scratch.path().join("export.json");
+        let points = scratch.path().join("points.json");
         let mut command = match self {
             Self::Gake => {
                 let mut command = Command::new(env!("CARGO_BIN_EXE_gake"));
@@ -75,6 +78,7 @@ impl Tool {
         let output = command
             .arg("--summary-export")
             .arg(&export)
+            .args(["--out", &format!("json={}", points.display())])
             .args(["-e", &format!("URL={url}"), "-e", &format!("TLS_URL={tls_url}")])
             .args(&case.args)
             .arg(&case.path)
@@ -101,6 +105,7 @@ impl Tool {
             stdout: normal::printed(&masked(&output.stdout)),
             metrics: metrics.map(|(name, figures)| normal::metric(name, figures)).collect(),
             groups: export["root_group"].clone(),
+            points: points::points(&masked(&std::fs::read(&points).unwrap_or_default())),
         }
     }
 }
@@ -136,6 +141,8 @@ impl Observed {
         compare("metrics", is_close(&mine, &theirs), of(&self.metrics), of(&seen.metrics));
         let groups = self.groups == seen.groups;
         compare("groups", groups, self.groups.to_string(), seen.groups.to_string());
+        let (expected, lines) = only_in(&self.points, &seen.points);
+        compare("points", self.points == seen.points, expected, lines);
         differences
     }
 }

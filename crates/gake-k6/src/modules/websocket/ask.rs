@@ -16,7 +16,7 @@ use crate::user::vu::Vu;
 pub(super) struct Ask {
     /// As written.
     pub(super) url: String,
-    /// The tag `name`, when it is not the URL.
+    /// The tags `name` and `url`, where the URL has a name.
     pub(super) name: Option<String>,
     pub(super) headers: Vec<(String, String)>,
     pub(super) tags: Vec<(String, String)>,
@@ -91,9 +91,14 @@ impl Ask {
                 _ => {}
             }
         }
-        if let Some(at) = self.tags.iter().position(|(key, _)| key == "name") {
-            self.name = Some(self.tags.remove(at).1);
-        }
         Ok(())
+    }
+
+    /// With a name that its tags give it, or its URL: so `k6/websockets` tags its samples, and
+    /// `k6/ws` does not.
+    pub(super) fn named(mut self) -> Self {
+        let at = self.tags.iter().position(|(key, _)| key == "name");
+        self.name = Some(at.map_or_else(|| self.url.clone(), |at| self.tags.remove(at).1));
+        self
     }
 }

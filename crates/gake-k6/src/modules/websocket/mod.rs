@@ -84,7 +84,7 @@ fn native<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
                       protocols: Vec<String>,
                       params: Value<'js>,
                       heard: Function<'js>| {
-        let ask = Ask::read(&ctx, &user, url, Some(params), &protocols)?;
+        let ask = Ask::read(&ctx, &user, url, Some(params), &protocols)?.named();
         let heard = Persistent::save(&ctx, heard);
         let vu = Rc::clone(&user);
         user.tasks.add(async move {

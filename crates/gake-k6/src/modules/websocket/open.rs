@@ -134,7 +134,7 @@ impl TagSource for Tags<'_> {
         let Self { vu, ask, response } = self;
         match key {
             "url" => Some(ask.name.as_deref().unwrap_or(&ask.url).into()),
-            "name" => Some(ask.name.as_deref().unwrap_or(&ask.url).into()),
+            "name" if ask.name.is_some() => ask.name.as_deref().map(Into::into),
             "status" => response.map(|response| response.status.to_string().into()),
             "subproto" => response.map(|response| {
                 let lines = response.headers.iter();
