@@ -93,7 +93,7 @@ const UNIT_TESTS: &[&str] = &["--workspace", "--lib", "--bins"];
 const ALL_TESTS: &[&str] = &["--workspace"];
 
 /// One test of the fleet; the other crates have none of the name, but the same features.
-const SIMULATION: &[&str] = &["test", "--quiet", "--workspace", "--lib", "sim::whatever"];
+const SIMULATION: &[&str] = &["test", "--quiet", "--workspace", "--lib", "sim::seeds::whatever"];
 /// How many seeds it plays.
 const SEEDS: [(&str, &str); 1] = [("GAKE_SIM_SEEDS", "10000")];
 
