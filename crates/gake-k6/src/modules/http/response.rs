@@ -13,7 +13,7 @@ use gake_wire::{TlsFacts, TlsVersion};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
 use rquickjs::object::{Accessor, Property};
-use rquickjs::{Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
+use rquickjs::{Array, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
 use super::ask::{Ask, BodyKind};
 use super::decode::decoded;
@@ -302,10 +302,11 @@ fn read<'js>(
             let made = match name {
                 "headers" => headers(ctx, facts)?.into_value(),
                 "cookies" => cookies(ctx, facts)?.into_value(),
+                "body" if facts.error_code == BAD_URL => Array::new(ctx.clone())?.into_value(),
                 "body" => body(ctx, facts)?,
                 "timings" => timings(ctx, &facts.timings)?.into_value(),
                 "ocsp" => ocsp(ctx)?.into_value(),
-                // There is none where there is no URL.
+                // Without a URL there is no request.
                 _ if facts.error_code == BAD_URL => Value::new_null(ctx.clone()),
                 _ => request(ctx, facts)?.into_value(),
             };
@@ -469,7 +470,7 @@ fn json<'js>(
         Ok(parsed) => parsed,
         Err(_) => {
             let thrown = ctx.catch();
-            // As k6: what is no JSON has no part at any path.
+            // As k6: a body that is not JSON has nothing at any path.
             if path.is_some() {
                 return Ok(Value::new_undefined(ctx));
             }

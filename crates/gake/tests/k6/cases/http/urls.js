@@ -12,7 +12,7 @@ export default function () {
   }
   for (const url of bad) {
     const response = http.get(url);
-    console.log(response.error, response.error_code, JSON.stringify(response.url), response.request);
+    console.log(response.error, response.error_code, JSON.stringify(response.url), response.request, response.body.length);
   }
   console.log(http.get('http://127.0.0.1:99999/').error);
 }
