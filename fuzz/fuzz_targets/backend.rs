@@ -106,7 +106,7 @@ enum Next {
     Head,
     /// A body that has not ended.
     Body,
-    /// A request, of so many bytes.
+    /// A request, of this many bytes.
     Whole(Request, usize),
 }
 

@@ -168,7 +168,7 @@ fn judge(bytes: &[u8], (ours, seen): &(Result<StreamResponse, StreamViolation>, 
             let all = seen.heads.iter().map(|(_, fields)| fields).chain(&seen.trailers).flatten();
             let mut values = all.map(|(_, value)| value);
             let has_control = values.any(|value| value.iter().any(is_control));
-            // Interim responses, of which nothing is seen, may be what has them.
+            // Interim responses, which are not shown, may have them.
             let shown = seen.heads.len() + seen.trailers.len();
             let has_interim = frames(bytes).filter(|(kind, ..)| *kind == 1).count() > shown;
             let is_lenient = has_control || has_interim || has_strange_frame(bytes);

@@ -6,7 +6,7 @@ use crate::command;
 
 /// A program we need and the package it comes in.
 pub struct Need {
-    /// The program's name, or the path of a file that is no program.
+    /// The program's name, or the path of another file.
     pub program: &'static str,
     /// The Debian package that has it.
     pub package: &'static str,

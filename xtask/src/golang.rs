@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::{command, workspace};
 
-/// The toolchain that is fetched when there is none that is new enough: a module, as Go's own
+/// The toolchain that is fetched when none here is new enough: a module, as Go's own
 /// `GOTOOLCHAIN` takes it, with the sum of its files.
 const MODULE: &str = "golang.org/toolchain@v0.0.1-go1.24.11.linux-amd64";
 const SUM: &str = "h1:hxQU5yWTnb0g5kLfz0z3G0wrgC9rQGwX9qPSPnpQuGY=";

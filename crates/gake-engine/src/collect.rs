@@ -348,7 +348,7 @@ mod tests {
         Collector::new(&Arc::new(Plan::new("", load)), 1, 2)
     }
 
-    /// What a worker hands over at the end of a second: so many requests that ended ok.
+    /// What a worker hands over at the end of a second in which `ok` requests succeeded.
     fn interval(worker: usize, second: u64, ok: u64) -> Message {
         let mut tally = Tally::default();
         tally.counts = Counts { started: ok, sent: ok, ok, ..Counts::default() };

@@ -98,7 +98,7 @@ fn plan(load: Load, requests: u64) -> Arc<Plan> {
     Arc::new(Plan { max_in_flight: 8, ..plan })
 }
 
-/// How often memory was asked for in a run of so many requests.
+/// The number of allocations in a run of `requests`.
 fn allocations(load: &Load, requests: u64) -> u64 {
     let before = ALLOCATIONS.load(Relaxed);
     let plan = plan(load.clone(), requests);

@@ -61,7 +61,7 @@ impl Factory for Instants {
     }
 }
 
-/// The resident memory at the end of a run of so many requests, before its result is let go.
+/// The resident memory at the end of a run of `requests`, before its result is dropped.
 fn resident_after(requests: u64) -> u64 {
     let load = Load::Closed { users: USERS, think: Duration::ZERO };
     let plan = Arc::new(Plan { requests: Some(requests), threads: 1, ..Plan::new("", load) });

@@ -77,7 +77,7 @@ pub fn create(path: &Path, access: Access) -> io::Result<File> {
 }
 
 /// Opens a file to add to what it holds, or creates it: what several add at a time stands one
-/// behind the other. Links, and what is no plain file, are as with [`create`].
+/// behind the other. Links, and files that are not regular, are treated as by [`create`].
 ///
 /// # Errors
 /// As [`create`]; or when the file is another user's, or has another name.

@@ -18,7 +18,7 @@ use crate::script::ScriptEvent;
 /// Bytes before the content.
 pub(crate) const HEADER: usize = 17;
 
-/// The number of what is no frame: a sign of life.
+/// The number of a sign of life, which is not a frame.
 pub(crate) const ALIVE: u64 = u64::MAX;
 
 /// What a frame holds.

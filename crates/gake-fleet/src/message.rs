@@ -130,9 +130,9 @@ pub(crate) struct AgentHello {
 /// How much of a run an agent takes, in proportion to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentWeight {
-    /// So much, whatever it has.
+    /// This weight, whatever the agent has.
     Fixed(u32),
-    /// So much for each core that a run uses on it.
+    /// This weight for each core that a run uses on it.
     PerCore(u32),
 }
 

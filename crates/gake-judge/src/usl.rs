@@ -231,7 +231,7 @@ pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {
     let best = rungs.iter().map(|(p, ..)| p.throughput).fold(0.0, f64::max);
     let flat: Vec<_> = rungs.iter().skip_while(|(p, ..)| p.throughput < PLATEAU * best).collect();
     let queued = flat.last().is_some_and(|(_, response, _)| *response > QUEUED * service);
-    // Falling throughput is no plateau, and one point is none either.
+    // Neither falling throughput nor a single point is a plateau.
     let falls = flat.iter().any(|(p, ..)| p.throughput < PLATEAU * best);
     let idle = flat.iter().all(|(.., idle)| *idle == Some(true));
     if flat.len() < 2 || !queued || falls || !idle || service <= 0.0 {
@@ -344,7 +344,7 @@ mod tests {
         let mut falling = rungs.clone();
         falling.push((UslPoint { users: 2_000.0, throughput: 20.0, count: 100 }, 50.0, Some(true)));
         assert_eq!(pool(&falling), None);
-        // A target without CPU to spare, or of which nothing is known.
+        // A target without CPU to spare, or an unknown one.
         for idle in [Some(false), None] {
             let busy = rungs.iter().map(|(point, response, _)| (*point, *response, idle));
             assert_eq!(pool(&busy.collect::<Vec<_>>()), None, "{idle:?}");

@@ -253,7 +253,7 @@ async fn read_body<B: Body<Data = Bytes> + Unpin>(body: &mut B, cap: usize) -> R
     while !body.is_end_stream() {
         let frame = std::future::poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await;
         let Some(frame) = frame else { break };
-        // The client went away, or sent what is no body: no answer reaches it.
+        // The client went away, or sent an invalid body: no answer reaches it.
         let frame = frame.map_err(|_| Cut::Gone)?;
         if let Some(data) = frame.data_ref() {
             let room = cap.saturating_sub(kept.bytes.len()).min(data.len());

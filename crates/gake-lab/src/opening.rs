@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 /// Bytes read at once.
 const PIECE: usize = 4096;
-/// So much is parsed whenever more of it comes, so that what is no request is refused at once. In a
-/// longer head only its end is looked for.
+/// This much is parsed whenever more of it comes, so that an invalid request is refused at once. Of
+/// a longer head only the end is looked for.
 const PARSED: usize = 1024;
 /// As many as hyper takes.
 const HEADERS: usize = 100;
@@ -81,7 +81,7 @@ impl Opening {
     }
 
     fn add(&mut self, mut bytes: &[u8]) {
-        // Empty lines before a request say nothing, and are none of its head.
+        // Empty lines before a request mean nothing, and do not belong to its head.
         if self.bytes.is_empty() {
             let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             bytes = &bytes[blank..];

@@ -18,7 +18,7 @@ pub(crate) fn missed(prepared: &Prepared, moment: &Moment<'_>) -> Option<String>
         return None;
     }
     let view = moment.view(plan);
-    // What has not been seen yet may still come.
+    // What was not seen may still come.
     let mut seen = prepared.objectives.iter().map(|objective| objective.evaluate(&view));
     let missed = seen.find(|seen| !seen.met && seen.value.is_some());
     missed.map(|missed| missed.text)

@@ -53,7 +53,7 @@ pub(crate) fn of_scenario(
 }
 
 fn load(run: &RunSpec, spec: &ScenarioSpec, trace: Option<&Trace>) -> Load {
-    // A user without a request to send is none.
+    // A user without a request to send does not count.
     let busy = |users: usize, count: Option<u64>| match count {
         Some(count) if run.warmup.is_zero() => {
             users.min(usize::try_from(count).unwrap_or(usize::MAX))

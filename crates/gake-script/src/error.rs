@@ -55,7 +55,7 @@ pub struct Exception {
     pub message: String,
     /// Where it was thrown, as `hooks.js:3:9`; empty when nobody knows.
     pub place: String,
-    /// The calls that led there, innermost first, a line each; empty for what is no `Error`.
+    /// The calls that led there, innermost first, a line each; only an `Error` has them.
     pub stack: String,
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use gake_script::{ConsoleSink, Export, Limits, ScriptError, Source, Threads, Value};
 
-/// For what is not about time; far beyond any pause of a busy machine.
+/// For tests that are not about time; far beyond any pause of a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 /// For what never ends.
 const SHORT: Duration = Duration::from_millis(200);

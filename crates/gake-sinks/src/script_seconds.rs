@@ -91,7 +91,7 @@ impl ScriptSeconds {
         }
     }
 
-    /// What is not there as it was measured, even if everything was delivered.
+    /// What differs from what was measured, even if everything was delivered.
     fn limits(&self) -> Vec<String> {
         let said = [
             (self.over, format!("in series=other, as a second has more than {MAX_SERIES} series")),

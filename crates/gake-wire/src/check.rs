@@ -64,7 +64,7 @@ impl FromStr for BodyCheck {
         } else if let Some(rest) = text.strip_prefix("json:") {
             let parsed = rest.split_once('=').and_then(|(at, value)| Some((path(at)?, value)));
             let (path, value) = parsed.ok_or_else(|| BodyCheckError::Json(text.to_owned()))?;
-            // What is no JSON is a text without its quotes.
+            // Other values than JSON are texts without their quotes.
             let value =
                 serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
             What::Json(path, value)

@@ -52,7 +52,7 @@ impl<'a> EarlyRequest<'a> {
     }
 
     /// Hands the request to a session that has just begun, at `now`, when it takes all of it: one
-    /// that is resumed, with a server that allows so much.
+    /// that is resumed, with a server that allows this much.
     pub(crate) fn send(
         &mut self,
         session: &mut ClientConnection,

@@ -134,7 +134,7 @@ function one(data: RunData, label: Label, series: LabelSeries, time: Timeline): 
     ],
     bands: [{ upper: 1, lower: 0, colour: "blue", fill: 0.22 }],
     marks: marksOf(data, "response", label.name),
-    // What was not ok stands at the bottom, as a share of what ended.
+    // Failures stand at the bottom, as a share of what ended.
     under: (plot) => {
       const { ctx, bbox } = plot;
       ctx.save();

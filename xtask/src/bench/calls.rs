@@ -61,7 +61,7 @@ pub fn closed_loop(tool: Tool, url: &str, seconds: u64) -> Call {
     Call::new(tool.name(), tool, url, &line)
 }
 
-/// So many requests over 50 keep-alive connections; none for a tool that cannot count.
+/// `requests` requests over 50 keep-alive connections; none for a tool that cannot count.
 pub fn counted(tool: Tool, url: &str, requests: u64, connections: u64) -> Option<Call> {
     let (n, c) = (requests, connections);
     let line = match tool {
@@ -75,7 +75,7 @@ pub fn counted(tool: Tool, url: &str, requests: u64, connections: u64) -> Option
     Some(Call::new(tool.name(), tool, url, &line))
 }
 
-/// So many requests over HTTP/2 connections with concurrent streams: gake's call and h2load's.
+/// `requests` requests over HTTP/2 connections with concurrent streams: gake's call and h2load's.
 pub fn streams(url: &str, requests: u64, connections: u64, streams: u64) -> [Call; 2] {
     let (n, c, m) = (requests, connections, streams);
     let line =

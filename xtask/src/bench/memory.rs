@@ -64,7 +64,7 @@ fn measure(bench: &Bench, nginx: &Nginx, tool: Tool, requests: u64) -> Result<Sa
     Ok(Sample { peak_mb: peak_kb as f64 / 1024.0, served })
 }
 
-/// A tool that cannot count runs for as long as so many requests should take it.
+/// A tool that cannot count runs for as long as these requests should take it.
 fn timed(bench: &Bench, nginx: &Nginx, tool: Tool, requests: u64) -> Result<Call> {
     let before = nginx.served()?;
     let ended = bench.run(&calls::closed_loop(tool, &nginx.url(), 1), LIMIT)?;

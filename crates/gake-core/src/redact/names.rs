@@ -81,7 +81,7 @@ const PARTS: &[&str] = &[
     "2fa",
 ];
 
-/// What a key is that is no secret, by the word before it.
+/// Kinds of keys that are not secret, by the word before `key`.
 const PLAIN_KEYS: &[&str] = &[
     "cache",
     "foreign",
@@ -172,7 +172,7 @@ const ABOUT: &[&str] = &[
     "version",
 ];
 
-/// Headers whose names hold a word of a secret and whose values are none.
+/// Headers whose names look secret and whose values are not.
 const PLAIN_HEADERS: &[&str] = &["sec-websocket-key", "sec-websocket-accept"];
 
 /// What a name says of its value.
@@ -255,7 +255,8 @@ fn folded(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// The words of a name in lower case: parted by what is no letter, and where case says so.
+/// The words of a name in lower case, split at other characters than letters and where the case
+/// changes.
 fn words(name: &str) -> Vec<String> {
     let chars: Vec<char> = name.chars().collect();
     let mut words = vec![String::new()];

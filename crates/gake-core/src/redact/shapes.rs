@@ -63,7 +63,7 @@ const CARD: std::ops::RangeInclusive<usize> = 13..=19;
 pub(super) fn find(bytes: &[u8], in_path: bool) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
-    // A run of characters that is no token is none from any place in it.
+    // If a run of characters is not a token, no part of it is one.
     let mut no_token = 0;
     while at < bytes.len() {
         // Sixteen digits of a hash may well be a card's.

@@ -23,7 +23,7 @@ impl Fields {
             }
             Syntax::Json => {
                 let mut scan = Scan { bytes: text.as_bytes(), at: 0, fields: &mut fields };
-                // What is no JSON ends the scan.
+                // Anything else than JSON ends the scan.
                 let _ = scan.value(&FieldPath::root());
             }
         }

@@ -332,7 +332,7 @@ impl<T: Text> Visitor<'_> for TextVisitor<T> {
     }
 }
 
-/// The table of a body that is no text.
+/// The table of a binary body.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum BodyTable {

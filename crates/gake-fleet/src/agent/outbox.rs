@@ -46,7 +46,7 @@ impl Outbox {
         self.bytes > BYTES_MAX
     }
 
-    /// Whether so much waits that only figures may be added.
+    /// Whether it is so full that only figures may be added.
     pub(crate) fn is_behind(&self) -> bool {
         self.bytes > BEHIND
     }

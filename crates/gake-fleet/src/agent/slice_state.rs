@@ -142,7 +142,7 @@ impl SliceState {
         Outcome::GivenUp(why.to_owned())
     }
 
-    /// Whether so much waits for the coordinator that only figures may be added.
+    /// Whether the outbox is so full that only figures may be added.
     pub(crate) fn is_behind(&self) -> bool {
         self.outbox.is_behind()
     }

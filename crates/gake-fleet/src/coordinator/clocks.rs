@@ -7,7 +7,7 @@ use gake_core::duration::format_duration;
 use super::offset::Offset;
 use crate::message::AgentHello;
 
-/// A start that is less well known is none that others share.
+/// Agents whose start is known less well do not start together.
 const ERROR_MAX: Duration = Duration::from_millis(150);
 
 /// A clock that runs faster or slower than ours by more than this share does not fit. Clocks of

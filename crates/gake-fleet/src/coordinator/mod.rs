@@ -417,7 +417,7 @@ impl RemoteWorkers for Fleet {
     }
 }
 
-/// Begins the journal of a run, unless none is wanted; why there is none.
+/// Begins the journal of a run, unless it is not wanted; returns why there is no journal.
 async fn begin_journal(
     client: &Client,
     settings: &FleetSettings,

@@ -23,7 +23,7 @@ fn weight(agent: &AgentHello, threads: usize) -> u64 {
     }
 }
 
-/// Parts in proportion to weights, of a run with so many connections or users.
+/// Parts in proportion to weights, of a run with `lanes` connections or users.
 pub(crate) fn of_weights(weights: &[u64], lanes: usize) -> Vec<Part> {
     let units = units(weights, lanes.min(weights.len().saturating_mul(UNITS_EACH)));
     let of = units.iter().sum();

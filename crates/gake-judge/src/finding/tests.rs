@@ -653,7 +653,7 @@ fn a_database_that_refuses_and_a_pool_that_churns() {
     let mut run = base().run();
     watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", LevelUnit::Count, &[100.0, 6_100.0]);
     assert_eq!(ids(&run), ["db_pool_churn"]);
-    // A few, to something else, are none.
+    // A few, to something else, do not count.
     let mut run = base().run();
     watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", LevelUnit::Count, &[0.0, 600.0]);
     watch(&mut run, "port:80", "10.0.0.9:443 time_wait", LevelUnit::Count, &[0.0, 6_000.0]);

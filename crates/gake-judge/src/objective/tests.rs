@@ -385,7 +385,7 @@ fn objective() -> impl Strategy<Value = Objective> {
             _ => true,
         };
         let label = label.filter(|_| kept);
-        // Beside a label that is no tag there are no braces.
+        // A label that is not a tag has no braces.
         let is_free = label.as_ref().is_none_or(|label| label.is_tag);
         let scope = Scope { label, scenario: scenario.filter(|_| is_free) };
         Objective { claim: Claim::Builtin { scope, quantity }, operator }

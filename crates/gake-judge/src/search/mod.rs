@@ -296,7 +296,7 @@ impl Search {
             };
             self.ceiling = Some(Ceiling { level: level.max(passed), why });
             self.limited = 0;
-            // Less than the floor is no load; and a small part of what the ladder saw is none.
+            // Less than the floor, or a small part of what the ladder saw, is not a load.
             if matches!(self.stage, Stage::Floor(_)) || level < 0.1 * self.scale {
                 self.stage = Stage::Over(StopReason::Generator);
             } else if let Stage::Bracket(bracket) = &mut self.stage {

@@ -102,7 +102,7 @@ fn check<'js>(
     if given(Some(sets.clone())).is_none() {
         return Err(Exception::throw_type(ctx, "Cannot convert undefined or null to object"));
     }
-    // What is no object has no checks.
+    // Only objects have checks.
     let Some(sets) = sets.as_object() else { return Ok(true) };
     let mut tags = value::tags(ctx, tags)?.map_err(|why| go_error(ctx, &why))?;
     tags.push(("check".to_owned(), String::new()));

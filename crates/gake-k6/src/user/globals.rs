@@ -119,7 +119,7 @@ fn start_timer<'js>(
     Ok(number)
 }
 
-/// The function that a timer calls, else k6's words for what is none.
+/// The function that a timer calls, or k6's words for other values.
 fn callback_of<'js>(
     ctx: &Ctx<'js>,
     timer: &str,

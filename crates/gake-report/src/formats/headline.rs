@@ -48,7 +48,7 @@ pub(super) fn spoken(run: &Run) -> String {
     }
 }
 
-/// When the run started, in UTC, as people write it; empty when that is no date.
+/// When the run started, in UTC, as people write it; empty when that is not a date.
 pub(super) fn started(run: &Run) -> String {
     jiff::Timestamp::from_nanosecond(i128::from(run.started_unix_ns))
         .map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())

@@ -302,7 +302,7 @@ impl From<&UserStage> for UserStageForm {
     }
 }
 
-/// A plan that makes no sense, with what does not.
+/// An invalid plan, and what is invalid in it.
 type Senseless = String;
 
 impl PlanForm {
@@ -423,7 +423,7 @@ impl UserStageForm {
 }
 
 fn seconds(value: f64) -> Result<Duration, Senseless> {
-    // What has no end was written as the longest time there is, which a number rounds up.
+    // An endless time was written as the longest one, which a number rounds up.
     if value >= Duration::MAX.as_secs_f64() {
         return Ok(Duration::MAX);
     }

@@ -41,7 +41,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Hdr<u64>> {
         }
         _ => bytes.to_vec(),
     };
-    // The decoder makes room for what the head says before it looks at what there is.
+    // The decoder makes room for what the head says before it looks at the data.
     let payload = usize::try_from(word(&plain, 4)?).ok()?;
     let digits = word(&plain, 12)?;
     if payload > plain.len().checked_sub(HEAD)? || digits > u32::from(DIGITS) {

@@ -32,7 +32,7 @@ pub struct Hey<'a> {
     pub body_bytes: u64,
     /// Answers by status code, in order.
     pub statuses: &'a [(u16, u64)],
-    /// What was not answered, by its cause.
+    /// Requests without an answer, by cause.
     pub errors: Vec<(String, u64)>,
 }
 

@@ -106,7 +106,7 @@ impl<R: BufRead> Reader<R> {
                 self.good += 1;
                 return Ok(Some(record));
             }
-            // What is not understood from the first byte on is somebody else's.
+            // A file that is not understood from its first byte is another tool's.
             Err(Broken::Record(_) | Broken::Unreadable(_)) if self.good == 0 => {
                 self.ended = true;
                 Err(RecordError::Foreign)

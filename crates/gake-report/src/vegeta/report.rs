@@ -31,7 +31,7 @@ pub enum KindError {
     /// It was taken out of Vegeta.
     #[error("the report type plot is now a command of its own: plot")]
     Plot,
-    /// Its buckets are none.
+    /// Its buckets are invalid.
     #[error(transparent)]
     Buckets(#[from] BucketsError),
     /// A histogram needs buckets.

@@ -62,7 +62,7 @@ impl LoadedScript {
     }
 
     /// The users of a slice of the run, which start when they are told the epoch. The slices of all
-    /// processes are the run; `setup` and `teardown` are none of them. A script runs once.
+    /// processes are the run, without `setup` and `teardown`. A script runs once.
     ///
     /// # Errors
     /// When the users cannot be made, or not in time; nothing has been sent then.

@@ -11,7 +11,7 @@ use gake_judge::Summary;
 use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
 use gake_run::{Beside, Prepared, RunError};
 
-/// Iterations of a run, of which each takes 10 ms: a second for its four users.
+/// Iterations of a run, each of 10 ms: a second for its four users.
 pub const ITERATIONS: u64 = 400;
 
 /// Exchanges of an iteration, one after the other.

@@ -70,7 +70,7 @@ fn an_objective_on_what_the_works_do_not_have_is_refused() {
 
 #[test]
 fn series_over_their_bound_count_together() {
-    // Three of items and three of checks, of which each worker sees all.
+    // Three of items and three of checks; each worker sees all.
     let mut spec = spec("items:count>=800");
     spec.max_series = 2;
     let summary = judged(&spec).unwrap();

@@ -56,7 +56,7 @@ impl Rejections {
         drop::<Vec<_>>(gone);
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.unheard.borrow().is_empty()

@@ -9,7 +9,7 @@ use corosensei::stack::{Stack, StackPointer};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
-/// Bytes of one stack. What is not touched costs nothing.
+/// Bytes of one stack. Untouched pages cost nothing.
 pub(crate) const STACK_BYTES: usize = 512 << 10;
 
 /// The part that scripts may fill. The rest is for the functions that they call: a TLS handshake

@@ -218,7 +218,7 @@ fn samples_have_the_stack() {
     user.shift_samples(5);
     assert_eq!(finish(evaluate(&user, text)).0.as_deref(), Ok("60000"));
     let stacks = stacks.take();
-    // A round is a comparison and a jump back, of which each branches.
+    // A round is a comparison and a jump back: two branches.
     assert!((11..=13).contains(&stacks.len()), "one in {SAMPLE_STEPS} steps: {stacks:?}");
     let busy = stacks.iter().filter(|stack| stack.contains("at busy ")).count();
     assert!(busy >= stacks.len() - 1, "{stacks:?}");

@@ -1,4 +1,4 @@
-//! What is not to be told as a difference, written by hand or suggested: a TOML file.
+//! Differences to ignore, written by hand or suggested: a TOML file.
 
 use serde::Deserialize;
 

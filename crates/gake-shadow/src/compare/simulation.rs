@@ -95,7 +95,7 @@ fn exchange(
     MirroredExchange { id: 0, received_unix_ns: 0, client: None, request, backends }
 }
 
-/// Compares so many requests to two endpoints; `odd` changes the shadow for the second.
+/// Compares `requests` requests to two endpoints; `odd` changes the shadow for the second.
 fn compared(seed: u64, requests: u64, noise: bool, odd: impl Fn(&mut App)) -> ShadowComparison {
     let rules = Rules::default();
     let mut comparison = ShadowComparison::new("shadow");

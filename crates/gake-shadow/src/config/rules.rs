@@ -67,7 +67,7 @@ impl PathGlob {
     #[must_use]
     pub fn fits(&self, path: &str) -> bool {
         let path = path.as_bytes();
-        // Where the path may stand when so many parts are used up: all states at once, so that
+        // Where the path may stand when this many parts are used up: all states at once, so that
         // no pattern can make it slow.
         let mut at = vec![false; path.len() + 1];
         at[0] = true;

@@ -100,7 +100,7 @@ impl Relay {
                 if let Some(slot) = self.slot.take() {
                     slot.failed(BackendFailure::Fault(fault));
                 }
-                // In HTTP/2 an error takes away what has not been written yet: it is written when
+                // In HTTP/2 an error discards what is still to be written: it is written when
                 // there is nothing to wait for but us.
                 self.broken = true;
                 cx.waker().wake_by_ref();

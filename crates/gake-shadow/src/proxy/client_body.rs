@@ -41,7 +41,7 @@ enum Coming {
     Length(u64),
     Chunked(Box<ChunkDecoder>),
     Nothing,
-    /// The client broke off, or sent something that is no body.
+    /// The client broke off, or sent an invalid body.
     Broken,
 }
 

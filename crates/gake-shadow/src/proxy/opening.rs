@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 /// Bytes read at once.
 const PIECE: usize = 4096;
-/// So much is parsed whenever more of it comes, so that what is no request is refused at once. In a
-/// longer head only its end is looked for.
+/// This much is parsed whenever more of it comes, so that an invalid request is refused at once. Of
+/// a longer head only the end is looked for.
 const PARSED: usize = 1024;
 /// Header lines of a head, at most.
 const HEADERS: usize = 100;

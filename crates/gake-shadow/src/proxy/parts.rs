@@ -148,7 +148,7 @@ async fn after(
     }
 }
 
-/// Answers what is no request.
+/// Answers an invalid request.
 async fn refuse(
     client: &Rc<Client>,
     mut stream: Stream,

@@ -202,7 +202,7 @@ impl Options {
     }
 }
 
-/// The protocol to switch to. Cleartext HTTP/2 is none: nobody would check what is in its tunnel.
+/// The protocol to switch to; not cleartext HTTP/2: nobody would check what is in its tunnel.
 fn protocol(value: &[u8]) -> Option<Bytes> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-./".contains(byte);
     let is_plain = !value.is_empty() && value.iter().all(plain);

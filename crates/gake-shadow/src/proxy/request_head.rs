@@ -47,10 +47,10 @@ struct Said {
     takes_trailers: bool,
 }
 
-/// Reads the head that `bytes` begin with, of which no more come.
+/// Reads the head that `bytes` begin with, when no more bytes come.
 ///
 /// # Errors
-/// The status of the answer to what is no request.
+/// The status of the answer to an invalid request.
 pub(super) fn read(bytes: &[u8], head_bytes: usize) -> Result<RequestHead, StatusCode> {
     let bad = StatusCode::BAD_REQUEST;
     let mut lines = [httparse::EMPTY_HEADER; HEADERS];

@@ -68,7 +68,7 @@ pub(crate) struct Place {
     pub(crate) used: bool,
 }
 
-/// A request of which nothing was sent.
+/// A request that was not begun.
 pub(crate) struct Unsent<B> {
     pub(crate) error: h2::Error,
     /// `None` when it can never be sent.

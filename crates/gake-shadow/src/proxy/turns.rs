@@ -35,7 +35,7 @@ impl Room {
     }
 }
 
-/// A stream of which no more is read in a turn than there is room.
+/// A stream that is read in a turn for as much as there is room.
 #[derive(Debug)]
 pub(super) struct Turns<S> {
     stream: S,

@@ -52,7 +52,7 @@ pub(super) struct Upload {
 
 /// Why an upload does not go on.
 pub(super) enum Stopped {
-    /// The client broke off, or sent something that is no body.
+    /// The client broke off, or sent an invalid body.
     Client,
     Master(Fault),
 }

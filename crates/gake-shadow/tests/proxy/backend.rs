@@ -138,7 +138,7 @@ impl Backend {
         self.seen.lock().unwrap().clone()
     }
 
-    /// Connections that ended in the middle of a request, or with bytes that are none.
+    /// Connections that ended in the middle of a request, or with other bytes.
     pub fn leftovers(&self) -> usize {
         self.leftovers.load(Ordering::SeqCst)
     }
@@ -148,7 +148,7 @@ impl Backend {
     }
 }
 
-/// Reads a request, or `None` at the end or at anything that is no plain request.
+/// Reads a plain request; `None` at the end or at anything else.
 pub fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen> {
     let end = loop {
         if let Some(end) = buffer.windows(4).position(|four| four == b"\r\n\r\n") {

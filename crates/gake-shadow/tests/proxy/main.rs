@@ -79,7 +79,7 @@ pub fn ledger(proxy: &RunningProxy, shadow: usize) -> Ledger {
     proxy.control().shadows()[shadow].ledger.clone()
 }
 
-/// Waits until a category has so many.
+/// Waits until a category has `count`.
 pub fn until_count(proxy: &RunningProxy, shadow: usize, category: Category, count: u64) {
     let begun = Instant::now();
     while ledger(proxy, shadow).count(category) < count {

@@ -27,7 +27,7 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// Sends so many pieces, each as soon as there is room for it, and counts them.
+/// Sends `pieces` pieces, each as soon as there is room for it, and counts them.
 async fn send(mut body: SendStream<Bytes>, pieces: usize, sent: Arc<AtomicUsize>) {
     for _ in 0..pieces {
         body.reserve_capacity(PIECE.len());

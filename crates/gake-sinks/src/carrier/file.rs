@@ -77,7 +77,7 @@ impl File {
         Ok(Self { writer: Some(writer), needs_end: false, taken: 0, lost: Lost::default() })
     }
 
-    /// A file of which nothing can be read without its end.
+    /// A file that cannot be read without its end.
     pub(crate) fn create_whole(path: &str) -> Result<Self, String> {
         Ok(Self { needs_end: true, ..Self::create(path)? })
     }

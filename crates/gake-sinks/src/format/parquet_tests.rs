@@ -47,7 +47,7 @@ fn a_row_group_ends_before_long_texts_take_the_memory() {
     let mut parquet = Parquet::new(Vec::new());
     let row = figures::event("begin", "x".repeat(1 << 20));
     let rows: Vec<u64> = (0..16).map(|n| parquet.add(std::slice::from_ref(&row), n).rows).collect();
-    // Each event is two values, of which one is a MiB and a little.
+    // Each event is two values, one slightly above a MiB.
     assert_eq!(rows, [0, 0, 0, 0, 0, 0, 0, 16].repeat(2));
 }
 

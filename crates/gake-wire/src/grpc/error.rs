@@ -29,7 +29,7 @@ pub enum GrpcError {
         /// The methods that it has.
         known: Vec<String>,
     },
-    /// JSON that is no message of the type.
+    /// JSON that does not fit the message's type.
     #[error("it is no {message}: {why}")]
     Json {
         /// The type of the message.

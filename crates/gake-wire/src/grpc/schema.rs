@@ -69,7 +69,7 @@ impl GrpcSchema {
     /// Adds the files of a descriptor set, encoded as protoc writes it.
     ///
     /// # Errors
-    /// When it is none, or something in it is missing or defined twice.
+    /// When it is invalid, or something in it is missing or defined twice.
     pub fn add_set(&mut self, bytes: &[u8]) -> Result<(), GrpcError> {
         let added = self.pool.decode_file_descriptor_set(bytes);
         added.map_err(|error| GrpcError::Definitions(error.to_string()))

@@ -201,7 +201,7 @@ fn read_block<V: Visitor>(
     })
     .map_err(StreamViolation::Qpack)?;
     if is_shown && said.error.is_none() {
-        // A name that is no token is an error.
+        // A name that is not a token is an error.
         let name = |name| std::str::from_utf8(name).unwrap_or_default();
         let headers: Vec<_> =
             fields.iter().map(|(key, value)| httparse::Header { name: name(key), value }).collect();

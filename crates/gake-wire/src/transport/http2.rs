@@ -131,7 +131,7 @@ impl Transport for Http2 {
 
 /// Fields as visitors see them.
 fn headers(fields: &HeaderFields) -> Vec<httparse::Header<'_>> {
-    // A name that is no token has ended the stream.
+    // A name that is not a token has ended the stream.
     let name = |name| std::str::from_utf8(name).unwrap_or_default();
     let fields = fields.iter();
     fields.map(|(key, value)| httparse::Header { name: name(key), value }).collect()

@@ -182,7 +182,7 @@ impl Line {
 const KEPT_ROOM: usize = 64 * 1024;
 
 impl Incoming {
-    /// Takes frames; what comes after an answer is none.
+    /// Takes frames; bytes after an answer are not frames.
     fn take(
         &mut self,
         reader: &mut FrameReader,

@@ -152,7 +152,7 @@ impl<'a, C: Clock> Turn<'a, C> {
         Some(Err(self.ended(line, fault)))
     }
 
-    /// A message of which nothing was written can go over another session.
+    /// A message that was not begun can go over another session.
     fn ended(&mut self, line: &Line, fault: Fault) -> TransportError {
         self.exchange.done = self.timing.clock.now();
         match self.sent == 0 && line.stream.is_plain() {

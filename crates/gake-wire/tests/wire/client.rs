@@ -205,7 +205,7 @@ impl Lane<'_> {
         self.work.send(number, self.client.clock.now()).await.is_none()
     }
 
-    /// Fires so many times, and expects 200 each time, or 101 of a WebSocket.
+    /// Fires `times` times, and expects 200 each time, or 101 of a WebSocket.
     pub async fn fire_ok(&mut self, times: usize) {
         for _ in 0..times {
             let exchange = self.fire().await;

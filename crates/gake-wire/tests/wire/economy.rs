@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Counting {
 
 const TIMES: u64 = 200;
 
-/// Allocations and reads of the clock of so many requests, after some to warm up.
+/// Allocations and reads of the clock of some requests, after others to warm up.
 fn cost(setup: Setup) -> (u64, u64) {
     setup.run(async |client| {
         let mut lane = client.lane();

@@ -19,7 +19,7 @@ pub enum Act {
     Request,
     /// Reads a head, and nothing behind it on purpose.
     Head,
-    /// Reads and forgets so many bytes.
+    /// Reads and forgets this many bytes.
     Skip(usize),
     Send(Vec<u8>),
     /// Sends byte by byte.
@@ -43,7 +43,7 @@ pub fn send(text: impl AsRef<[u8]>) -> Act {
     Act::Send(text.as_ref().to_vec())
 }
 
-/// A plain answer of so many bytes.
+/// A plain answer of this many bytes.
 pub fn ok(length: usize) -> Act {
     send(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length)))
 }

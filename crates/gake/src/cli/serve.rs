@@ -128,7 +128,7 @@ impl DatabaseArgs {
     /// Opens the database, if there is one.
     ///
     /// # Errors
-    /// When it is none, or cannot be opened; the message leaves out its password.
+    /// When it is not a database, or cannot be opened; the message leaves out its password.
     pub fn open(&self) -> Result<Option<DatabaseConfig>, Failure> {
         let Some(arg) = &self.db else { return Ok(None) };
         let store = arg.store()?;

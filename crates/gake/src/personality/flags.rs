@@ -82,7 +82,7 @@ pub const fn refused(names: &'static [&'static str], why: &'static str) -> Flag 
 pub struct Parsed {
     /// Flags in order, by their first names.
     given: Vec<(&'static str, String)>,
-    /// What is not a flag.
+    /// Arguments that are not flags.
     pub operands: Vec<String>,
 }
 

@@ -244,7 +244,7 @@ const FILE_ENDINGS: [&str; 14] = [
     "gor", "hlog", "js",
 ];
 
-/// Why `target`, which is no file, cannot be a URL either: it reads like a path.
+/// Why `target`, which is not a file, cannot be a URL either: it reads like a path.
 fn missing_file(target: &str) -> Option<String> {
     let path = Path::new(target);
     let is_path = ["/", "./", "../", "~/"].iter().any(|start| target.starts_with(start));

@@ -25,7 +25,7 @@ const REPEATS_MAX: u32 = 10;
 /// The requests whose URLs match `pattern`: a URL whose path and query are a regular expression.
 ///
 /// # Errors
-/// When it has no path, or that is no regular expression.
+/// When it has no path, or the path is not a regular expression.
 pub fn of_pattern(pattern: &str, seed: u64) -> Result<Vec<RequestDraft>, Failure> {
     let wrong = |why: String| Failure::usage(format!("--rand-url {pattern:?}: {why}"));
     let after_scheme = pattern.find("://").map_or(0, |at| at + 3);

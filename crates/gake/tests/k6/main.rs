@@ -191,7 +191,7 @@ fn a_digest_answers_the_servers_challenge() {
     );
     let told = ran(&script, &[]);
     assert!(told.contains("status 200"), "{told}");
-    // Two requests, of which the first is no failure.
+    // Two requests; the first is not a failure.
     let failed = told.lines().find(|line| line.contains("http_req_failed")).unwrap();
     assert!(failed.contains("0 out of 2"), "{failed}");
 }

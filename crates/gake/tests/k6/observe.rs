@@ -50,7 +50,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What trends show, with the number of samples, which is no matter of time.
+/// What trends show, with the number of samples, which does not depend on time.
 const STATS: &str = "avg,min,med,max,p(90),p(95),count";
 
 impl Tool {

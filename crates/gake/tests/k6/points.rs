@@ -10,8 +10,8 @@ const LEVELS: [&str; 2] = ["vus", "vus_max"];
 /// Bytes, which heads of other lengths make others.
 const SIZES: [&str; 2] = ["data_sent", "data_received"];
 
-/// Each metric with what it is, and each kind of point once: its metric, its tags, and its value
-/// where that is no matter of time.
+/// Each metric's definition, and each kind of point once: its metric, its tags, and its value
+/// unless that depends on time.
 pub fn points(text: &str) -> Vec<String> {
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let lines: Vec<Value> =

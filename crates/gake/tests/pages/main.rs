@@ -163,7 +163,7 @@ fn pages_work_in_a_browser() {
     let hour = directory.join("hour.html");
     let paths = [&hlog, &hour].map(|path| path.to_str().unwrap());
     start(&mut gake(&["report", paths[0], "--html", paths[1]])).wait();
-    // A file that ends after its head is a run of which nothing came.
+    // A file that ends after its head is a run without figures.
     let text = fs::read_to_string(&hlog).unwrap();
     let head: String = text.split_inclusive('\n').take(4).collect();
     let empty_log = directory.join("empty.hlog");

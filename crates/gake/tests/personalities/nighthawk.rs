@@ -110,7 +110,7 @@ fn a_termination_predicate_ends_the_run() {
     let line = "--no-duration --rps 50 --termination-predicate benchmark.http_2xx:60";
     let ran = as_nighthawk(&url(&lab, "/fast"), line);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    // It is looked at each second, of which the second one brings the 61st.
+    // It is looked at each second; the second one brings the 61st.
     assert!(counter(&ran, "benchmark.http_2xx") > 60, "{ran:?}");
     assert!(ran.took < Duration::from_secs(30), "{ran:?}");
 }

@@ -49,7 +49,7 @@ fn class_path() -> &'static str {
     })
 }
 
-/// Starts it with settings of Spring Boot, and with a pool of so many connections if it has a
+/// Starts it with settings of Spring Boot, and with a pool of this many connections if it has a
 /// database.
 fn spring(database: Option<(&MariaDb, u32)>, settings: &[&str]) -> Spring {
     let mut command = Command::new("java");

@@ -13,7 +13,7 @@ const PARTS: [(&str, u16); 3] = [
     ("client/6.5 client/6.7 client/6.8 client/6.9", 18),
 ];
 
-/// The first of so many ports in a row that are free, or were a moment ago.
+/// The first of `count` ports in a row that are free, or were a moment ago.
 fn free_row(count: u16) -> u16 {
     // Below the ports that systems give to clients.
     let mut rows = (0..200_u16).map(|n| 10_000 + (std::process::id() as u16 % 97 + n) % 200 * 100);

@@ -15,7 +15,7 @@ const OTHERS: u64 = REQUESTS / 5;
 /// The worker, as strace names its thread.
 const WORKER: &str = "<gake-0>";
 
-/// The worker's calls by name, in a run of so many requests on one connection. What other threads
+/// The worker's calls by name, in a run of `requests` on one connection. What other threads
 /// do beside it, such as sampling the machine each second, depends on how long the run takes.
 fn calls(target: &str, requests: u64) -> BTreeMap<String, u64> {
     let folder = tempfile::tempdir().unwrap();

@@ -69,7 +69,7 @@ fn share(json: &Json, name: &str) -> (u64, u64) {
     (number("passed"), number("samples"))
 }
 
-/// So many requests on as many connections to a lab that takes early data.
+/// `requests` requests on as many connections to a lab that takes early data.
 fn early(lab: LabConfig, http: &[&str], load: &str, requests: u64) -> Json {
     let lab = lab_with(LabConfig { tls: true, early_data: true, ..lab });
     let url = format!("https://{}/fast", lab.addr());

@@ -160,7 +160,7 @@ fn on_curve(curve: &str, private: &[u8]) -> Made<agreement::PrivateKey> {
 /// A private key of PKCS #8; `curve` is empty for RSA.
 ///
 /// # Errors
-/// When it is none of this kind.
+/// When it is of another kind.
 pub(super) fn private(curve: &str, bytes: &[u8]) -> Made {
     if curve.is_empty() {
         let pair = RsaKeyPair::from_pkcs8(bytes).map_err(|_| NO_PRIVATE_KEY)?;
@@ -211,7 +211,7 @@ pub(super) fn point(curve: &str, is_private: bool, key: &[u8]) -> Made {
 /// A public key, of a SubjectPublicKeyInfo or, on a curve, of a point; `curve` is empty for RSA.
 ///
 /// # Errors
-/// When it is none of this kind.
+/// When it is of another kind.
 pub(super) fn public(curve: &str, bytes: &[u8]) -> Made {
     let algorithm = match curve {
         "" => rsa(false, "SHA-256")?,
@@ -314,7 +314,7 @@ pub(super) fn agree(curve: &str, private: &[u8], public: &[u8]) -> Made {
 /// Bytes made of a password by PBKDF2.
 ///
 /// # Errors
-/// When there is no such hash, or the iterations are none.
+/// When the hash is unknown, or there are no iterations.
 pub(super) fn of_password(
     hash: &str,
     password: &[u8],

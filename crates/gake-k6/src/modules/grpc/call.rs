@@ -50,7 +50,7 @@ impl Call {
     /// The call of `method` with the message that is `json`.
     ///
     /// # Errors
-    /// When that is no message that the method takes.
+    /// When the method does not take that message.
     pub(super) fn new(
         vu: Rc<Vu>,
         connection: Rc<Connection>,

@@ -92,7 +92,7 @@ impl Ask {
         vu.bodies.collect(ctx);
         let settings = vu.test.settings();
         let (url, name) = target(ctx, url)?;
-        // What is no URL stays as it is, and is refused when it is to be sent.
+        // An invalid URL stays as it is, and is refused when it is to be sent.
         let url = match go_url::read(&url) {
             Ok(Cow::Owned(written)) => written,
             Ok(Cow::Borrowed(_)) | Err(_) => url,

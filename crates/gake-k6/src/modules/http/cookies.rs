@@ -136,7 +136,7 @@ fn cookie_of<'js>(
             }
         }
     }
-    // What is not valid in it is left out.
+    // Invalid parts of it are left out.
     Ok(RawCookie::parse(text).unwrap_or_else(|_| RawCookie::new("", "")))
 }
 

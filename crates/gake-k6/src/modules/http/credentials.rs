@@ -21,7 +21,7 @@ pub(super) fn without_credentials(text: &Rc<str>) -> Rc<str> {
     }
 }
 
-/// What is no URL, without what may be its credentials: all between `//` and the last `@` of what
+/// An invalid URL without what may be its credentials: all between `//` and the last `@` of what
 /// would be its authority.
 pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     let start = text.find("//").map_or(0, |at| at + 2);

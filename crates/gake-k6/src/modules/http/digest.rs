@@ -55,7 +55,7 @@ impl Credentials {
         Some(Self { user, password })
     }
 
-    /// The header that answers a server's challenge; none when it asks for what is not known.
+    /// The header that answers a server's challenge; none when it asks for something unknown.
     pub(super) fn answer(&self, challenge: &str, method: &str, url: &Url) -> Option<String> {
         let mut random = [0; 16];
         aws_lc_rs::rand::fill(&mut random).ok()?;

@@ -84,7 +84,7 @@ impl<'a> Rest<'a> {
         Ok(())
     }
 
-    /// A number of at least and at most so many digits.
+    /// A number with a minimum and a maximum of digits.
     fn number(
         &mut self,
         least: usize,
@@ -101,7 +101,7 @@ impl<'a> Rest<'a> {
         Ok(number.parse().unwrap_or_default())
     }
 
-    /// An abbreviation of three to five letters, of which more than three end with a T.
+    /// An abbreviation of three letters, or of four or five that end with a T.
     fn zone(&mut self) -> Result<(), (&'a str, &'static str)> {
         let letters = self.0.bytes().take(6).take_while(u8::is_ascii_uppercase).count();
         let (zone, rest) = self.0.split_at(letters);

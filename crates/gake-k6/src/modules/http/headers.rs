@@ -14,7 +14,7 @@ impl HeaderList {
         Self { text: String::with_capacity(32 * headers), ends: Vec::with_capacity(headers) }
     }
 
-    /// Adds a header; of its value, what is not UTF-8 becomes U+FFFD.
+    /// Adds a header; bytes of its value that are not UTF-8 become U+FFFD.
     pub(super) fn push(&mut self, name: &str, value: &[u8]) {
         self.text.push_str(name);
         let name = self.text.len();

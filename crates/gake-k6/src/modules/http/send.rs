@@ -387,7 +387,7 @@ impl Hop {
         let set =
             response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
         for (_, value) in set {
-            // What is no cookie, or not for this host, is left out.
+            // Invalid cookies, and those of other hosts, are left out.
             let _ = ask.jar.borrow_mut().parse(value, &self.url);
         }
     }

@@ -79,7 +79,7 @@ async fn connect(
     let (response, session) = opened.map_err(|fault| told(fault, &url))?;
     for (name, value) in &response.headers {
         if name.eq_ignore_ascii_case("set-cookie") {
-            // What is no cookie, or not for this host, is left out.
+            // Invalid cookies, and those of other hosts, are left out.
             let _ = ask.jar.borrow_mut().parse(value, &url);
         }
     }

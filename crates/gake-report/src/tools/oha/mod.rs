@@ -48,7 +48,7 @@ pub struct Oha<'a> {
     pub body_bytes: u64,
     /// Answers by status code, in order.
     pub statuses: &'a [(u16, u64)],
-    /// What was not answered by its cause, in order; [`DEADLINE`] is one.
+    /// Requests without an answer by cause, in order; [`DEADLINE`] is one.
     pub errors: Vec<(String, u64)>,
 }
 

@@ -125,7 +125,7 @@ fn the_deadline_is_no_failure() {
 fn percentiles_stand_where_oha_has_them() {
     let mut latency = Histogram::new();
     (1..=10).for_each(|ms| latency.record(ms * MS));
-    // The value after so many parts of all: the sixth of ten is the median.
+    // The value at this part of all: the sixth of ten is the median.
     for (percent, ms) in [(10.0, 2), (50.0, 6), (90.0, 10), (99.99, 10)] {
         let at = percentile(&latency, percent);
         assert!((at * 1e3 / f64::from(ms) - 1.0).abs() < 2e-3, "{percent}: {at}");

@@ -200,7 +200,7 @@ impl<'a> Bench<'a> {
     /// The real database that is asked for, as the user wrote it, and without who asks.
     ///
     /// # Errors
-    /// When it is none, or a model.
+    /// When it is not a database, or is a model.
     pub fn database(&self) -> Result<Option<(String, UserStore)>, Failure> {
         let Some(arg) = &self.args.db else { return Ok(None) };
         match arg.store()? {

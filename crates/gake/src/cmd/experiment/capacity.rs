@@ -20,7 +20,7 @@ pub(super) const SERVICE: f64 = 0.02;
 /// What it serves a second at most.
 pub(super) const CAPACITY: f64 = 400.0;
 
-/// Beyond the capacity a backlog of so many requests waits in the server, and none here.
+/// Beyond the capacity a backlog of this many requests waits in the server, and none here.
 const CONNECTIONS: usize = 4_000;
 /// Loads of the open loop, as shares of the capacity.
 const LOADS: [f64; 3] = [0.5, 0.7, 0.9];

@@ -53,7 +53,7 @@ pub fn run(bench: &mut Bench<'_>) -> Result<(), Stopped> {
         return own(bench);
     }
     unlimited(bench, parts)?;
-    // What has no backlog needs no time to recover.
+    // Without a backlog there is nothing to recover from.
     let short = Parts { before: 1, after: 3, ..parts };
     bounded(bench, "a queue of 50", "--queue 50", 50, short)?;
     bounded(bench, "load shedding: no queue", "--queue 0", 0, short)?;

@@ -88,7 +88,7 @@ fn show(
 ) -> Result<Exit, Failure> {
     if let Some(text) = &entry.text {
         if !formats.is_empty() {
-            let why = format!("{} is a search, of which only the text is kept: omit -o", entry.id);
+            let why = format!("{} is a search, and only its text is kept: omit -o", entry.id);
             return Err(Failure::could_not(why));
         }
         console.result(text)?;

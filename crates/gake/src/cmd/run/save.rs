@@ -112,7 +112,7 @@ impl Saving {
     }
 }
 
-/// Tells GitHub's actions: a step summary, and an annotation of what is not as good as before.
+/// Tells GitHub's actions: a step summary, and an annotation of what got worse.
 fn github(
     comparison: &Comparison,
     text: &str,

@@ -158,7 +158,7 @@ impl<'a> ScriptAgents<'a> {
         Ok(Self { console: (!script.flags.quiet).then_some(console), ..agents })
     }
 
-    /// Agents that are looked for once `setup` has completed, and of which nothing is said.
+    /// Agents that are looked for silently once `setup` has completed.
     ///
     /// # Errors
     /// When the script cannot travel.

@@ -31,7 +31,7 @@ use crate::personality::native::Native;
 use beside::BesideArgs;
 use flags::RunFlags;
 
-/// k6's code for what has no code of its own.
+/// k6's code for all other failures.
 const ANY: Exit = Exit::Tool(255);
 
 /// The commands that ask a run through its API.

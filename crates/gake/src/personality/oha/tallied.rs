@@ -60,7 +60,7 @@ impl Tallied {
         self.rates.record(exchange.done);
     }
 
-    /// What was not answered by its cause in oha's words, in order of the words.
+    /// Requests without an answer by cause in oha's words, in order of the words.
     pub fn errors(&self, tally: &Tally, interrupted: bool) -> Vec<(String, u64)> {
         const IN_BODY: &str = "error reading a body from connection";
         let mut errors: Vec<(String, u64)> = Vec::new();

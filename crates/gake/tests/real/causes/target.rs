@@ -72,7 +72,7 @@ pub fn cpu_quota() -> Json {
     load(&format!("{}/?work=20000", peer.url), &[&port_of(&peer.url)], "-c 8 -d 5s --warmup 1s")
 }
 
-/// 512 MB of data, of which 64 MB fit into memory.
+/// 512 MB of data; 64 MB fit into memory.
 pub fn memory() -> Json {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let program = BUILT.get_or_init(|| go_program("paged"));
@@ -81,7 +81,7 @@ pub fn memory() -> Json {
     load(&peer.url, &[&port_of(&peer.url)], "-c 8 -d 5s --warmup 1s")
 }
 
-/// Each request writes one block, of which the disk takes 400 a second.
+/// Each request writes one block; the disk takes 400 a second.
 pub fn disk() -> Json {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let program = BUILT.get_or_init(|| go_program("disk"));

@@ -8,7 +8,7 @@ pub(super) enum BodyAs {
     /// Not at all.
     #[default]
     None,
-    /// As a string, with U+FFFD for what is no UTF-8.
+    /// As a string, with U+FFFD for bytes that are not UTF-8.
     Text,
     /// As a `Uint8Array`.
     Bytes,
