@@ -70,15 +70,23 @@ fn check(root: &Path) -> Result<(Vec<Complaint>, usize)> {
     let sources = read_sources(root)?;
     let test_files: BTreeSet<PathBuf> =
         sources.iter().flat_map(Source::test_module_files).collect();
+    // What is in the folder of a test module belongs to it.
+    let is_within = |source: &Source| {
+        let mut folders = source.path.ancestors().skip(1);
+        folders.any(|folder| test_files.contains(&folder.join("mod.rs")))
+    };
+    let is_test = |source: &Source| {
+        source.is_test_path() || test_files.contains(&source.path) || is_within(source)
+    };
     let mut found = Vec::new();
     let mut types = Vec::new();
     for source in &sources {
-        let is_test = source.is_test_path() || test_files.contains(&source.path);
+        let is_test = is_test(source);
         found.extend(sizes::check(source, is_test));
         found.extend(words::check(source, is_test));
         types.extend(names::public_types(source, is_test));
     }
-    let code = |source: &&Source| !source.is_test_path() && !test_files.contains(&source.path);
+    let code = |source: &&Source| !is_test(source);
     let of_products: Vec<_> = sources.iter().filter(code).collect();
     complaints.extend(circles::check(&of_products, table::WITHOUT_CIRCLES));
     complaints.extend(unsafety::check(&sources, unsafe_list::UNSAFE));

@@ -190,6 +190,8 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                 OfferAnswer::Ready { workers }
             }
             Err(why) => {
+                // It may quote the spec.
+                let why = self.agent.redactor.text(&why).into_owned();
                 self.say(AgentEvent::Refused(why.clone()));
                 OfferAnswer::Refused { why }
             }

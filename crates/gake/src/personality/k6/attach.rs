@@ -88,7 +88,7 @@ pub fn attach(
     let log = log::log(console, None, flags.log_format, flags.verbose).map_err(unreadable)?;
     // Nothing of this machine's environment: its own travelled.
     let loaded = load_source(source, &flags, &BTreeMap::new(), Arc::clone(&log));
-    let ready = match loaded.and_then(|loaded| Ready::new(loaded, &flags, &log)) {
+    let ready = match loaded.and_then(|loaded| Ready::new(loaded, &flags, &log, console)) {
         Ok(ready) => ready,
         Err(refused) => return Ok(refused.tell(console)),
     };

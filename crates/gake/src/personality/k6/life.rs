@@ -258,7 +258,7 @@ fn ready(flags: &RunFlags, has_agents: bool, console: &Console) -> Result<Ready,
     if let Some(why) = agents::cannot(flags, &loaded.options).filter(|_| has_agents) {
         return Err(Refused { why, exit: ANY, log: Some(log) });
     }
-    Ready::new(loaded, flags, &log)
+    Ready::new(loaded, flags, &log, console)
 }
 
 /// Prints the spec that the options of a script become.
@@ -332,11 +332,16 @@ impl Ready {
     ///
     /// # Errors
     /// When the run cannot be prepared, or an output not be started.
-    pub(super) fn new(loaded: Loaded, flags: &RunFlags, log: &ScriptLog) -> Result<Self, Refused> {
+    pub(super) fn new(
+        loaded: Loaded,
+        flags: &RunFlags,
+        log: &ScriptLog,
+        console: &Console,
+    ) -> Result<Self, Refused> {
         let Loaded { script, options, run, thresholds, outs, given, environment, .. } = loaded;
         let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(log)) };
         let prepared = script.prepare(&run).map_err(|error| refused(error.to_string()))?;
-        let outputs = out::start(&flags.out, &options, &outs).map_err(refused)?;
+        let outputs = out::start(&flags.out, &options, &outs, console).map_err(refused)?;
         if let Some(outputs) = &outputs {
             let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
             let _ = script.test.tap.set(Arc::clone(&outputs.tap));

@@ -18,6 +18,7 @@ use gake_k6::values::scaled;
 use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames};
 
 use super::prometheus::PrometheusSettings;
+use crate::console::Console;
 
 /// Batches that may wait for the disk. What comes then is lost, and counted.
 const BATCHES: usize = 4_096;
@@ -47,9 +48,9 @@ const USUAL_DATABASE: &str = "http://localhost:8086/k6";
 type Writer = Box<dyn FnOnce(&Receiver<Option<Batch>>) -> io::Result<()> + Send>;
 
 /// A file of a form; standard output without a path.
-fn file(form: Form, path: &str) -> Result<(String, Writer), String> {
+fn file(form: Form, path: &str, console: &Console) -> Result<(String, Writer), String> {
     let (path, out): (&str, Box<dyn Write + Send>) = match path {
-        "" => ("stdout", Box::new(BufWriter::new(io::stdout()))),
+        "" => ("stdout", console.output()),
         path => (path, created(path).map_err(|error| format!("{path}: {error}"))?),
     };
     Ok((path.to_owned(), Box::new(move |batches| write(form, out, batches))))
@@ -109,6 +110,7 @@ pub fn start(
     asked: &[String],
     options: &Options,
     settings: &OutSettings,
+    console: &Console,
 ) -> Result<Option<Outputs>, String> {
     let mut threads = Vec::new();
     let mut senders = Vec::new();
@@ -119,14 +121,14 @@ pub fn start(
             "json" => {
                 let thresholds = options.thresholds.clone().unwrap_or_default();
                 let lines = JsonLines::new(thresholds, &tags);
-                file(Form::Json(lines), path)?
+                file(Form::Json(lines), path, console)?
             }
             "csv" => {
                 let times = settings.csv_times.as_deref().unwrap_or_default();
                 let times = TimeFormat::parse(times);
                 let times = times.ok_or("K6_CSV_TIME_FORMAT names no format of time")?;
                 let path = if path.is_empty() { USUAL_CSV } else { path };
-                file(Form::Csv(CsvLines::new(&tags, times)), path)?
+                file(Form::Csv(CsvLines::new(&tags, times)), path, console)?
             }
             "influxdb" => database(path)?,
             "experimental-prometheus-rw" => prometheus(path, &settings.prometheus)?,
