@@ -1,8 +1,8 @@
 //! Files, read and created with care, and the tables of their descriptors.
 //!
-//! What is read has a bound, for a path may name `/dev/zero` or a disk image: see [`read`]. What is
+//! What is read has a bound, for a path may name `/dev/zero` or a disk image: see [`read()`]. What is
 //! created is made anew and never through a link, for a folder may be open to others: see
-//! [`create`], [`append`] and [`replace`].
+//! [`create()`], [`append`] and [`replace`].
 
 mod create;
 mod read;

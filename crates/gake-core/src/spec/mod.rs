@@ -6,7 +6,7 @@
 //!
 //! A [`RunDraft`] holds only what the user wrote. Drafts are
 //! what files hold and what flags change; [`RunDraft::decide`] fills in the defaults and refuses
-//! contradictions, [`RunSpec::draft`] converts back. [`file`] reads and writes drafts as TOML and
+//! contradictions, [`RunSpec::draft`] converts back. [`mod@file`] reads and writes drafts as TOML and
 //! JSON.
 
 mod decide;

@@ -79,7 +79,7 @@ const DIRECTIONS: [(&str, Direction); 6] = [
     ("vus", Direction::Unknown),
 ];
 
-/// Statistics of a trend by their names; each is a place in [`QUANTILES`], or the mean.
+/// Statistics of a trend by their names; each is a place in `QUANTILES`, or the mean.
 const STATISTICS: [(&str, Option<usize>); 8] = [
     ("avg", None),
     ("mean", None),

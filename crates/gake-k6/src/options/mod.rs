@@ -1,7 +1,7 @@
 //! k6's options, as scripts, files, the environment and flags set them.
 //!
 //! Each of those is a tier: an [`Options`] in which most fields are unset. [`Tiers`] merges them
-//! and turns the shortcuts into scenarios; [`validate`] reports what is wrong in the
+//! and turns the shortcuts into scenarios; [`validate()`] reports what is wrong in the
 //! result, in k6's words.
 
 mod describe;

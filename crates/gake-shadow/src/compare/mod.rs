@@ -4,7 +4,7 @@
 //! identifiers are placeholders) it counts in which fields the answers differed, and, where a
 //! second instance of the master was asked too, in which fields the master differed from itself.
 //! [`judge`](judge::judge) tells the one from the other. What is kept is bounded whatever the traffic, merges by
-//! adding, and is a file; see [`file`].
+//! adding, and is a file; see [`mod@file`].
 
 mod answer;
 mod body;
