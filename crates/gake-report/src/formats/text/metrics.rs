@@ -31,10 +31,12 @@ pub(super) fn metrics(page: &mut Page, run: &Run) {
     let width = width.clamp(least, page.width().saturating_sub(FIGURES).max(least));
     for (key, value) in shown {
         let figures = series_figures(value, key.metric.unit, run.completing);
-        let mut name = fit(&name(key), page.width().saturating_sub(2));
+        let mut name = name(key);
         if name.chars().count() > width {
             // Series of one metric are told apart by their tags alone.
-            page.line(&format!("  {name}"));
+            for (number, line) in folded(&name, page.width().saturating_sub(4)).iter().enumerate() {
+                page.line(&format!("{:1$}{line}", "", if number == 0 { 2 } else { 4 }));
+            }
             name.clear();
         }
         page.line(&format!("  {name:<width$}  {figures}"));
@@ -54,6 +56,18 @@ pub(super) fn metrics(page: &mut Page, run: &Run) {
             page.wrapped(2, "", Paint::Warn, &format!("{what}: {}", units::count(count)));
         }
     }
+}
+
+/// The name of a series in lines of `width` characters at most, broken after tags.
+fn folded(name: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for tag in name.split_inclusive(',') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + tag.chars().count() <= width => line.push_str(tag),
+            _ => lines.push(tag.to_owned()),
+        }
+    }
+    lines.iter().map(|line| fit(line, width)).collect()
 }
 
 /// What the samples of a series add up to, over `span`.
@@ -86,5 +100,17 @@ fn shown(value: f64, unit: MetricUnit) -> String {
         MetricUnit::Time => units::duration(value),
         MetricUnit::Bytes => units::bytes(value),
         MetricUnit::Number => units::number(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_is_broken_after_its_tags() {
+        assert_eq!(folded("checks{check:ok}", 20), ["checks{check:ok}"]);
+        assert_eq!(folded("reads{a:1,b:22,c:333}", 12), ["reads{a:1,", "b:22,c:333}"]);
+        assert_eq!(folded("reads{a:12345678,b:1}", 12), ["reads{a:123…", "b:1}"]);
     }
 }
