@@ -13,6 +13,7 @@ pub mod blocked;
 mod bodies;
 pub mod convert;
 mod definitions;
+pub mod dropped;
 pub mod duration;
 mod errors;
 pub mod files;

@@ -323,6 +323,31 @@ impl Test {
         since.map_or(0, |since| since.as_nanos() as i128)
     }
 
+    /// The tags of a sample that belongs to no user: those of the run, and its scenario.
+    pub(crate) fn own_tags<'a>(
+        &'a self,
+        scenario: Option<&'a str>,
+    ) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let of_run = self.settings().tags.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        scenario.map(|name| ("scenario", name)).into_iter().chain(of_run)
+    }
+
+    /// Writes samples that belong to no user, `times` the same, where samples are written one by
+    /// one.
+    pub fn write_samples(
+        &self,
+        metric: &Arc<Definition>,
+        scenario: Option<&str>,
+        value: f64,
+        times: u64,
+    ) {
+        let Some(tap) = self.tap.get() else { return };
+        let (metric, tags) = (Arc::clone(metric), Tags::new(self.own_tags(scenario)));
+        let (metadata, unix_ns) = (Tags::default(), self.unix_ns());
+        let sample = WrittenSample { metric, tags, metadata, value, unix_ns };
+        tap(vec![sample; usize::try_from(times).unwrap_or(usize::MAX)]);
+    }
+
     /// How users send requests.
     pub fn settings(&self) -> &UserSettings {
         self.settings.get().unwrap_or(&self.early)

@@ -1,6 +1,5 @@
 //! What the engine fires: iterations of scripted users.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -10,17 +9,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::metric::{SeriesKey, SeriesValue, Tags};
-use gake_core::record::{Sum, Tally};
+use gake_core::metric::Tags;
+use gake_core::record::Tally;
 use gake_core::schedule::Slice;
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
 
+use crate::dropped::add_dropped;
 use crate::metrics::Builtin;
-use crate::test::{LogLevel, Test, WrittenSample};
-use crate::user::book::{Book, TagSource};
+use crate::test::{LogLevel, Test};
+use crate::user::book::Book;
 use crate::user::clock::UserClock;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
@@ -138,44 +138,8 @@ impl ScriptFactory {
             .map(|(_, value)| value.samples())
             .sum();
         let fresh = tally.counts.dropped.saturating_sub(noted);
-        if fresh == 0 {
-            return;
-        }
-        let source = OfScenario { test: &self.load.test, scenario: &self.scenario };
-        let set = self.book.set(&source);
-        let mut sum = Sum::default();
-        sum.add(fresh as f64);
-        let value = SeriesValue::Counter { sum, samples: fresh };
-        let key = SeriesKey { metric: Arc::clone(&metric), tags: set.tags().clone() };
-        tally.series.add_value(key, &value);
-        if let Some(tap) = self.load.test.tap.get() {
-            let tags = set.all().cloned().unwrap_or_default();
-            let (metadata, unix_ns) = (Tags::default(), self.load.test.unix_ns());
-            let sample = WrittenSample { metric, tags, metadata, value: 1.0, unix_ns };
-            tap(vec![sample; usize::try_from(fresh).unwrap_or(usize::MAX)]);
-        }
-    }
-}
-
-/// The tags of what happens to a scenario and to no user of it.
-struct OfScenario<'a> {
-    test: &'a Test,
-    scenario: &'a ScenarioFacts,
-}
-
-impl TagSource for OfScenario<'_> {
-    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
-        if key == "scenario" {
-            return Some(self.scenario.name.as_str().into());
-        }
-        let tags = self.scenario.tags.iter().chain(&self.test.settings().tags);
-        let found = tags.into_iter().find(|(name, _)| name == key);
-        found.map(|(_, value)| value.as_str().into())
-    }
-
-    fn keys(&self) -> Vec<String> {
-        let tags = self.scenario.tags.iter().chain(&self.test.settings().tags);
-        tags.map(|(name, _)| name.clone()).chain(["scenario".to_owned()]).collect()
+        let scenario = Some(self.scenario.name.as_str());
+        add_dropped(&self.load.test, &self.book, scenario, (fresh, fresh), tally);
     }
 }
 

@@ -83,11 +83,6 @@ impl TagSet {
     pub(crate) fn tags(&self) -> &Tags {
         &self.tags
     }
-
-    /// All of them, when somebody wants them.
-    pub(crate) fn all(&self) -> Option<&Tags> {
-        self.all.as_ref()
-    }
 }
 
 /// Why a metric cannot be made.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use gake_core::clock::Nanos;
-use gake_core::metric::{Definition, SeriesValue, Tags};
+use gake_core::metric::{Definition, SeriesValue};
 use gake_core::record::Tally;
 use gake_k6::metrics::Builtin;
-use gake_k6::test::{Test, WrittenSample};
+use gake_k6::test::Test;
 
 use super::key;
 
@@ -34,12 +34,7 @@ impl Levels {
                 Some(seen) => seen.merge(&fresh),
                 None => *seen = Some(fresh),
             }
-            if let Some(tap) = test.tap.get() {
-                let metric = Arc::clone(&metrics[usize::from(metric.number())]);
-                let (tags, metadata) = (Tags::default(), Tags::default());
-                let unix_ns = test.unix_ns();
-                tap(vec![WrittenSample { metric, tags, metadata, value: level, unix_ns }]);
-            }
+            test.write_samples(&metrics[usize::from(metric.number())], None, level, 1);
         }
     }
 

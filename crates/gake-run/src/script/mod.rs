@@ -15,16 +15,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gake_core::clock::{SECOND, nanos};
-use gake_core::metric::{Definition, SeriesKey, SeriesValue, Tags};
-use gake_core::record::{Run, Sum, Tally};
+use gake_core::metric::{Definition, SeriesKey, Tags};
+use gake_core::record::{Run, Tally};
 use gake_core::schedule::Slice;
 use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
+use gake_k6::dropped::add_dropped;
 use gake_k6::files::ScriptFiles;
 use gake_k6::metrics::{Builtin, registry};
 use gake_k6::secrets::Secrets;
-use gake_k6::test::{Test, UserSettings, WrittenSample};
+use gake_k6::test::{Test, UserSettings};
+use gake_k6::user::book::Book;
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::{ScenarioFacts, VuStage};
 use gake_k6::work::{ScriptFactory, ScriptLoad};
@@ -349,32 +351,16 @@ impl LoadedScript {
         let tally = &mut recorded.run.tally;
         tally.merge(&aside);
         levels.add_to(tally, &self.metrics);
+        let book = Book::new(keys.iter().map(String::as_str), false);
         if is_set_up && self.test.aborted().is_none() {
             for (crew, scenario) in crews.iter().zip(&run.spec.scenarios) {
-                let tags = Tags::new([("scenario", scenario.name.as_str())]);
-                self.add_dropped(tally, tags, crew.left());
+                let name = Some(scenario.name.as_str());
+                add_dropped(&self.test, &book, name, (crew.left(), 1), tally);
             }
         }
         // What no user's process knew of: those of a lost agent.
-        self.add_dropped(tally, Tags::default(), tally.counts.lost);
+        add_dropped(&self.test, &book, None, (tally.counts.lost, 1), tally);
         Ok(ScriptRecorded { recorded, setup_data, setup: setup.map(drop), teardown })
-    }
-
-    /// Adds iterations that never began, and that no user's process counted, to the metric of them.
-    fn add_dropped(&self, tally: &mut Tally, tags: Tags, dropped: u64) {
-        if dropped > 0 {
-            let mut sum = Sum::default();
-            sum.add(dropped as f64);
-            let value = SeriesValue::Counter { sum, samples: dropped };
-            let key = SeriesKey { tags, ..key(&self.metrics, Builtin::DroppedIterations) };
-            if let Some(tap) = self.test.tap.get() {
-                let (metric, tags) = (Arc::clone(&key.metric), key.tags.clone());
-                let (value, unix_ns) = (dropped as f64, self.test.unix_ns());
-                let metadata = Tags::default();
-                tap(vec![WrittenSample { metric, tags, metadata, value, unix_ns }]);
-            }
-            tally.series.add_value(key, &value);
-        }
     }
 
     /// Names the scenarios whose users were all busy when an iteration was due.

@@ -1,0 +1,47 @@
+//! Iterations that never began: samples that belong to no user.
+
+use std::borrow::Cow;
+
+use gake_core::metric::{SeriesKey, SeriesValue};
+use gake_core::record::{Sum, Tally};
+
+use crate::metrics::Builtin;
+use crate::test::Test;
+use crate::user::book::{Book, TagSource};
+
+/// Adds `dropped` iterations of a scenario to the metric of them, and writes them in
+/// `samples`: one for each, or one for all that a scenario leaves at its end, as k6 does.
+pub fn add_dropped(
+    test: &Test,
+    book: &Book,
+    scenario: Option<&str>,
+    (dropped, samples): (u64, u64),
+    tally: &mut Tally,
+) {
+    let number = Builtin::DroppedIterations.number();
+    let Some(metric) = book.definition(number).filter(|_| dropped > 0) else { return };
+    test.write_samples(&metric, scenario, dropped as f64 / samples as f64, samples);
+    let mut sum = Sum::default();
+    sum.add(dropped as f64);
+    let tags = book.set(&OfNoUser { test, scenario }).tags().clone();
+    tally
+        .series
+        .add_value(SeriesKey { metric, tags }, &SeriesValue::Counter { sum, samples: dropped });
+}
+
+/// The tags of what happens to a run, or to a scenario, and to no user.
+struct OfNoUser<'a> {
+    test: &'a Test,
+    scenario: Option<&'a str>,
+}
+
+impl TagSource for OfNoUser<'_> {
+    fn tag(&self, key: &str) -> Option<Cow<'_, str>> {
+        let mut tags = self.test.own_tags(self.scenario);
+        tags.find(|(name, _)| *name == key).map(|(_, value)| value.into())
+    }
+
+    fn keys(&self) -> Vec<String> {
+        self.test.own_tags(self.scenario).map(|(name, _)| name.to_owned()).collect()
+    }
+}
