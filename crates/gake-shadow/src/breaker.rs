@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use crate::config::Breaker;
 use gake_core::clock::nanos;
+
+use crate::config::Breaker;
 
 /// A breaker and its state, for all threads.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use gake_core::clock::nanos;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use http_body::Frame;
 
@@ -14,7 +15,6 @@ use crate::exchange::{
     BackendAnswer, BackendFailure, BackendOutcome, Body, Captured, MirroredExchange, Role,
 };
 use crate::mirror::copy::{Keeper, Kept};
-use gake_core::clock::nanos;
 
 /// Bytes of exchanges that one listener may have waiting.
 const WAITING_BYTES: u64 = 64 << 20;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gake_core::clock::{Clock, Nanos};
+use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::End;
 use gake_core::schedule::Slice;
 use gake_wire::{
@@ -20,7 +20,7 @@ struct Since(Instant);
 
 impl Clock for Since {
     fn now(&self) -> Nanos {
-        self.0.elapsed().as_nanos() as Nanos
+        nanos(self.0.elapsed())
     }
 
     async fn sleep_until(&self, at: Nanos) {

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Nanos, nanos};
 use gake_core::record::{LevelUnit, Reading, Setting, UNANSWERED};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{oneshot, watch};
@@ -239,31 +239,25 @@ impl Follow {
     /// but for the first: a reading of many requests may take as long as the time between two.
     async fn read(&mut self, reader: &mut Reader) {
         let mut reading = pin!(reader.read());
-        let mut starved = own_delay();
         let mut limit = 2 * self.every;
         loop {
-            let read = tokio::time::timeout(limit, reading.as_mut()).await;
-            let before = std::mem::replace(&mut starved, own_delay());
-            // It may have answered in time, and this thread had no core to read it.
-            let had_core = starved.saturating_sub(before) <= STARVED;
-            match read {
+            let waited = own_delay();
+            let (reason, is_over) = match tokio::time::timeout(limit, reading.as_mut()).await {
                 Ok(Ok(levels)) => {
                     self.failing = false;
                     return self.send(readings(self.began, &self.name, levels));
                 }
-                Ok(Err(reason)) => {
-                    if had_core {
-                        self.failed(&reason);
-                    }
-                    return;
-                }
-                Err(_) => {
-                    if had_core {
-                        self.failed(&no_answer(limit));
-                    }
-                    limit = self.every;
-                }
+                Ok(Err(reason)) => (reason, true),
+                Err(_) => (no_answer(limit), false),
+            };
+            // It may have answered in time, and this thread had no core to read it.
+            if own_delay().saturating_sub(waited) <= STARVED {
+                self.failed(&reason);
             }
+            if is_over {
+                return;
+            }
+            limit = self.every;
         }
     }
 
@@ -297,7 +291,7 @@ fn own_delay() -> u64 {
 }
 
 fn since(began: Instant) -> Nanos {
-    began.elapsed().as_nanos() as Nanos
+    nanos(began.elapsed())
 }
 
 fn readings(began: Instant, source: &str, levels: Vec<Level>) -> Batch {

@@ -4,17 +4,15 @@ use std::collections::VecDeque;
 
 use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::plan::{Expect, Plan};
-use gake_core::record::{
-    Counts, FailedBodies, Interval, IntervalPart, ScenarioEnd, Tally, WorkerEnd,
-};
+use gake_core::record::{Interval, ScenarioEnd, Tally, WorkerEnd};
 use gake_core::schedule::Slice;
-use gake_core::work::{Arrival, Gauges};
+use gake_core::work::Arrival;
 use gake_run::Message;
 
 use super::chance::{Outage, own_dice};
 use super::{ALONE_MAX, Faults, Happening, MS, Sim, arrivals, parts};
 use crate::agent::slice_state::{Outcome, SliceState, next_second};
-use crate::coordinator::join::tests::outcome;
+use crate::coordinator::join::tests::{outcome, part};
 use crate::frame::{self, Frame};
 use crate::message::{Control, Handover, HandoverAnswer, LastWord, StopOrder};
 
@@ -185,18 +183,12 @@ impl Sim {
                 numbers.push(arrival.number);
             }
         }
-        let part = IntervalPart {
-            scenario: 0,
-            tally,
-            warmup: Counts::default(),
-            gauges: Gauges { open: 1, peak: 1 },
-            bodies: FailedBodies::default(),
-        };
         let is_over = clock >= length || agent.draining;
         let tenth = (agent.seconds * 10).max(clock / TENTH);
         agent.seconds = agent.seconds.max(clock / SECOND);
         let next = agent.when((agent.seconds + 1) * SECOND);
-        let interval = Interval { worker: 0, tenth, parts: vec![part], cpu: 1, run_delay: 0 };
+        let interval =
+            Interval { worker: 0, tenth, parts: vec![part(tally)], cpu: 1, run_delay: 0 };
         let frame = self.keep_and_send(index, frame_of(&Message::Interval(Box::new(interval))));
         self.contents.insert((index, frame), numbers);
         if !is_over {

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use gake_core::clock::nanos;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::DatabaseError;
 use super::real::{RealDatabase, UserAnswer, UserConnection, UserStatement};
 use super::{DatabaseConfig, DatabaseKind, model};
 use crate::timer::Timer;
-use gake_core::clock::nanos;
 
 /// The pool.
 #[derive(Debug)]

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use gake_core::clock::nanos;
 use serde::Serialize;
 
 use super::{ExperimentReport, ExperimentStep};
 use crate::formats::json::{FailedBodiesForm, GeneratorForm};
 use crate::forms::watched::WatchedForm;
-use gake_core::clock::nanos;
 
 /// The report as one JSON object over several lines.
 ///

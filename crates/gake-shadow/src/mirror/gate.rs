@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
+use gake_core::clock::nanos;
 use http::{HeaderMap, HeaderName, Method, header};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -10,7 +11,6 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use super::ledger::Category;
 use crate::breaker::Circuit;
 use crate::config::{RuleVerdict, Sampling, Shadow};
-use gake_core::clock::nanos;
 
 /// A percentage is kept in parts of this.
 const WHOLE: f64 = 1_000_000.0;

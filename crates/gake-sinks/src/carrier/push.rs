@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use gake_core::clock::{Clock, Nanos};
+use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::record::{End, Fault, GrpcStatus};
 use gake_core::schedule::Slice;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions};
@@ -283,7 +283,7 @@ struct Since(Instant);
 
 impl Clock for Since {
     fn now(&self) -> Nanos {
-        self.0.elapsed().as_nanos() as Nanos
+        nanos(self.0.elapsed())
     }
 
     async fn sleep_until(&self, at: Nanos) {

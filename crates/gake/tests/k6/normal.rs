@@ -10,9 +10,9 @@ pub fn without_places(bytes: &[u8], script: &Path, url: &str) -> String {
     let text = String::from_utf8_lossy(bytes);
     let host = url.trim_start_matches("http://");
     let text = text.replace(folder, "DIR").replace(url, "URL").replace(host, "HOST");
-    // Other names of the server.
-    let port = host.rsplit_once(':').map_or(host, |(_, port)| port);
-    without_ports(&text.replace(&format!(".test:{port}"), ".test:PORT"))
+    // Under other names, too.
+    let port = host.trim_start_matches(|c| c != ':');
+    without_ports(&text.replace(port, ":PORT"))
 }
 
 /// A text in which the ports that the system gives out have no number.

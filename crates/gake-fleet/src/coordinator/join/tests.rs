@@ -40,13 +40,24 @@ pub(crate) fn outcome(due: Nanos, took: Nanos) -> Outcome {
     }
 }
 
+/// The part of the only scenario in what a worker hands over.
+pub(crate) fn part(tally: Tally) -> IntervalPart {
+    IntervalPart {
+        scenario: 0,
+        tally,
+        warmup: Counts::default(),
+        gauges: Gauges { open: 1, peak: 1 },
+        bodies: FailedBodies::default(),
+    }
+}
+
 /// What a worker of a slice hands over, second by second, when each request takes one of `times`.
 fn messages(slice: Slice, worker: usize, workers: usize, times: &[u64]) -> Vec<Message> {
     let plan = plan();
-    let part = plan.part(slice, Slice::new(worker, workers)).unwrap();
+    let share = plan.part(slice, Slice::new(worker, workers)).unwrap();
     let schedule = plan.schedule(Plan::scenario_seed(1, 0)).unwrap();
     let mut times = times.iter().cycle();
-    let mut arrivals = schedule.share(part).peekable();
+    let mut arrivals = schedule.share(share).peekable();
     let mut messages = Vec::new();
     for second in 1..=SECONDS {
         let mut tally = Tally::default();
@@ -54,15 +65,8 @@ fn messages(slice: Slice, worker: usize, workers: usize, times: &[u64]) -> Vec<M
             let took = times.next().copied().unwrap_or(1);
             tally.record(&outcome(arrival.due, took), &Expect::default());
         }
-        let part = IntervalPart {
-            scenario: 0,
-            tally,
-            warmup: Counts::default(),
-            gauges: Gauges { open: 1, peak: 1 },
-            bodies: FailedBodies::default(),
-        };
-        let tenth = second * 10;
-        let interval = Interval { worker, tenth, parts: vec![part], cpu: 7, run_delay: 1 };
+        let (tenth, parts) = (second * 10, vec![part(tally)]);
+        let interval = Interval { worker, tenth, parts, cpu: 7, run_delay: 1 };
         messages.push(Message::Interval(Box::new(interval)));
     }
     let at = SECONDS * SECOND;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gake_core::clock::{Nanos, nanos};
+use gake_core::clock::nanos;
 use gake_core::record::{AgentRecord, Fault, Run};
 use gake_judge::{Evaluation, Finding, NothingOk, Summary, Validity, Verdict, advice};
 use serde::Serialize;
@@ -128,14 +128,10 @@ impl From<&Summary> for SummaryForm {
             series: run.series.points().iter().map(Into::into).collect(),
             events: run.events.iter().map(Into::into).collect(),
             agents: (!run.agents.is_empty()).then(|| run.agents.iter().map(Into::into).collect()),
-            target: WatchedForm::new(&run.watched, warmup(run)),
-            machine: GaugeForm::of_machine(&run.watched, warmup(run)),
+            target: WatchedForm::new(&run.watched, nanos(run.plan.warmup)),
+            machine: GaugeForm::of_machine(&run.watched, nanos(run.plan.warmup)),
         }
     }
-}
-
-fn warmup(run: &Run) -> Nanos {
-    nanos(run.plan.warmup)
 }
 
 fn started(run: &Run) -> String {

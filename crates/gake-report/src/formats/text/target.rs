@@ -14,7 +14,7 @@ pub(super) fn target(page: &mut Page, run: &Run) {
         return;
     }
     page.gap();
-    let warmup = warmup(run);
+    let warmup = nanos(run.plan.warmup);
     let mut sources: Vec<&str> = Vec::new();
     for gauge in watched.targets() {
         if !sources.contains(&gauge.source.as_str()) {
@@ -37,14 +37,10 @@ pub(super) fn target(page: &mut Page, run: &Run) {
 
 /// The levels of every source, and the settings in force; without lines of their own.
 pub(crate) fn brief(run: &Run) -> (Vec<String>, Vec<String>) {
-    let levels = run.watched.targets().filter_map(|gauge| level(gauge, warmup(run)));
+    let levels = run.watched.targets().filter_map(|gauge| level(gauge, nanos(run.plan.warmup)));
     let settings = run.watched.settings.iter();
     let settings = settings.map(|setting| format!("{}={}", setting.name, setting.value));
     (levels.collect(), settings.collect())
-}
-
-fn warmup(run: &Run) -> u64 {
-    nanos(run.plan.warmup)
 }
 
 /// The mean, and the largest where it is another figure.

@@ -69,9 +69,9 @@ pub(super) fn finish(
     }
     let is_disabled = flags.summary_mode.as_deref() == Some("disabled");
     if let Some(path) = flags.summary_export.as_ref().filter(|_| !is_disabled)
-        && let Err(error) = write(path, &format!("{:#}", data.for_export()))
+        && let Err(why) = write(path, &format!("{:#}", data.for_export()))
     {
-        unsaved(test, &format!("\n\t- could not open '{path}': {error}"));
+        unsaved(test, &why);
     }
     let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
     let mut summary = Summary::new(recorded.run, &[]);
@@ -200,8 +200,8 @@ fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Resul
             "stdout" => console.coloured_result(text)?,
             "stderr" => console.coloured_plain(text),
             path => {
-                if let Err(error) = write(path, text) {
-                    failures += &format!("\n\t- could not open '{path}': {error}");
+                if let Err(why) = write(path, text) {
+                    failures += &why;
                 }
             }
         }
@@ -231,7 +231,10 @@ fn type_in_go(value: &Value) -> &'static str {
     }
 }
 
-fn write(path: &str, text: &str) -> std::io::Result<()> {
-    let mut file = gake_files::create(Path::new(path), gake_files::Access::Mask)?;
-    file.write_all(text.as_bytes())
+/// Writes a file of the summary; why it cannot, in a line of k6's words.
+fn write(path: &str, text: &str) -> Result<(), String> {
+    let created = gake_files::create(Path::new(path), gake_files::Access::Mask);
+    created
+        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| format!("\n\t- could not open '{path}': {error}"))
 }

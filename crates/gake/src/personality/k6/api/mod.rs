@@ -96,21 +96,22 @@ impl Api {
 
     /// Waits until the run is resumed, stopped or interrupted.
     pub(super) fn await_resumption(&self) {
-        let mut state = self.lock();
-        while state.is_paused && !state.is_stopped && !self.interrupt.came() {
-            let waited = self.changed.wait_timeout(state, LOOK);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        state.stage = stage::STARTED;
+        self.wait_while(|state| state.is_paused && !state.is_stopped).stage = stage::STARTED;
     }
 
     /// Serves on after the run until a signal comes.
     pub(super) fn linger(&self) {
+        drop(self.wait_while(|_| true));
+    }
+
+    /// Waits until a condition no longer holds, or a signal has come.
+    fn wait_while(&self, holds: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let mut state = self.lock();
-        while !self.interrupt.came() {
+        while holds(&state) && !self.interrupt.came() {
             let waited = self.changed.wait_timeout(state, LOOK);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        state
     }
 
     /// Notes that a second of the run is over; makes `figures` if somebody waits for them.
