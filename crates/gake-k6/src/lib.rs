@@ -17,6 +17,7 @@ pub mod dropped;
 pub mod duration;
 mod errors;
 pub mod files;
+mod go_json;
 mod html;
 pub mod metrics;
 pub mod modules;

@@ -8738,7 +8738,7 @@ static int JS_ThrowTypeErrorReadOnly(JSContext *ctx, int flags, JSAtom atom)
 {
     if ((flags & JS_PROP_THROW) ||
         ((flags & JS_PROP_THROW_STRICT) && is_strict_mode(ctx))) {
-        JS_ThrowTypeErrorAtom(ctx, "'%s' is read-only", atom);
+        JS_ThrowTypeErrorAtom(ctx, "Cannot assign to read only property '%s'", atom);
         return -1;
     } else {
         return false;
@@ -8764,30 +8764,43 @@ static JSValue JS_ThrowStackOverflow(JSContext *ctx)
 static JSValue JS_ThrowTypeErrorNotAConstructor(JSContext *ctx,
                                                 JSValueConst func_obj)
 {
-    JSObject *p;
-    JSAtom name;
-
-    if (JS_TAG_OBJECT != JS_VALUE_GET_TAG(func_obj))
-        goto fini;
-    p = JS_VALUE_GET_OBJ(func_obj);
-    if (!js_class_has_bytecode(p->class_id))
-        goto fini;
-    name = p->u.func.function_bytecode->func_name;
-    if (name == JS_ATOM_NULL)
-        goto fini;
-    return JS_ThrowTypeErrorAtom(ctx, "%s is not a constructor", name);
-fini:
-    return JS_ThrowTypeError(ctx, "not a constructor");
+    return JS_ThrowTypeError(ctx, "Value is not a constructor");
 }
 
-static JSValue JS_ThrowTypeErrorNotAFunction(JSContext *ctx)
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#endif
+/* 'fmt' shows the value, if it has a text */
+static JSValue JS_ThrowTypeErrorValue(JSContext *ctx, const char *fmt, JSValueConst val)
 {
-    return JS_ThrowTypeError(ctx, "not a function");
+    const char *str = JS_ToCString(ctx, val);
+    if (!str)
+        return JS_EXCEPTION;
+    JS_ThrowTypeError(ctx, fmt, str);
+    JS_FreeCString(ctx, str);
+    return JS_EXCEPTION;
+}
+#if defined(__GNUC__) || defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+static JSValue JS_ThrowTypeErrorNotAFunction(JSContext *ctx, JSValueConst val)
+{
+    return JS_ThrowTypeErrorValue(ctx, JS_IsObject(val) ? "Not a function: %s" :
+                                  "Value is not an object: %s", val);
 }
 
 static JSValue JS_ThrowTypeErrorNotAnObject(JSContext *ctx)
 {
-    return JS_ThrowTypeError(ctx, "not an object");
+    return JS_ThrowTypeError(ctx, "Value is not an object");
+}
+
+static int JS_ThrowTypeErrorNotExtensible(JSContext *ctx, int flags, JSAtom prop)
+{
+    char buf[ATOM_GET_STR_BUF_SIZE];
+    return JS_ThrowTypeErrorOrFalse(ctx, flags, "Cannot add property %s, object is not extensible",
+                                    JS_AtomGetStr(ctx, buf, sizeof(buf), prop));
 }
 
 static JSValue JS_ThrowTypeErrorNotASymbol(JSContext *ctx)
@@ -8805,8 +8818,11 @@ static JSValue JS_ThrowReferenceErrorNotDefined(JSContext *ctx, JSAtom name)
 static JSValue JS_ThrowReferenceErrorUninitialized(JSContext *ctx, JSAtom name)
 {
     char buf[ATOM_GET_STR_BUF_SIZE];
-    return JS_ThrowReferenceError(ctx, "%s is not initialized",
-                                  name == JS_ATOM_NULL ? "lexical variable" :
+    if (name == JS_ATOM_this)
+        return JS_ThrowReferenceError(ctx, "Must call super constructor in derived class before accessing 'this'");
+    if (name == JS_ATOM_NULL)
+        return JS_ThrowReferenceError(ctx, "Cannot access a variable before initialization");
+    return JS_ThrowReferenceError(ctx, "Cannot access '%s' before initialization",
                                   JS_AtomGetStr(ctx, buf, sizeof(buf), name));
 }
 
@@ -8917,7 +8933,7 @@ static int JS_SetPrototypeInternal(JSContext *ctx, JSValueConst obj,
         do {
             if (p1 == p) {
                 if (throw_flag) {
-                    JS_ThrowTypeError(ctx, "circular prototype chain");
+                    JS_ThrowTypeError(ctx, "Cyclic __proto__ value");
                     return -1;
                 } else {
                     return false;
@@ -9116,7 +9132,9 @@ int JS_IsInstanceOf(JSContext *ctx, JSValueConst val, JSValueConst obj)
     /* legacy case */
     if (!JS_IsFunction(ctx, obj)) {
     fail:
-        JS_ThrowTypeError(ctx, "invalid 'instanceof' right operand");
+        JS_ThrowTypeErrorValue(ctx, JS_IsObject(obj) ?
+                               "Expecting a function in instanceof check, but got %s" :
+                               "Value is not an object: %s", obj);
         return -1;
     }
     return JS_OrdinaryIsInstanceOf(ctx, val, obj);
@@ -9305,9 +9323,9 @@ static JSValue JS_GetPropertyInternal(JSContext *ctx, JSValueConst obj,
     if (unlikely(tag != JS_TAG_OBJECT)) {
         switch(tag) {
         case JS_TAG_NULL:
-            return JS_ThrowTypeErrorAtom(ctx, "cannot read property '%s' of null", prop);
+            return JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of null", prop);
         case JS_TAG_UNDEFINED:
-            return JS_ThrowTypeErrorAtom(ctx, "cannot read property '%s' of undefined", prop);
+            return JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of undefined", prop);
         case JS_TAG_EXCEPTION:
             return JS_EXCEPTION;
         case JS_TAG_STRING:
@@ -9455,7 +9473,7 @@ JSValue JS_GetProperty(JSContext *ctx, JSValueConst this_obj, JSAtom prop)
 
 static JSValue JS_ThrowTypeErrorPrivateNotFound(JSContext *ctx, JSAtom atom)
 {
-    return JS_ThrowTypeErrorAtom(ctx, "private class field '%s' does not exist",
+    return JS_ThrowTypeErrorAtom(ctx, "Cannot read private member %s from an object whose class did not declare it",
                                  atom);
 }
 
@@ -10244,9 +10262,9 @@ static JSValue JS_GetPropertyValue(JSContext *ctx, JSValueConst this_obj,
         if (unlikely(atom == JS_ATOM_NULL))
             return JS_EXCEPTION;
         if (tag == JS_TAG_NULL) {
-            JS_ThrowTypeErrorAtom(ctx, "cannot read property '%s' of null", atom);
+            JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of null", atom);
         } else {
-            JS_ThrowTypeErrorAtom(ctx, "cannot read property '%s' of undefined", atom);
+            JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of undefined", atom);
         }
         JS_FreeAtom(ctx, atom);
         return JS_EXCEPTION;
@@ -10523,7 +10541,7 @@ static int delete_property(JSContext *ctx, JSObject *p, JSAtom atom)
 }
 
 static int call_setter(JSContext *ctx, JSObject *setter,
-                       JSValueConst this_obj, JSValue val, int flags)
+                       JSValueConst this_obj, JSValue val, JSAtom prop, int flags)
 {
     JSValue ret, func;
     if (likely(setter)) {
@@ -10540,7 +10558,7 @@ static int call_setter(JSContext *ctx, JSObject *setter,
         JS_FreeValue(ctx, val);
         if ((flags & JS_PROP_THROW) ||
             ((flags & JS_PROP_THROW_STRICT) && is_strict_mode(ctx))) {
-            JS_ThrowTypeError(ctx, "no setter for property");
+            JS_ThrowTypeErrorAtom(ctx, "Cannot assign to read only property '%s'", prop);
             return -1;
         }
         return false;
@@ -10707,7 +10725,7 @@ static JSValue js_allocate_fast_array(JSContext *ctx, int64_t len)
     int i;
 
     if (len > INT32_MAX)
-        return JS_ThrowRangeError(ctx, "invalid array length");
+        return JS_ThrowRangeError(ctx, "Invalid array length");
     arr = JS_NewArray(ctx);
     if (JS_IsException(arr))
         return arr;
@@ -10751,10 +10769,10 @@ static int JS_SetPropertyInternal2(JSContext *ctx, JSValueConst obj, JSAtom prop
 
     switch(JS_VALUE_GET_TAG(this_obj)) {
     case JS_TAG_NULL:
-        JS_ThrowTypeErrorAtom(ctx, "cannot set property '%s' of null", prop);
+        JS_ThrowTypeErrorAtom(ctx, "Cannot set property '%s' of null", prop);
         goto fail;
     case JS_TAG_UNDEFINED:
-        JS_ThrowTypeErrorAtom(ctx, "cannot set property '%s' of undefined", prop);
+        JS_ThrowTypeErrorAtom(ctx, "Cannot set property '%s' of undefined", prop);
         goto fail;
     case JS_TAG_OBJECT:
         p = JS_VALUE_GET_OBJ(this_obj);
@@ -10783,7 +10801,7 @@ retry:
             assert(prop == JS_ATOM_length);
             return set_array_length(ctx, p, val, flags);
         } else if ((prs->flags & JS_PROP_TMASK) == JS_PROP_GETSET) {
-            return call_setter(ctx, pr->u.getset.setter, this_obj, val, flags);
+            return call_setter(ctx, pr->u.getset.setter, this_obj, val, prop, flags);
         } else if ((prs->flags & JS_PROP_TMASK) == JS_PROP_VARREF) {
             /* JS_PROP_WRITABLE is always true for variable
                references, but they are write protected in module name
@@ -10875,7 +10893,7 @@ retry:
                                     setter = NULL;
                                 else
                                     setter = JS_VALUE_GET_OBJ(desc.setter);
-                                ret = call_setter(ctx, setter, this_obj, val, flags);
+                                ret = call_setter(ctx, setter, this_obj, val, prop, flags);
                                 JS_FreeValue(ctx, desc.getter);
                                 JS_FreeValue(ctx, desc.setter);
                                 return ret;
@@ -10907,7 +10925,7 @@ retry:
         prs = find_own_property(&pr, p1, prop);
         if (prs) {
             if ((prs->flags & JS_PROP_TMASK) == JS_PROP_GETSET) {
-                return call_setter(ctx, pr->u.getset.setter, this_obj, val, flags);
+                return call_setter(ctx, pr->u.getset.setter, this_obj, val, prop, flags);
             } else if ((prs->flags & JS_PROP_TMASK) == JS_PROP_AUTOINIT) {
                 /* Instantiate property and retry (potentially useless) */
                 if (JS_AutoInitProperty(ctx, p1, prop, pr, prs))
@@ -10927,13 +10945,13 @@ retry:
     }
 
     if (unlikely(!p)) {
-        ret = JS_ThrowTypeErrorOrFalse(ctx, flags, "not an object");
+        ret = JS_ThrowTypeErrorOrFalse(ctx, flags, "Receiver is not an object");
         goto done;
     }
 
     if (p == JS_VALUE_GET_OBJ(obj)) {
         if (unlikely(!p->extensible)) {
-            ret = JS_ThrowTypeErrorOrFalse(ctx, flags, "object is not extensible");
+            ret = JS_ThrowTypeErrorNotExtensible(ctx, flags, prop);
             goto done;
         }
         if (p->is_exotic) {
@@ -10977,7 +10995,7 @@ retry:
                                 JS_PROP_HAS_VALUE);
     } else {
         if (unlikely(!p->extensible)) {
-            ret = JS_ThrowTypeErrorOrFalse(ctx, flags, "object is not extensible");
+            ret = JS_ThrowTypeErrorNotExtensible(ctx, flags, prop);
             goto done;
         }
     generic_create_prop:
@@ -11297,7 +11315,7 @@ static int JS_CreateProperty(JSContext *ctx, JSObject *p,
 
     if (!p->extensible) {
     not_extensible:
-        return JS_ThrowTypeErrorOrFalse(ctx, flags, "object is not extensible");
+        return JS_ThrowTypeErrorNotExtensible(ctx, flags, prop);
     }
 
     if (flags & (JS_PROP_HAS_GET | JS_PROP_HAS_SET)) {
@@ -11445,7 +11463,9 @@ int JS_DefineProperty(JSContext *ctx, JSValueConst this_obj,
         /* property already exists */
         if (!check_define_prop_flags(prs->flags, flags)) {
         not_configurable:
-            return JS_ThrowTypeErrorOrFalse(ctx, flags, "property is not configurable");
+            char buf[ATOM_GET_STR_BUF_SIZE];
+            return JS_ThrowTypeErrorOrFalse(ctx, flags, "Cannot redefine property: %s",
+                                            JS_AtomGetStr(ctx, buf, sizeof(buf), prop));
         }
 
         if ((prs->flags & JS_PROP_TMASK) == JS_PROP_AUTOINIT) {
@@ -12022,7 +12042,8 @@ static int JS_GetGlobalVarRef(JSContext *ctx, JSAtom prop, JSValue *sp)
             return -1;
         }
         if (unlikely(!(prs->flags & JS_PROP_WRITABLE))) {
-            return JS_ThrowTypeErrorReadOnly(ctx, JS_PROP_THROW, prop);
+            JS_ThrowTypeError(ctx, "Assignment to constant variable.");
+            return -1;
         }
         sp[0] = js_dup(ctx->global_var_obj);
     } else {
@@ -12064,7 +12085,8 @@ static inline int JS_SetGlobalVar(JSContext *ctx, JSAtom prop, JSValue val,
             }
             if (unlikely(!(prs->flags & JS_PROP_WRITABLE))) {
                 JS_FreeValue(ctx, val);
-                return JS_ThrowTypeErrorReadOnly(ctx, JS_PROP_THROW, prop);
+                JS_ThrowTypeError(ctx, "Assignment to constant variable.");
+                return -1;
             }
         }
         set_value(ctx, &pr->u.value, val);
@@ -12129,7 +12151,13 @@ int JS_DeleteProperty(JSContext *ctx, JSValueConst obj, JSAtom prop, int flags)
         return res;
     if ((flags & JS_PROP_THROW) ||
         ((flags & JS_PROP_THROW_STRICT) && is_strict_mode(ctx))) {
-        JS_ThrowTypeError(ctx, "could not delete property");
+        char buf[ATOM_GET_STR_BUF_SIZE];
+        const char *str = JS_ToCString(ctx, obj);
+        if (str) {
+            JS_ThrowTypeError(ctx, "Cannot delete property '%s' of %s",
+                              JS_AtomGetStr(ctx, buf, sizeof(buf), prop), str);
+            JS_FreeCString(ctx, str);
+        }
         return -1;
     }
     return false;
@@ -13115,7 +13143,7 @@ static JSBigInt *js_bigint_divrem(JSContext *ctx, const JSBigInt *a,
     int na, nb, a_sign, b_sign, shift;
 
     if (b->len == 1 && b->tab[0] == 0) {
-        JS_ThrowRangeError(ctx, "BigInt division by zero");
+        JS_ThrowRangeError(ctx, "Division by zero");
         return NULL;
     }
 
@@ -14151,7 +14179,7 @@ static JSValue JS_ToNumberHintFree(JSContext *ctx, JSValue val,
     case JS_TAG_SHORT_BIG_INT:
         if (flag != TON_FLAG_NUMERIC) {
             JS_FreeValue(ctx, val);
-            return JS_ThrowTypeError(ctx, "cannot convert BigInt to number");
+            return JS_ThrowTypeError(ctx, "Cannot convert a BigInt value to a number");
         }
         ret = val;
         break;
@@ -14203,7 +14231,7 @@ static JSValue JS_ToNumberHintFree(JSContext *ctx, JSValue val,
         break;
     case JS_TAG_SYMBOL:
         JS_FreeValue(ctx, val);
-        return JS_ThrowTypeError(ctx, "cannot convert symbol to number");
+        return JS_ThrowTypeError(ctx, "Cannot convert a Symbol value to a number");
     default:
         JS_FreeValue(ctx, val);
         ret = JS_NAN;
@@ -14668,7 +14696,7 @@ static __exception int JS_ToArrayLengthFree(JSContext *ctx, uint32_t *plen,
                     return -1;
                 if (len1 != len) {
                 fail:
-                    JS_ThrowRangeError(ctx, "invalid array length");
+                    JS_ThrowRangeError(ctx, "Invalid array length");
                     return -1;
                 }
             }
@@ -14693,7 +14721,7 @@ int JS_ToIndex(JSContext *ctx, uint64_t *plen, JSValueConst val)
     if (JS_ToInt64Sat(ctx, &v, val))
         return -1;
     if (v < 0 || v > MAX_SAFE_INTEGER) {
-        JS_ThrowRangeError(ctx, "invalid array index");
+        JS_ThrowRangeError(ctx, "Invalid index %" PRId64, v);
         *plen = 0;
         return -1;
     }
@@ -14828,7 +14856,7 @@ static JSValue JS_ToStringInternal(JSContext *ctx, JSValueConst val,
         if (flags & JS_TO_STRING_IS_PROPERTY_KEY) {
             return js_dup(val);
         } else {
-            return JS_ThrowTypeError(ctx, "cannot convert symbol to string");
+            return JS_ThrowTypeError(ctx, "Cannot convert a Symbol value to a string");
         }
     case JS_TAG_FLOAT64:
         return js_dtoa2(ctx, JS_VALUE_GET_FLOAT64(val), 10, 0,
@@ -14879,7 +14907,7 @@ static JSValue JS_ToStringCheckObject(JSContext *ctx, JSValueConst val)
 {
     uint32_t tag = JS_VALUE_GET_TAG(val);
     if (tag == JS_TAG_NULL || tag == JS_TAG_UNDEFINED)
-        return JS_ThrowTypeError(ctx, "null or undefined are forbidden");
+        return JS_ThrowTypeError(ctx, "Value is not object coercible");
     return JS_ToString(ctx, val);
 }
 
@@ -15429,7 +15457,7 @@ static no_inline __exception int js_unary_arith_slow(JSContext *ctx,
             v = JS_VALUE_GET_SHORT_BIG_INT(op1);
             switch(op) {
             case OP_plus:
-                JS_ThrowTypeError(ctx, "bigint argument with unary +");
+                JS_ThrowTypeError(ctx, "Cannot convert a BigInt value to a number");
                 goto exception;
             case OP_inc:
                 if (v == JS_SHORT_BIG_INT_MAX)
@@ -15462,7 +15490,7 @@ static no_inline __exception int js_unary_arith_slow(JSContext *ctx,
         bigint_slow_case1:
             switch(op) {
             case OP_plus:
-                JS_ThrowTypeError(ctx, "bigint argument with unary +");
+                JS_ThrowTypeError(ctx, "Cannot convert a BigInt value to a number");
                 JS_FreeValue(ctx, op1);
                 goto exception;
             case OP_inc:
@@ -16423,7 +16451,7 @@ static no_inline int js_shr_slow(JSContext *ctx, JSValue *sp)
         JS_VALUE_GET_TAG(op1) == JS_TAG_SHORT_BIG_INT ||
         JS_VALUE_GET_TAG(op2) == JS_TAG_BIG_INT ||
         JS_VALUE_GET_TAG(op2) == JS_TAG_SHORT_BIG_INT) {
-        JS_ThrowTypeError(ctx, "BigInt operands are forbidden for >>>");
+        JS_ThrowTypeError(ctx, "BigInts have no unsigned right shift, use >> instead");
         JS_FreeValue(ctx, op1);
         JS_FreeValue(ctx, op2);
         goto exception;
@@ -16597,7 +16625,7 @@ static __exception int js_operator_in(JSContext *ctx, JSValue *sp)
     op2 = sp[-1];
 
     if (JS_VALUE_GET_TAG(op2) != JS_TAG_OBJECT) {
-        JS_ThrowTypeError(ctx, "invalid 'in' operand");
+        JS_ThrowTypeErrorValue(ctx, "Value is not an object: %s", op2);
         return -1;
     }
     atom = JS_ValueToAtom(ctx, op1);
@@ -16620,7 +16648,7 @@ static __exception int js_operator_private_in(JSContext *ctx, JSValue *sp)
     op1 = sp[-2]; /* object */
     op2 = sp[-1]; /* field name or method function */
     if (JS_VALUE_GET_TAG(op1) != JS_TAG_OBJECT) {
-        JS_ThrowTypeError(ctx, "invalid 'in' operand");
+        JS_ThrowTypeErrorValue(ctx, "Value is not an object: %s", op1);
         return -1;
     }
     if (JS_IsObject(op2)) {
@@ -17138,8 +17166,9 @@ static JSValue JS_GetIterator2(JSContext *ctx, JSValueConst obj,
     if (JS_IsException(enum_obj))
         return enum_obj;
     if (!JS_IsObject(enum_obj)) {
+        JS_ThrowTypeErrorValue(ctx, "Value is not an object: %s", enum_obj);
         JS_FreeValue(ctx, enum_obj);
-        return JS_ThrowTypeErrorNotAnObject(ctx);
+        return JS_EXCEPTION;
     }
     return enum_obj;
 }
@@ -17147,6 +17176,9 @@ static JSValue JS_GetIterator2(JSContext *ctx, JSValueConst obj,
 static JSValue JS_GetIterator(JSContext *ctx, JSValueConst obj, bool is_async)
 {
     JSValue method, ret, sync_iter;
+
+    if (JS_IsUndefined(obj) || JS_IsNull(obj))
+        return JS_ThrowTypeError(ctx, "Cannot convert undefined or null to object");
 
     if (is_async) {
         method = JS_GetProperty(ctx, obj, JS_ATOM_Symbol_asyncIterator);
@@ -17171,7 +17203,7 @@ static JSValue JS_GetIterator(JSContext *ctx, JSValueConst obj, bool is_async)
     }
     if (!JS_IsFunction(ctx, method)) {
         JS_FreeValue(ctx, method);
-        return JS_ThrowTypeError(ctx, "value is not iterable");
+        return JS_ThrowTypeError(ctx, "object is not iterable");
     }
     ret = JS_GetIterator2(ctx, obj, method);
     JS_FreeValue(ctx, method);
@@ -17525,6 +17557,10 @@ static __exception int js_append_enumerate(JSContext *ctx, JSValue *sp)
          avoid constructing actual iterator object?
        - build this into js_for_of_start and use in all `for (x of o)` loops
      */
+    if (JS_IsUndefined(sp[-1]) || JS_IsNull(sp[-1])) {
+        JS_ThrowTypeError(ctx, "Cannot convert undefined or null to object");
+        return -1;
+    }
     iterator = JS_GetProperty(ctx, sp[-1], JS_ATOM_Symbol_iterator);
     if (JS_IsException(iterator))
         return -1;
@@ -17910,7 +17946,7 @@ static int js_op_define_class(JSContext *ctx, JSValue *sp,
             parent_class = js_dup(ctx->function_proto);
         } else {
             if (!JS_IsConstructor(ctx, parent_class)) {
-                JS_ThrowTypeError(ctx, "parent class must be constructor");
+                JS_ThrowTypeError(ctx, "Class extends value is not a constructor or null");
                 goto fail;
             }
             parent_proto = JS_GetProperty(ctx, parent_class, JS_ATOM_prototype);
@@ -18089,7 +18125,10 @@ static JSValue js_call_c_function(JSContext *ctx, JSValueConst func_obj,
         if (!(flags & JS_CALL_FLAG_CONSTRUCTOR)) {
             if (cproto == JS_CFUNC_constructor) {
             not_a_constructor:
-                ret_val = JS_ThrowTypeError(ctx, "must be called with new");
+                JSValue name = JS_GetProperty(ctx, func_obj, JS_ATOM_name);
+                ret_val = JS_IsException(name) ? name :
+                    JS_ThrowTypeErrorValue(ctx, "Constructor %s requires 'new'", name);
+                JS_FreeValue(ctx, name);
                 break;
             } else {
                 this_obj = JS_UNDEFINED;
@@ -18203,6 +18242,9 @@ static JSValue js_call_bound_function(JSContext *ctx, JSValueConst func_obj,
     }
 }
 
+static JSValue js_throw_not_called(JSContext *ctx, JSValueConst func_obj,
+                                   JSValueConst this_obj);
+
 /* argument of OP_special_object */
 typedef enum {
     OP_SPECIAL_OBJECT_ARGUMENTS,
@@ -18305,7 +18347,7 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
         call_func = js_class_at(rt, p->class_id)->call;
         if (!call_func) {
         not_a_function:
-            return JS_ThrowTypeErrorNotAFunction(caller_ctx);
+            return js_throw_not_called(caller_ctx, func_obj, this_obj);
         }
         return call_func(caller_ctx, func_obj, this_obj, argc,
                          argv, flags);
@@ -18801,7 +18843,10 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
                 pc += 2;
                 sf->cur_pc = pc;
 
-                ret_val = js_function_apply(ctx, sp[-3], 2, vc(&sp[-2]), magic);
+                if (unlikely(JS_IsUndefined(sp[-3]) && magic == 0))
+                    ret_val = js_throw_not_called(ctx, sp[-3], sp[-2]);
+                else
+                    ret_val = js_function_apply(ctx, sp[-3], 2, vc(&sp[-2]), magic);
                 if (unlikely(JS_IsException(ret_val)))
                     goto exception;
                 JS_FreeValue(ctx, sp[-3]);
@@ -18834,7 +18879,7 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
         CASE(OP_check_ctor):
             if (JS_IsUndefined(new_target)) {
             non_ctor_call:
-                JS_ThrowTypeError(ctx, "class constructors must be invoked with 'new'");
+                JS_ThrowTypeError(ctx, "Class constructor cannot be invoked without 'new'");
                 goto exception;
             }
             BREAK;
@@ -18890,7 +18935,7 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
                 type = pc[4];
                 pc += 5;
                 if (type == JS_THROW_VAR_RO)
-                    JS_ThrowTypeErrorReadOnly(ctx, JS_PROP_THROW, atom);
+                    JS_ThrowTypeError(ctx, "Assignment to constant variable.");
                 else
                 if (type == JS_THROW_VAR_REDECL)
                     JS_ThrowSyntaxErrorVarRedeclaration(ctx, atom);
@@ -19826,6 +19871,10 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
                 } else {
                 get_field2_slow_path:
                     sf->cur_pc = pc;
+                    if (unlikely(JS_IsNull(obj) || JS_IsUndefined(obj))) {
+                        JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of undefined or null", atom);
+                        goto exception;
+                    }
                     val = JS_GetPropertyInternal(ctx, obj, atom, sp[-1], false);
                     if (unlikely(JS_IsException(val)))
                         goto exception;
@@ -20896,6 +20945,10 @@ static JSValue JS_CallInternal(JSContext *caller_ctx, JSValueConst func_obj,
         CASE(OP_to_object):
             if (JS_VALUE_GET_TAG(sp[-1]) != JS_TAG_OBJECT) {
                 sf->cur_pc = pc;
+                if (JS_IsUndefined(sp[-1]) || JS_IsNull(sp[-1])) {
+                    JS_ThrowTypeError(ctx, "Value is not object coercible");
+                    goto exception;
+                }
                 ret_val = JS_ToObject(ctx, sp[-1]);
                 if (JS_IsException(ret_val))
                     goto exception;
@@ -21257,7 +21310,7 @@ static JSValue JS_CallConstructorInternal(JSContext *ctx,
         call_func = js_class_at(ctx->rt, p->class_id)->call;
         if (!call_func) {
         not_a_function:
-            return JS_ThrowTypeErrorNotAFunction(ctx);
+            return JS_ThrowTypeErrorNotAFunction(ctx, func_obj);
         }
         return call_func(ctx, func_obj, new_target, argc,
                          argv, flags);
@@ -21556,7 +21609,7 @@ static JSValue js_generator_next(JSContext *ctx, JSValueConst this_val,
         }
         break;
     case JS_GENERATOR_STATE_EXECUTING:
-        ret = JS_ThrowTypeError(ctx, "cannot invoke a running generator");
+        ret = JS_ThrowTypeError(ctx, "Illegal generator state");
         break;
     }
     return ret;
@@ -22635,6 +22688,86 @@ static const JSOpCode opcode_info[OP_COUNT + (OP_TEMP_END - OP_TEMP_START)] = {
 #define short_opcode_info(op)           \
     opcode_info[(op) >= OP_TEMP_START ? \
                 (op) + (OP_TEMP_END - OP_TEMP_START) : (op)]
+
+/* The name of the member that the caller calls, JS_ATOM_NULL if it calls none or
+   that is not known: that of the last OP_get_field2 without a call of its own. */
+static JSAtom js_called_member(JSStackFrame *sf)
+{
+    JSFunctionBytecode *b;
+    JSAtom names[16], name;
+    int pos, end, op, depth;
+    const uint8_t *code;
+
+    if (!sf || !sf->cur_pc || !(b = JS_GetFunctionBytecode(sf->cur_func)))
+        return JS_ATOM_NULL;
+    code = b->byte_code_buf;
+    end = sf->cur_pc - code - 3; /* a call takes three bytes */
+    if (end < 0 || end >= b->byte_code_len)
+        return JS_ATOM_NULL;
+    if (code[end] != OP_call_method && code[end] != OP_tail_call_method &&
+        code[end] != OP_apply)
+        return JS_ATOM_NULL;
+    depth = 0;
+    for(pos = 0; pos < end; pos += short_opcode_info(op).size) {
+        op = code[pos];
+        switch(op) {
+        case OP_get_field2:
+            name = get_u32(code + pos + 1);
+            goto push;
+        case OP_get_array_el2:
+        case OP_get_super_value:
+        case OP_get_private_field:
+        case OP_check_brand:
+            name = JS_ATOM_NULL;
+        push:
+            if (depth == countof(names)) {
+                memmove(names, names + 1, sizeof(names) - sizeof(names[0]));
+                depth--;
+            }
+            names[depth++] = name;
+            break;
+        case OP_call_method:
+        case OP_tail_call_method:
+            if (depth > 0)
+                depth--;
+            break;
+        case OP_perm3:
+            if (code[pos + 1] == OP_apply && pos + 1 < end && depth > 0)
+                depth--;
+            break;
+        }
+    }
+    if (pos != end || depth == 0)
+        return JS_ATOM_NULL;
+    if (code[end] == OP_apply && (end == 0 || code[end - 1] != OP_perm3))
+        return JS_ATOM_NULL;
+    return names[depth - 1];
+}
+
+/* whether an object or one of its prototypes has it; runs nothing of a script */
+static bool js_has_member(JSObject *p, JSAtom name)
+{
+    JSProperty *pr;
+    for(; p; p = p->shape->proto) {
+        if (find_own_property(&pr, p, name))
+            return true;
+    }
+    return false;
+}
+
+static no_inline JSValue js_throw_not_called(JSContext *ctx, JSValueConst func_obj,
+                                             JSValueConst this_obj)
+{
+    JSAtom name;
+
+    if (JS_IsUndefined(func_obj)) {
+        name = js_called_member(ctx->rt->current_stack_frame);
+        if (name != JS_ATOM_NULL &&
+            !(JS_IsObject(this_obj) && js_has_member(JS_VALUE_GET_OBJ(this_obj), name)))
+            return JS_ThrowTypeErrorAtom(ctx, "Object has no member '%s'", name);
+    }
+    return JS_ThrowTypeErrorNotAFunction(ctx, func_obj);
+}
 
 static void json_free_token(JSParseState *s, JSToken *token) {
     // Only free actual allocated values
@@ -40893,7 +41026,16 @@ static int check_function(JSContext *ctx, JSValueConst obj)
 {
     if (likely(JS_IsFunction(ctx, obj)))
         return 0;
-    JS_ThrowTypeErrorNotAFunction(ctx);
+    JS_ThrowTypeErrorValue(ctx, JS_IsObject(obj) ? "Value is not callable: %s" :
+                           "Value is not an object: %s", obj);
+    return -1;
+}
+
+static int check_comparison(JSContext *ctx, JSValueConst obj)
+{
+    if (likely(JS_IsFunction(ctx, obj)))
+        return 0;
+    JS_ThrowTypeError(ctx, "The comparison function must be either a function or undefined");
     return -1;
 }
 
@@ -41183,7 +41325,8 @@ int JS_DeferProperties(JSContext *ctx, JSValueConst obj, const JSHostList *list)
     if (p->deferred)
         js_make_deferred(p);
     if (ctx->rt->names && !p->first_weak_ref) {
-        for (i = 0; i < s->n_deferred; i++) {
+        /* the host's lists are the last ones */
+        for (i = s->n_deferred; i-- > 0;) {
             if (s->deferred[i].host == list) {
                 p->deferred = i + 1;
                 p->deferred_realm = JS_DupContext(ctx);
@@ -41648,7 +41791,7 @@ static int js_obj_to_desc(JSContext *ctx, JSPropertyDescriptor *d,
     int flags;
 
     if (!JS_IsObject(desc)) {
-        JS_ThrowTypeError(ctx, "Property description must be an object");
+        JS_ThrowTypeErrorValue(ctx, "Property description must be an object: %s", desc);
         return -1;
     }
     flags = 0;
@@ -41829,7 +41972,7 @@ static JSValue js_object_create(JSContext *ctx, JSValueConst this_val,
 
     proto = argv[0];
     if (!JS_IsObject(proto) && !JS_IsNull(proto))
-        return JS_ThrowTypeError(ctx, "object prototype may only be an Object or null");
+        return JS_ThrowTypeErrorValue(ctx, "Object prototype may only be an Object or null: %s", proto);
     obj = JS_NewObjectProto(ctx, proto);
     if (JS_IsException(obj))
         return JS_EXCEPTION;
@@ -42991,7 +43134,7 @@ static JSValue *build_arg_list(JSContext *ctx, uint32_t *plen,
     JSObject *p;
 
     if (JS_VALUE_GET_TAG(array_arg) != JS_TAG_OBJECT) {
-        JS_ThrowTypeError(ctx, "not a object");
+        JS_ThrowTypeErrorValue(ctx, "Value is not an object: %s", array_arg);
         return NULL;
     }
     if (js_get_length32(ctx, &len, array_arg))
@@ -44217,7 +44360,7 @@ static JSValue js_array_reduce(JSContext *ctx, JSValueConst this_val,
             if (js_poll_interrupts(ctx))
                 goto exception;
             if (k >= len) {
-                JS_ThrowTypeError(ctx, "empty array");
+                JS_ThrowTypeError(ctx, "No initial value");
                 goto exception;
             }
             k1 = (special & special_reduceRight) ? len - k - 1 : k;
@@ -44999,7 +45142,7 @@ static JSValue js_array_toSpliced(JSContext *ctx, JSValueConst this_val,
 
     newlen = len + add - del;
     if (newlen > MAX_SAFE_INTEGER) {
-        JS_ThrowTypeError(ctx, "invalid array length");
+        JS_ThrowTypeError(ctx, "Invalid array length");
         goto exception;
     }
 
@@ -45268,7 +45411,7 @@ static JSValue js_array_sort(JSContext *ctx, JSValueConst this_val,
     int present;
 
     if (!JS_IsUndefined(asc.method)) {
-        if (check_function(ctx, asc.method))
+        if (check_comparison(ctx, asc.method))
             goto exception;
         asc.has_method = 1;
     }
@@ -45355,7 +45498,7 @@ static JSValue js_array_toSorted(JSContext *ctx, JSValueConst this_val,
     uint32_t count32;
 
     if (!JS_IsUndefined(argv[0]))
-        if (check_function(ctx, argv[0]))
+        if (check_comparison(ctx, argv[0]))
             return JS_EXCEPTION;
 
     ret = JS_EXCEPTION;
@@ -45834,7 +45977,7 @@ static JSValue js_iterator_concat(JSContext *ctx, JSValueConst this_val,
         if (JS_IsException(method))
             goto fail;
         if (!JS_IsFunction(ctx, method)) {
-            JS_ThrowTypeErrorNotAFunction(ctx);
+            JS_ThrowTypeErrorNotAFunction(ctx, method);
             JS_FreeValue(ctx, method);
             goto fail;
         }
@@ -47159,7 +47302,7 @@ static JSValue js_number_toFixed(JSContext *ctx, JSValueConst this_val,
     if (JS_ToInt32Sat(ctx, &f, argv[0]))
         return JS_EXCEPTION;
     if (f < 0 || f > 100)
-        return JS_ThrowRangeError(ctx, "invalid number of digits");
+        return JS_ThrowRangeError(ctx, "toFixed() precision must be between 0 and 100");
     if (fabs(d) >= 1e21)
         flags = JS_DTOA_FORMAT_FREE;
     else
@@ -47189,7 +47332,7 @@ static JSValue js_number_toExponential(JSContext *ctx, JSValueConst this_val,
         f = 0;
     } else {
         if (f < 0 || f > 100)
-            return JS_ThrowRangeError(ctx, "invalid number of digits");
+            return JS_ThrowRangeError(ctx, "toExponential() precision must be between 0 and 100");
         f++;
         flags = JS_DTOA_FORMAT_FIXED;
     }
@@ -47217,7 +47360,7 @@ static JSValue js_number_toPrecision(JSContext *ctx, JSValueConst this_val,
         return JS_ToStringFree(ctx,  __JS_NewFloat64(d));
     }
     if (p < 1 || p > 100)
-        return JS_ThrowRangeError(ctx, "invalid number of digits");
+        return JS_ThrowRangeError(ctx, "toPrecision() precision must be between 1 and 100");
     return js_dtoa2(ctx, d, 10, p, JS_DTOA_FORMAT_FIXED);
 }
 
@@ -47385,7 +47528,9 @@ static int js_string_define_own_property(JSContext *ctx,
                 goto fail;
             if (string_get(p1, idx) != string_get(p2, 0)) {
             fail:
-                return JS_ThrowTypeErrorOrFalse(ctx, flags, "property is not configurable");
+                char buf[ATOM_GET_STR_BUF_SIZE];
+            return JS_ThrowTypeErrorOrFalse(ctx, flags, "Cannot redefine property: %s",
+                                            JS_AtomGetStr(ctx, buf, sizeof(buf), prop));
             }
         }
         return true;
@@ -48037,7 +48182,7 @@ static int check_regexp_g_flag(JSContext *ctx, JSValueConst regexp)
         if (JS_IsException(flags))
             return -1;
         if (JS_IsUndefined(flags) || JS_IsNull(flags)) {
-            JS_ThrowTypeError(ctx, "cannot convert to object");
+            JS_ThrowTypeError(ctx, "Value is not object coercible");
             return -1;
         }
         flags = JS_ToStringFree(ctx, flags);
@@ -48063,7 +48208,7 @@ static JSValue js_string_match(JSContext *ctx, JSValueConst this_val,
     int args_len;
 
     if (JS_IsUndefined(O) || JS_IsNull(O))
-        return JS_ThrowTypeError(ctx, "cannot convert to object");
+        return JS_ThrowTypeError(ctx, "Value is not object coercible");
 
     if (JS_IsObject(regexp)) {
         matcher = JS_GetProperty(ctx, regexp, atom);
@@ -48225,7 +48370,7 @@ static JSValue js_string_replace(JSContext *ctx, JSValueConst this_val,
     bool is_first;
 
     if (JS_IsUndefined(O) || JS_IsNull(O))
-        return JS_ThrowTypeError(ctx, "cannot convert to object");
+        return JS_ThrowTypeError(ctx, "Value is not object coercible");
 
     search_str = JS_UNDEFINED;
     replaceValue_str = JS_UNDEFINED;
@@ -48336,7 +48481,7 @@ static JSValue js_string_split(JSContext *ctx, JSValueConst this_val,
     JSString *sp, *rp;
 
     if (JS_IsUndefined(O) || JS_IsNull(O))
-        return JS_ThrowTypeError(ctx, "cannot convert to object");
+        return JS_ThrowTypeError(ctx, "Value is not object coercible");
 
     S = JS_UNDEFINED;
     A = JS_UNDEFINED;
@@ -48590,7 +48735,7 @@ static JSValue js_string_repeat(JSContext *ctx, JSValueConst this_val,
     if (JS_ToInt64Sat(ctx, &val, argv[0]))
         goto fail;
     if (val < 0 || val > 2147483647) {
-        JS_ThrowRangeError(ctx, "invalid repeat count");
+        JS_ThrowRangeError(ctx, "Invalid count value");
         goto fail;
     }
     n = val;
@@ -51916,6 +52061,26 @@ static JSValue json_parse_value(JSParseState *s, JSONParseRecord *pr)
     return JS_EXCEPTION;
 }
 
+static _Atomic(JSJSONErrorText *) js_json_error_text;
+
+void JS_SetJSONErrorText(JSJSONErrorText *text)
+{
+    atomic_store(&js_json_error_text, text);
+}
+
+/* Let the host say why 'buf' is not JSON, instead of the pending exception. */
+static no_inline void js_say_json_error(JSContext *ctx, const char *buf, size_t buf_len)
+{
+    JSJSONErrorText *text = atomic_load(&js_json_error_text);
+    char msg[256];
+    if (!text || JS_IsUncatchableError(ctx->rt->current_exception))
+        return;
+    if (text(buf, buf_len, msg, sizeof(msg)) == 0)
+        return;
+    JS_FreeValue(ctx, JS_GetException(ctx));
+    JS_ThrowSyntaxError(ctx, "%s", msg);
+}
+
 static JSValue JS_ParseJSON_internal(JSContext *ctx, const char *buf, size_t buf_len,
                                      const char *filename, JSONParseRecord *pr)
 {
@@ -51938,6 +52103,7 @@ static JSValue JS_ParseJSON_internal(JSContext *ctx, const char *buf, size_t buf
  fail:
     JS_FreeValue(ctx, val);
     free_token(s, &s->token);
+    js_say_json_error(ctx, buf, buf_len);
     return JS_EXCEPTION;
 }
 
@@ -52283,7 +52449,7 @@ static int js_json_to_str(JSContext *ctx, JSONStringifyContext *jsc,
         if (JS_IsException(v))
             goto exception;
         if (JS_ToBoolFree(ctx, v)) {
-            JS_ThrowTypeError(ctx, "circular reference");
+            JS_ThrowTypeError(ctx, "Converting circular structure to JSON");
             goto exception;
         }
         indent1 = JS_ConcatString(ctx, js_dup(indent), js_dup(jsc->gap));
@@ -52412,7 +52578,7 @@ static int js_json_to_str(JSContext *ctx, JSONStringifyContext *jsc,
         return string_buffer_concat_value_free(jsc->b, val);
     case JS_TAG_SHORT_BIG_INT:
     case JS_TAG_BIG_INT:
-        JS_ThrowTypeError(ctx, "BigInt are forbidden in JSON.stringify");
+        JS_ThrowTypeError(ctx, "Do not know how to serialize a BigInt");
         goto exception;
     default:
         JS_FreeValue(ctx, val);
@@ -53619,7 +53785,7 @@ static JSValue js_proxy_call(JSContext *ctx, JSValueConst func_obj,
         return JS_EXCEPTION;
     if (!s->is_func) {
         JS_FreeValue(ctx, method);
-        return JS_ThrowTypeErrorNotAFunction(ctx);
+        return JS_ThrowTypeErrorNotAFunction(ctx, func_obj);
     }
     if (JS_IsUndefined(method))
         return JS_Call(ctx, s->target, this_obj, argc, argv);
@@ -54014,7 +54180,7 @@ static JSValue js_map_constructor(JSContext *ctx, JSValueConst new_target,
                 key = JS_UNDEFINED;
                 value = JS_UNDEFINED;
                 if (!JS_IsObject(item)) {
-                    JS_ThrowTypeErrorNotAnObject(ctx);
+                    JS_ThrowTypeErrorValue(ctx, "Value is not an object: %s", item);
                     goto fail1;
                 }
                 key = JS_GetPropertyUint32(ctx, item, 0);
@@ -57718,9 +57884,9 @@ static int hex_decode(JSContext *ctx, JSString *p, int k) {
     int c;
 
     if (k >= p->len || string_get(p, k) != '%')
-        return js_throw_URIError(ctx, "expecting %%");
+        return js_throw_URIError(ctx, "Malformed URI");
     if (k + 2 >= p->len || (c = string_get_hex(p, k + 1, 2)) < 0)
-        return js_throw_URIError(ctx, "expecting hex digit");
+        return js_throw_URIError(ctx, "Malformed URI");
 
     return c;
 }
@@ -57783,7 +57949,7 @@ static JSValue js_global_decodeURI(JSContext *ctx, JSValueConst this_val,
                     c = (c << 6) | (c1 & 0x3f);
                 }
                 if (c < c_min || c > 0x10FFFF || is_surrogate(c)) {
-                    js_throw_URIError(ctx, "malformed UTF-8");
+                    js_throw_URIError(ctx, "Malformed URI");
                     goto fail;
                 }
             }
@@ -57858,17 +58024,17 @@ static JSValue js_global_encodeURI(JSContext *ctx, JSValueConst this_val,
             string_buffer_putc16(b, c);
         } else {
             if (is_lo_surrogate(c)) {
-                js_throw_URIError(ctx, "invalid character");
+                js_throw_URIError(ctx, "Malformed URI");
                 goto fail;
             } else if (is_hi_surrogate(c)) {
                 if (k >= p->len) {
-                    js_throw_URIError(ctx, "expecting surrogate pair");
+                    js_throw_URIError(ctx, "Malformed URI");
                     goto fail;
                 }
                 c1 = string_get(p, k);
                 k++;
                 if (!is_lo_surrogate(c1)) {
-                    js_throw_URIError(ctx, "expecting surrogate pair");
+                    js_throw_URIError(ctx, "Malformed URI");
                     goto fail;
                 }
                 c = from_surrogate(c, c1);
@@ -60803,7 +60969,7 @@ static JSValue js_typed_array_set_internal(JSContext *ctx,
             goto fail;
         if (offset > dst_len - src_len) {
         range_error:
-            JS_ThrowRangeError(ctx, "invalid array length");
+            JS_ThrowRangeError(ctx, "Invalid array length");
             goto fail;
         }
     }
@@ -62159,7 +62325,7 @@ static JSValue js_typed_array_sort(JSContext *ctx, JSValueConst this_val,
     tsc.arr = this_val;
     tsc.cmp = argv[0];
 
-    if (!JS_IsUndefined(tsc.cmp) && check_function(ctx, tsc.cmp))
+    if (!JS_IsUndefined(tsc.cmp) && check_comparison(ctx, tsc.cmp))
         return JS_EXCEPTION;
 
     len = p->u.array.count;

@@ -90,6 +90,12 @@ pub const UNSAFE: &[Unsafe] = &[
               to it, and it lends what it waits for",
     },
     Unsafe {
+        path: "crates/gake-script/src/user/json.rs",
+        count: 6,
+        why: "QuickJS calls it for the words about a text that is not JSON: rquickjs does not \
+              know it",
+    },
+    Unsafe {
         path: "crates/gake-script/src/user/lazy.rs",
         count: 11,
         why: "calls of and from QuickJS for properties that are made when they are looked up: \

@@ -54,7 +54,8 @@ pub const NAMES: [&str; 18] = [
 ];
 
 /// The properties of modules that are made when a script looks them up.
-pub(crate) const LISTS: [&LazyList; 4] = [&http::LIST, &http::RESPONSE, &k6::LIST, &metrics::LIST];
+pub(crate) const LISTS: [&LazyList; 5] =
+    [&http::LIST, &k6::LIST, &metrics::LIST, &http::RESPONSE_METHODS, &http::RESPONSE];
 
 /// Modules of k6 that are not there, and why.
 const ABSENT: &[(&str, &str)] = &[

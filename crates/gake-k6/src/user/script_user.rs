@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::Clock;
-use gake_script::user::{Cut, Fiber, LazyList, Stacks, User, is_late, share_lists, within};
+use gake_script::user::{
+    Cut, Fiber, LazyList, Stacks, User, explain_json, is_late, share_lists, within,
+};
 use gake_script::{Exception, ScriptError};
 use gake_wire::Client;
 use rquickjs::promise::PromiseState;
@@ -14,6 +16,7 @@ use rquickjs::{Ctx, Function, Module, Object, Persistent, Promise, Value};
 use super::loader::Modules;
 use super::vu::{Vu, VuParts, VuStage};
 use super::{console, globals, loader};
+use crate::go_json::parse_error;
 use crate::metrics::Builtin;
 use crate::modules::{LISTS, evaluate};
 
@@ -91,6 +94,7 @@ impl ScriptUser {
         }
         let own: [&'static LazyList; 2] = [&globals::LIST, &console::LIST];
         share_lists(|| own.into_iter().chain(LISTS));
+        explain_json(parse_error);
         let vu = Vu::new(parts);
         let modules = Modules::new(&vu);
         let memory = vu.test.settings().memory;

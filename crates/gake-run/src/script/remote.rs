@@ -7,14 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use gake_core::clock::Clock;
-use gake_core::record::End;
-use gake_core::schedule::Slice;
-use gake_engine::RunClock;
 use gake_k6::files::{FetchModule, FetchedModule};
-use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
-use tokio::runtime::{Builder, LocalOptions};
+use gake_wire::HttpRequest;
 use url::Url;
+
+use crate::once::send_once;
 
 /// How long a module may take to come.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -85,24 +82,10 @@ fn hash(bytes: &[u8]) -> String {
     })
 }
 
-/// Fetches on a thread of its own: the caller's may have a runtime already.
 fn download(url: &str) -> Result<Vec<u8>, String> {
-    let asks = || {
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build_local(LocalOptions::default())
-            .map_err(|error| error.to_string())?;
-        runtime.block_on(ask(url))
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(asks).join().unwrap_or_else(|_| Err("the download panicked".to_owned()))
-    })
-}
-
-async fn ask(url: &str) -> Result<Vec<u8>, String> {
     let mut url = url.to_owned();
     for _ in 0..=REDIRECTS_MAX {
-        match hop(&url).await? {
+        match hop(&url)? {
             Reply::Module(text) => return Ok(text),
             Reply::Elsewhere(to) => url = redirected(&url, &to)?,
         }
@@ -118,29 +101,17 @@ enum Reply {
 }
 
 /// Sends one request. Redirects are not the client's: it would follow them to clear text.
-async fn hop(url: &str) -> Result<Reply, String> {
-    let mut network =
-        Network::new(&Resolver::default(), &TlsOptions::default(), Settings::default())
-            .map_err(|error| error.to_string())?;
+fn hop(url: &str) -> Result<Reply, String> {
     let agent = ("User-Agent".to_owned(), concat!("gake/", env!("CARGO_PKG_VERSION")).to_owned());
     let get = HttpRequest { headers: vec![agent], ..HttpRequest::new("GET", url) };
-    let request = network.prepare(&get).map_err(|error| error.to_string())?;
-    let clock = RunClock::starting_in(0);
-    let client = Client::new(Arc::new(network), Slice::WHOLE, clock.clone());
-    let deadline = Deadline::within(clock.now(), TIMEOUT);
-    let (exchange, kept) = client.send(&request, deadline, BYTES_MAX).await;
-    let answer = match exchange.end {
-        End::Answered(answer) => answer,
-        End::Fault(fault) => return Err(fault.to_string()),
-        End::Unfinished => return Err("there is no answer".to_owned()),
-    };
-    let location = kept.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
+    let answer = send_once(&get, BYTES_MAX, TIMEOUT)?;
+    let location = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
     match (answer.status, location) {
         (301 | 302 | 303 | 307 | 308, Some((_, to))) => Ok(Reply::Elsewhere(to.clone())),
-        (200..=299, _) if answer.body_bytes > BYTES_MAX as u64 => {
+        (200..=299, _) if !answer.is_whole => {
             Err(format!("it is larger than {} MiB", BYTES_MAX >> 20))
         }
-        (200..=299, _) => Ok(Reply::Module(kept.body)),
+        (200..=299, _) => Ok(Reply::Module(answer.body)),
         (status, _) => Err(format!("the answer has the status {status}")),
     }
 }

@@ -8,6 +8,7 @@
 
 mod builtins;
 mod fiber;
+mod json;
 mod lazy;
 mod rejections;
 mod sample;
@@ -24,6 +25,7 @@ use rquickjs::{Context, Ctx, Runtime, qjs};
 
 pub use builtins::{Builtins, add_builtins};
 pub use fiber::{Cut, Fiber, is_late, wait, wait_long, within, yield_once};
+pub use json::{WhyNotJson, explain_json};
 pub use lazy::{LazyList, lazily, open_module, share_lists};
 pub use rejections::Rejections;
 pub use sample::SAMPLE_STEPS;

@@ -11,7 +11,7 @@ use rquickjs::{Array, Ctx, Exception, Object, Persistent, Promise, Value};
 use url::Url;
 
 use super::ask::Ask;
-use super::response::ResponseFacts;
+use super::facts::ResponseFacts;
 use super::{IN_INIT, give, send};
 use crate::errors::go_error;
 use crate::modules::value::{self, given};

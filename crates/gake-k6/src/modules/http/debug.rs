@@ -5,7 +5,7 @@ use std::fmt::Write;
 use gake_wire::HttpRequest;
 use url::{Position, Url};
 
-use super::response::ResponseFacts;
+use super::facts::ResponseFacts;
 use crate::test::{DebugParts, LogLevel};
 use crate::user::vu::Vu;
 

@@ -6,8 +6,8 @@ use url::Url;
 
 use super::ask::Authentication;
 use super::digest::Credentials;
+use super::facts::ResponseFacts;
 use super::ntlm;
-use super::response::ResponseFacts;
 
 /// Answers that an exchange of NTLM takes.
 const NTLM_ANSWERS: u32 = 2;

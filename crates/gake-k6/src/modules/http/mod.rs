@@ -10,6 +10,7 @@ mod debug;
 mod decode;
 mod digest;
 mod expected;
+mod facts;
 mod form;
 mod go_date;
 mod go_url;
@@ -32,8 +33,9 @@ use rquickjs::{Class, Ctx, Object, Promise, Value};
 use self::ask::Ask;
 pub(super) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
-use self::response::ResponseFacts;
-pub(super) use self::response::{LIST as RESPONSE, Response};
+use self::facts::ResponseFacts;
+use self::response::hand_out;
+pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
 use super::value::{self, given};
 use crate::errors::go_error;
 use crate::test::LogLevel;
@@ -308,7 +310,7 @@ fn refused<'js>(
     if !url.is_string() {
         facts.error_code = go_url::BAD_URL;
     }
-    Class::instance(ctx.clone(), Response(facts))
+    hand_out(ctx, facts)
 }
 
 /// Gives a response to the script; one without a status throws when that is asked for.
@@ -321,5 +323,5 @@ fn give<'js>(
         let error = send::told(&facts.method, &facts.url, &facts.error);
         return Err(go_error(ctx, &error));
     }
-    Class::instance(ctx.clone(), Response(facts))
+    hand_out(ctx, facts)
 }

@@ -1,171 +1,26 @@
 //! What a script gets for a request. Its parts are made when they are read.
 
-use std::borrow::Cow;
 use std::ffi::CStr;
-use std::net::SocketAddr;
-use std::rc::Rc;
-use std::sync::Arc;
 
-use gake_core::clock::Nanos;
-use gake_core::record::Exchange;
 use gake_script::user::{LazyList, lazily};
-use gake_wire::{TlsFacts, TlsVersion};
 use rquickjs::class::{JsClass, Readable, Trace, Tracer};
 use rquickjs::function::{Constructor, Func, Opt, This};
-use rquickjs::object::{Accessor, Property};
+use rquickjs::object::Property;
 use rquickjs::{Array, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
-use super::ask::{Ask, BodyKind};
-use super::decode::decoded;
+use super::ask::BodyKind;
+use super::facts::{ResponseFacts, Timings};
 use super::go_url::BAD_URL;
-use super::headers::HeaderList;
 use super::of_method;
 use super::select::select;
-use crate::bodies::Body;
 use crate::errors::go_error;
+use crate::go_json::GoJsonError;
 use crate::modules::html::kit;
 use crate::modules::value;
 use crate::user::vu::Vu;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
-
-/// Where a request's time went, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Timings {
-    pub(super) blocked: Nanos,
-    pub(super) connecting: Nanos,
-    pub(super) tls: Nanos,
-    pub(super) sending: Nanos,
-    pub(super) waiting: Nanos,
-    pub(super) receiving: Nanos,
-}
-
-impl Timings {
-    pub(super) fn of(exchange: &Exchange) -> Self {
-        let (waiting, receiving) = match exchange.first_byte {
-            Some(first) => {
-                (first.saturating_sub(exchange.write), exchange.done.saturating_sub(first))
-            }
-            None if exchange.bytes_out > 0 => (exchange.service(), 0),
-            None => (0, 0),
-        };
-        Self {
-            blocked: exchange.blocked,
-            connecting: exchange.connect.unwrap_or(0),
-            tls: exchange.tls.unwrap_or(0),
-            sending: 0,
-            waiting,
-            receiving,
-        }
-    }
-
-    pub(super) fn duration(&self) -> Nanos {
-        self.sending + self.waiting + self.receiving
-    }
-}
-
-/// What is known of a response, or why it is missing.
-#[derive(Debug)]
-pub(crate) struct ResponseFacts {
-    /// The URL that the script asked for.
-    pub(super) asked: Rc<str>,
-    /// That of the last request.
-    pub(super) url: Rc<str>,
-    /// 0 without a response.
-    pub(super) status: u16,
-    pub(super) reason: String,
-    pub(super) proto: &'static str,
-    pub(super) headers: HeaderList,
-    pub(super) body: Option<Body>,
-    pub(super) kind: BodyKind,
-    pub(super) timings: Timings,
-    /// What TLS agreed on, where there was a response over it.
-    pub(super) tls: Option<TlsFacts>,
-    pub(super) error: String,
-    pub(super) error_code: u32,
-    pub(super) method: Cow<'static, str>,
-    pub(super) sent_headers: Rc<Vec<(String, String)>>,
-    pub(super) sent_body: Option<Arc<[u8]>>,
-    /// The cookies that were sent.
-    pub(super) sent_cookies: Vec<(String, String)>,
-    /// Whether the server asked who sends it, as digest authentication begins: no failure.
-    pub(super) is_challenge: bool,
-    /// The server's address.
-    pub(super) peer: Option<SocketAddr>,
-}
-
-impl ResponseFacts {
-    /// There is no response.
-    pub(super) fn failed(ask: &Ask, error_code: u32, error: String) -> Self {
-        Self {
-            kind: ask.kind,
-            sent_headers: Rc::clone(&ask.headers),
-            sent_body: ask.body.clone(),
-            error_code,
-            ..Self::refused(ask.method.clone(), Rc::clone(&ask.url), error)
-        }
-    }
-
-    /// The request could not even be made of what the script gave.
-    pub(super) fn refused(method: Cow<'static, str>, url: Rc<str>, error: String) -> Self {
-        Self {
-            asked: Rc::clone(&url),
-            url,
-            status: 0,
-            reason: String::new(),
-            proto: "",
-            headers: HeaderList::default(),
-            body: None,
-            kind: BodyKind::Text,
-            timings: Timings::default(),
-            tls: None,
-            error,
-            error_code: 1000,
-            method,
-            sent_headers: Rc::default(),
-            sent_body: None,
-            sent_cookies: Vec::new(),
-            is_challenge: false,
-            peer: None,
-        }
-    }
-
-    /// Undoes the codings of the body; one that cannot be undone leaves no response.
-    pub(super) fn decode(&mut self) {
-        let Some(encoding) = self.header("content-encoding").map(str::to_owned) else { return };
-        let Some(body) = self.body.as_mut().filter(|body| !body.is_empty()) else { return };
-        match decoded(body.take(), &encoding) {
-            Ok(plain) => body.put(plain),
-            Err(why) => {
-                self.error = format!("error decompressing response body ({why})");
-                (self.error_code, self.status) = (1701, 0);
-            }
-        }
-    }
-
-    /// Makes it no response if there was no room for its body; returns whether that is so.
-    pub(super) fn refuse_body(&mut self) -> bool {
-        let Some(body) = self.body.take_if(|body| body.is_refused()) else { return false };
-        self.error = body.refusal();
-        (self.error_code, self.status) = (1000, 0);
-        true
-    }
-
-    /// The version of TLS, as k6 names it.
-    pub(super) fn tls_version(&self) -> Option<&'static str> {
-        self.tls.map(|tls| match tls.version {
-            TlsVersion::Tls12 => "tls1.2",
-            TlsVersion::Tls13 => "tls1.3",
-        })
-    }
-
-    /// The value of the first header of a name, in any case.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
-        Some(found.1)
-    }
-}
 
 /// A response of a script.
 pub(crate) struct Response(pub(super) ResponseFacts);
@@ -199,7 +54,7 @@ const PROPERTIES: [&str; 16] = [
     "request",
 ];
 
-/// What the prototype of responses has.
+/// What a response has, in k6's order.
 pub(in crate::modules) static LIST: LazyList = LazyList::new(
     &[
         c"remote_ip",
@@ -218,14 +73,17 @@ pub(in crate::modules) static LIST: LazyList = LazyList::new(
         c"error",
         c"error_code",
         c"request",
-        c"json",
-        c"toJSON",
-        c"html",
-        c"submitForm",
         c"clickLink",
+        c"html",
+        c"json",
+        c"submitForm",
     ],
     make_property,
 );
+
+/// What the prototype of responses has: `JSON.stringify` is to find the parts in their order.
+pub(in crate::modules) static METHODS: LazyList =
+    LazyList::new(&[c"clickLink", c"html", c"json", c"submitForm", c"toJSON"], make_method);
 
 impl<'js> JsClass<'js> for Response {
     const NAME: &'static str = "Response";
@@ -233,7 +91,7 @@ impl<'js> JsClass<'js> for Response {
 
     fn prototype(ctx: &Ctx<'js>) -> rquickjs::Result<Option<Object<'js>>> {
         let prototype = Object::new(ctx.clone())?;
-        lazily(&prototype, &LIST)?;
+        lazily(&prototype, &METHODS)?;
         Ok(Some(prototype))
     }
 
@@ -242,28 +100,53 @@ impl<'js> JsClass<'js> for Response {
     }
 }
 
-fn make_property<'js>(prototype: &Object<'js>, name: &'static CStr) -> rquickjs::Result<()> {
+/// The response that a script gets. Its properties are made when they are looked up, all of them
+/// when they are listed.
+pub(super) fn hand_out<'js>(
+    ctx: &Ctx<'js>,
+    facts: ResponseFacts,
+) -> rquickjs::Result<Class<'js, Response>> {
+    let response = Class::instance(ctx.clone(), Response(facts))?;
+    lazily(&response, &LIST)?;
+    Ok(response)
+}
+
+fn make_method<'js>(prototype: &Object<'js>, name: &'static CStr) -> rquickjs::Result<()> {
+    let ctx = prototype.ctx();
     let name = name.to_str()?;
-    match name {
-        "json" => prototype.set(name, Func::from(json)),
-        "toJSON" => prototype.set(name, Func::from(whole)),
-        "html" => prototype.set(name, Func::from(html)),
-        "submitForm" | "clickLink" => {
+    let method = match name {
+        "json" => Func::from(json).into_js(ctx)?,
+        "toJSON" => Func::from(whole).into_js(ctx)?,
+        "html" => Func::from(html).into_js(ctx)?,
+        _ => {
             let follow = move |ctx: Ctx<'js>, this: This<Object<'js>>, args: Opt<Value<'js>>| {
                 let request = Func::from(of_method(Vu::of(&ctx)?));
                 let args = value::given(args.0);
                 let function: Function<'js> = kit(&ctx)?.get(name)?;
                 function.call::<_, Value<'js>>((request, this.0, args))
             };
-            prototype.set(name, Func::from(follow))
+            Func::from(follow).into_js(ctx)?
+        }
+    };
+    prototype.prop(name, Property::from(method).writable().configurable())
+}
+
+fn make_property<'js>(object: &Object<'js>, name: &'static CStr) -> rquickjs::Result<()> {
+    let ctx = object.ctx();
+    let name = name.to_str()?;
+    let value = match name {
+        "clickLink" | "html" | "json" | "submitForm" => {
+            let prototype = object.get_prototype().ok_or(rquickjs::Error::Unknown)?;
+            prototype.get(name)?
         }
         _ => {
-            let get =
-                move |ctx: Ctx<'js>, this: This<Class<'js, Response>>| read(&ctx, &this.0, name);
-            let set = move |this: This<Object<'js>>, value: Value<'js>| keep(&this.0, name, value);
-            prototype.prop(name, Accessor::new(get, set).enumerable().configurable())
+            let response = Class::<Response>::from_value(object.as_value())?;
+            let response = response.borrow();
+            read(ctx, &response.0, name)?
         }
-    }
+    };
+    // As in k6, no script takes it away.
+    object.prop(name, Property::from(value).writable().enumerable())
 }
 
 /// Gives an object a property of its own.
@@ -271,14 +154,7 @@ fn keep<'js>(object: &Object<'js>, name: &str, value: Value<'js>) -> rquickjs::R
     object.prop(name, Property::from(value).writable().enumerable().configurable())
 }
 
-/// Reads a property; what is an object or long is kept, so that it is the same one next time.
-fn read<'js>(
-    ctx: &Ctx<'js>,
-    this: &Class<'js, Response>,
-    name: &str,
-) -> rquickjs::Result<Value<'js>> {
-    let response = this.borrow();
-    let facts = &response.0;
+fn read<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts, name: &str) -> rquickjs::Result<Value<'js>> {
     match name {
         "url" => (&*facts.url).into_js(ctx),
         "status" => facts.status.into_js(ctx),
@@ -298,21 +174,15 @@ fn read<'js>(
         }
         "remote_port" => facts.peer.map_or(0, |peer| peer.port()).into_js(ctx),
         "tls_version" => facts.tls_version().unwrap_or_default().into_js(ctx),
-        _ => {
-            let made = match name {
-                "headers" => headers(ctx, facts)?.into_value(),
-                "cookies" => cookies(ctx, facts)?.into_value(),
-                "body" if facts.error_code == BAD_URL => Array::new(ctx.clone())?.into_value(),
-                "body" => body(ctx, facts)?,
-                "timings" => timings(ctx, &facts.timings)?.into_value(),
-                "ocsp" => ocsp(ctx)?.into_value(),
-                // Without a URL there is no request.
-                _ if facts.error_code == BAD_URL => Value::new_null(ctx.clone()),
-                _ => request(ctx, facts)?.into_value(),
-            };
-            keep(this, name, made.clone())?;
-            Ok(made)
-        }
+        "headers" => headers(ctx, facts)?.into_js(ctx),
+        "cookies" => cookies(ctx, facts)?.into_js(ctx),
+        "body" if facts.error_code == BAD_URL => Array::new(ctx.clone())?.into_js(ctx),
+        "body" => body(ctx, facts),
+        "timings" => timings(ctx, &facts.timings)?.into_js(ctx),
+        "ocsp" => ocsp(ctx)?.into_js(ctx),
+        // Without a URL there is no request.
+        _ if facts.error_code == BAD_URL => Ok(Value::new_null(ctx.clone())),
+        _ => request(ctx, facts)?.into_js(ctx),
     }
 }
 
@@ -474,8 +344,11 @@ fn json<'js>(
             if path.is_some() {
                 return Ok(Value::new_undefined(ctx));
             }
-            let why = value::text(&ctx, &thrown).unwrap_or_default();
-            return Err(go_error(&ctx, &format!("cannot parse json due to an error: {why}")));
+            let why = match GoJsonError::of(bytes) {
+                Some(error) => error.in_text(bytes),
+                None => format!(": {}", value::text(&ctx, &thrown).unwrap_or_default()),
+            };
+            return Err(go_error(&ctx, &format!("cannot parse json due to an error {why}")));
         }
     };
     match path {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gake_core::record::Exchange;
 
 use super::ask::Ask;
-use super::response::{ResponseFacts, Timings};
+use super::facts::{ResponseFacts, Timings};
 use crate::metrics::Builtin;
 use crate::user::book::TagSource;
 use crate::user::vu::Vu;

@@ -3,8 +3,7 @@
 //!
 //! Another process has its own descriptors, and the generator can tell who has the cores.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,6 +11,8 @@ use std::time::{Duration, Instant};
 use gake_core::plan::{TableShares, tables_for};
 use gake_files::table_size;
 use gake_run::spec::{RequestSource, RunSpec};
+use gake_run::{SingleAnswer, send_once};
+use gake_wire::HttpRequest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -19,6 +20,9 @@ use crate::exit::Failure;
 
 /// How long the lab may take for a small answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Bytes of an answer.
+const ANSWER_MAX: usize = 16 << 20;
 
 /// How long a lab has to close its database.
 const ENDING: Duration = Duration::from_secs(2);
@@ -236,13 +240,16 @@ impl Server {
     /// # Errors
     /// When it does not take it.
     pub fn post(&self, path: &str, json: &str) -> Result<(), Failure> {
-        let length = json.len();
-        let head = format!("POST {path} HTTP/1.1\r\nContent-Length: {length}\r\n");
-        let answer = exchange(self.address(), &head, json)?;
-        if answer.starts_with("HTTP/1.1 2") {
+        let request = HttpRequest {
+            body: Some(json.as_bytes().into()),
+            ..HttpRequest::new("POST", format!("{}{path}", self.url))
+        };
+        let answer = sent(&request)?;
+        if (200..300).contains(&answer.status) {
             return Ok(());
         }
-        Err(Failure::could_not(format!("{}{path}: {answer}", self.url)))
+        let why = String::from_utf8_lossy(&answer.body);
+        Err(Failure::could_not(format!("{}{path}: {} {why}", self.url, answer.status)))
     }
 
     /// The body of what it answers under `path`.
@@ -306,19 +313,11 @@ impl Drop for Server {
 /// # Errors
 /// When there is no answer.
 pub fn get(address: &str, path: &str) -> Result<String, Failure> {
-    let answer = exchange(address, &format!("GET {path} HTTP/1.1\r\n"), "")?;
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    Ok(body.to_owned())
+    let answer = sent(&HttpRequest::new("GET", format!("http://{address}{path}")))?;
+    Ok(String::from_utf8_lossy(&answer.body).into_owned())
 }
 
-/// Sends a request and reads the whole answer.
-fn exchange(address: &str, head: &str, body: &str) -> Result<String, Failure> {
-    let cannot = |error: io::Error| Failure::could_not(format!("{address}: {error}"));
-    let mut stream = TcpStream::connect(address).map_err(cannot)?;
-    let mut answer = String::new();
-    write!(stream, "{head}Host: {address}\r\nConnection: close\r\n\r\n{body}")
-        .and_then(|()| stream.set_read_timeout(Some(PATIENCE)))
-        .and_then(|()| stream.read_to_string(&mut answer))
-        .map_err(cannot)?;
-    Ok(answer)
+fn sent(request: &HttpRequest) -> Result<SingleAnswer, Failure> {
+    send_once(request, ANSWER_MAX, PATIENCE)
+        .map_err(|error| Failure::could_not(format!("{}: {error}", request.url)))
 }

@@ -1,10 +1,12 @@
 //! Requests and responses of the REST API: one each over a connection of HTTP/1.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use gake_core::host::is_local_or_address;
+use gake_run::send_once;
+use gake_wire::HttpRequest;
 
 /// Bytes of a request.
 const REQUEST_MAX: usize = 64 << 10;
@@ -30,7 +32,7 @@ pub(super) fn receive(stream: &mut TcpStream) -> io::Result<Option<ApiRequest>> 
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let (head, body) = message(stream, REQUEST_MAX)?;
+    let (head, body) = message(stream)?;
     let Some(line) = head.lines().next() else { return Ok(None) };
     let mut words = line.split(' ');
     let (Some(method), Some(target), Some(_)) = (words.next(), words.next(), words.next()) else {
@@ -54,59 +56,52 @@ pub(super) fn respond(stream: &mut TcpStream, status: &str, body: &str) -> io::R
 }
 
 /// Sends a request to `address`, and gives the status and body of the response.
+///
+/// # Errors
+/// In words, when there is none.
 pub(super) fn ask(
     address: &str,
     method: &str,
     path: &str,
     body: &str,
-) -> io::Result<(u16, Vec<u8>)> {
-    let mut stream = TcpStream::connect(address)?;
+) -> Result<(u16, Vec<u8>), String> {
     // A name would be taken for that of another site.
-    let host = stream.peer_addr()?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let length = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )?;
-    let (head, body) = message(&mut stream, RESPONSE_MAX)?;
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP");
-    Ok((status.ok_or_else(wrong)?, body))
+    let host = address.to_socket_addrs().map_err(|error| error.to_string())?.next();
+    let host = host.ok_or("it has no address")?;
+    let json = ("Content-Type".to_owned(), "application/json".to_owned());
+    let request = HttpRequest {
+        headers: vec![json],
+        body: Some(body.as_bytes().into()),
+        ..HttpRequest::new(method, format!("http://{host}{path}"))
+    };
+    let answer = send_once(&request, RESPONSE_MAX, PATIENCE)?;
+    Ok((answer.status, answer.body))
 }
 
-/// The head and the body of a message whose length its head says, or which ends with the
-/// connection.
-fn message(stream: &mut impl Read, most: usize) -> io::Result<(String, Vec<u8>)> {
+/// The head and the body of a request. One that says no length has no body.
+fn message(stream: &mut impl Read) -> io::Result<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
             break at + 4;
         }
-        if more(stream, &mut bytes, most)? == 0 {
+        if more(stream, &mut bytes)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     };
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     let mut body = bytes.split_off(end);
-    let length = header(&head, "content-length").map(str::parse::<usize>);
-    let is_whole = |body: &[u8]| match &length {
-        Some(Ok(length)) => body.len() >= *length,
-        // A request without a length has no body.
-        _ => !head.starts_with("HTTP/"),
-    };
-    while !is_whole(&body) && more(stream, &mut body, most)? > 0 {}
+    let length = header(&head, "content-length").and_then(|length| length.parse().ok());
+    while body.len() < length.unwrap_or(0) && more(stream, &mut body)? > 0 {}
     Ok((head, body))
 }
 
-fn more(stream: &mut impl Read, bytes: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+fn more(stream: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<usize> {
     let mut chunk = [0; 4096];
     let count = stream.read(&mut chunk)?;
     bytes.extend_from_slice(&chunk[..count]);
-    if bytes.len() > most {
-        return Err(io::Error::other("the message is too long"));
+    if bytes.len() > REQUEST_MAX {
+        return Err(io::Error::other("the request is too long"));
     }
     Ok(count)
 }
@@ -121,13 +116,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_end_where_their_heads_say() {
-        let read = |mut text: &[u8]| message(&mut text, REQUEST_MAX).map(|(_, body)| body);
+    fn requests_end_where_their_heads_say() {
+        let read = |mut text: &[u8]| message(&mut text).map(|(_, body)| body);
         assert_eq!(read(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap(), b"");
         assert_eq!(read(b"PATCH / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}").unwrap(), b"{}");
-        assert_eq!(read(b"HTTP/1.1 200 OK\r\n\r\nall").unwrap(), b"all");
         assert!(read(b"GET / HTTP/1.1\r\n").is_err());
-        let endless = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &vec![b'x'; REQUEST_MAX + 1]].concat();
+        let endless = [&b"GET / HTTP/1.1\r\nA: "[..], &vec![b'x'; REQUEST_MAX + 1]].concat();
         assert!(read(&endless).is_err());
     }
 }

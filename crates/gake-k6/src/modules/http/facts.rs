@@ -1,0 +1,152 @@
+//! What is known of a response, before a script looks at it.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::clock::Nanos;
+use gake_core::record::Exchange;
+use gake_wire::{TlsFacts, TlsVersion};
+
+use super::ask::{Ask, BodyKind};
+use super::decode::decoded;
+use super::headers::HeaderList;
+use crate::bodies::Body;
+
+/// Where a request's time went, in nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Timings {
+    pub(super) blocked: Nanos,
+    pub(super) connecting: Nanos,
+    pub(super) tls: Nanos,
+    pub(super) sending: Nanos,
+    pub(super) waiting: Nanos,
+    pub(super) receiving: Nanos,
+}
+
+impl Timings {
+    pub(super) fn of(exchange: &Exchange) -> Self {
+        let (waiting, receiving) = match exchange.first_byte {
+            Some(first) => {
+                (first.saturating_sub(exchange.write), exchange.done.saturating_sub(first))
+            }
+            None if exchange.bytes_out > 0 => (exchange.service(), 0),
+            None => (0, 0),
+        };
+        Self {
+            blocked: exchange.blocked,
+            connecting: exchange.connect.unwrap_or(0),
+            tls: exchange.tls.unwrap_or(0),
+            sending: 0,
+            waiting,
+            receiving,
+        }
+    }
+
+    pub(super) fn duration(&self) -> Nanos {
+        self.sending + self.waiting + self.receiving
+    }
+}
+
+/// What is known of a response, or why it is missing.
+#[derive(Debug)]
+pub(crate) struct ResponseFacts {
+    /// The URL that the script asked for.
+    pub(super) asked: Rc<str>,
+    /// That of the last request.
+    pub(super) url: Rc<str>,
+    /// 0 without a response.
+    pub(super) status: u16,
+    pub(super) reason: String,
+    pub(super) proto: &'static str,
+    pub(super) headers: HeaderList,
+    pub(super) body: Option<Body>,
+    pub(super) kind: BodyKind,
+    pub(super) timings: Timings,
+    /// What TLS agreed on, where there was a response over it.
+    pub(super) tls: Option<TlsFacts>,
+    pub(super) error: String,
+    pub(super) error_code: u32,
+    pub(super) method: Cow<'static, str>,
+    pub(super) sent_headers: Rc<Vec<(String, String)>>,
+    pub(super) sent_body: Option<Arc<[u8]>>,
+    /// The cookies that were sent.
+    pub(super) sent_cookies: Vec<(String, String)>,
+    /// Whether the server asked who sends it, as digest authentication begins: no failure.
+    pub(super) is_challenge: bool,
+    /// The server's address.
+    pub(super) peer: Option<SocketAddr>,
+}
+
+impl ResponseFacts {
+    /// There is no response.
+    pub(super) fn failed(ask: &Ask, error_code: u32, error: String) -> Self {
+        Self {
+            kind: ask.kind,
+            sent_headers: Rc::clone(&ask.headers),
+            sent_body: ask.body.clone(),
+            error_code,
+            ..Self::refused(ask.method.clone(), Rc::clone(&ask.url), error)
+        }
+    }
+
+    /// The request could not even be made of what the script gave.
+    pub(super) fn refused(method: Cow<'static, str>, url: Rc<str>, error: String) -> Self {
+        Self {
+            asked: Rc::clone(&url),
+            url,
+            status: 0,
+            reason: String::new(),
+            proto: "",
+            headers: HeaderList::default(),
+            body: None,
+            kind: BodyKind::Text,
+            timings: Timings::default(),
+            tls: None,
+            error,
+            error_code: 1000,
+            method,
+            sent_headers: Rc::default(),
+            sent_body: None,
+            sent_cookies: Vec::new(),
+            is_challenge: false,
+            peer: None,
+        }
+    }
+
+    /// Undoes the codings of the body; one that cannot be undone leaves no response.
+    pub(super) fn decode(&mut self) {
+        let Some(encoding) = self.header("content-encoding").map(str::to_owned) else { return };
+        let Some(body) = self.body.as_mut().filter(|body| !body.is_empty()) else { return };
+        match decoded(body.take(), &encoding) {
+            Ok(plain) => body.put(plain),
+            Err(why) => {
+                self.error = format!("error decompressing response body ({why})");
+                (self.error_code, self.status) = (1701, 0);
+            }
+        }
+    }
+
+    /// Makes it no response if there was no room for its body; returns whether that is so.
+    pub(super) fn refuse_body(&mut self) -> bool {
+        let Some(body) = self.body.take_if(|body| body.is_refused()) else { return false };
+        self.error = body.refusal();
+        (self.error_code, self.status) = (1000, 0);
+        true
+    }
+
+    /// The version of TLS, as k6 names it.
+    pub(super) fn tls_version(&self) -> Option<&'static str> {
+        self.tls.map(|tls| match tls.version {
+            TlsVersion::Tls12 => "tls1.2",
+            TlsVersion::Tls13 => "tls1.3",
+        })
+    }
+
+    /// The value of the first header of a name, in any case.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        Some(found.1)
+    }
+}

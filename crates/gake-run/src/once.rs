@@ -1,0 +1,73 @@
+//! One request apart from any load, with the client that loads use.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use gake_core::clock::Clock;
+use gake_core::record::End;
+use gake_core::schedule::Slice;
+use gake_engine::RunClock;
+use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
+use tokio::runtime::{Builder, LocalOptions};
+
+/// What was answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SingleAnswer {
+    /// The status.
+    pub status: u16,
+    /// The headers, in order.
+    pub headers: Vec<(String, String)>,
+    /// The body, or its beginning.
+    pub body: Vec<u8>,
+    /// Whether that is all of the body.
+    pub is_whole: bool,
+}
+
+/// Sends a request and waits for the answer, but no longer than `patience`. Redirects are not
+/// followed. Of the body, `body_max` bytes are kept.
+///
+/// # Errors
+/// In words, when there is no answer.
+pub fn send_once(
+    request: &HttpRequest,
+    body_max: usize,
+    patience: Duration,
+) -> Result<SingleAnswer, String> {
+    let send = || {
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default())
+            .map_err(|error| error.to_string())?;
+        runtime.block_on(send(request, body_max, patience))
+    };
+    // A thread of its own: the caller's may have a runtime already.
+    thread::scope(|scope| {
+        scope.spawn(send).join().unwrap_or_else(|_| Err("the request panicked".to_owned()))
+    })
+}
+
+async fn send(
+    request: &HttpRequest,
+    body_max: usize,
+    patience: Duration,
+) -> Result<SingleAnswer, String> {
+    let mut network =
+        Network::new(&Resolver::default(), &TlsOptions::default(), Settings::default())
+            .map_err(|error| error.to_string())?;
+    let request = network.prepare(request).map_err(|error| error.to_string())?;
+    let clock = RunClock::starting_in(0);
+    let client = Client::new(Arc::new(network), Slice::WHOLE, clock.clone());
+    let deadline = Deadline::within(clock.now(), patience);
+    let (exchange, kept) = client.send(&request, deadline, body_max).await;
+    match exchange.end {
+        End::Answered(answer) => Ok(SingleAnswer {
+            status: answer.status,
+            headers: kept.headers,
+            is_whole: answer.body_bytes <= body_max as u64,
+            body: kept.body,
+        }),
+        End::Fault(fault) => Err(fault.to_string()),
+        End::Unfinished => Err("there is no answer".to_owned()),
+    }
+}
