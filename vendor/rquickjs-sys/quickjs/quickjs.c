@@ -567,6 +567,8 @@ enum {
     JS_BUILTIN_ARRAY_FROMASYNC = 1,
     JS_BUILTIN_ITERATOR_ZIP,
     JS_BUILTIN_ITERATOR_ZIP_KEYED,
+    JS_BUILTIN_DISPOSABLE_STACK,
+    JS_BUILTIN_NATIVE_ERROR, /* and the number of its kind */
 };
 
 /* must be large enough to have a negligible runtime cost and small
@@ -1292,6 +1294,9 @@ static int JS_InitAtoms(JSRuntime *rt);
 static void js_free_names(JSArenaState *s);
 static void js_free_deferred(JSRuntime *names, JSArenaState *s);
 static int js_note_host_lists(JSContext *ctx);
+static JSValue js_new_native_error(JSContext *ctx, int i);
+static JSValueConst js_native_error_proto(JSContext *ctx, int i);
+static JSValue js_new_disposable_stack_constructor(JSContext *ctx);
 static int js_list_size(JSContext *ctx, const JSCFunctionListEntry *tab, int len,
                         int more);
 static JSAtom __JS_NewAtomInit(JSRuntime *rt, const char *str, int len,
@@ -2966,6 +2971,8 @@ JSContext *JS_NewContextRaw(JSRuntime *rt)
     ctx->regexp_ctor = JS_NULL;
     ctx->promise_ctor = JS_NULL;
     ctx->error_ctor = JS_NULL;
+    for(i = 0; i < JS_NATIVE_ERROR_COUNT; i++)
+        ctx->native_error_proto[i] = JS_NULL;
     ctx->error_back_trace = JS_UNDEFINED;
     ctx->error_prepare_stack = JS_UNDEFINED;
     ctx->error_stack_trace_limit = js_int32(10);
@@ -8601,7 +8608,7 @@ static JSValue JS_MakeError2(JSContext *ctx, JSErrorEnum error_num,
     if (error_num == JS_PLAIN_ERROR) {
         obj = JS_NewObjectClass(ctx, JS_CLASS_ERROR);
     } else {
-        obj = JS_NewObjectProtoClass(ctx, ctx->native_error_proto[error_num],
+        obj = JS_NewObjectProtoClass(ctx, js_native_error_proto(ctx, error_num),
                                      JS_CLASS_ERROR);
     }
     if (JS_IsException(obj))
@@ -9212,7 +9219,9 @@ static JSValue js_bytecode_autoinit(JSContext *ctx, JSObject *p, JSAtom atom,
 {
     switch ((uintptr_t)opaque) {
     default:
-        abort();
+        return js_new_native_error(ctx, (uintptr_t)opaque - JS_BUILTIN_NATIVE_ERROR);
+    case JS_BUILTIN_DISPOSABLE_STACK:
+        return js_new_disposable_stack_constructor(ctx);
     case JS_BUILTIN_ARRAY_FROMASYNC:
         {
             JSValue argv[] = {
@@ -41198,7 +41207,8 @@ static int JS_InstantiateFunctionListItem(JSContext *ctx, JSValueConst obj,
 }
 
 /* gake: a list of built-in properties which objects of users get one by one,
-   when they are looked up. Nine in ten never are, and they are most of what an
+   when they are looked up. An object has up to two: the numbers of both are in
+   JSObject.deferred, 16 bits each. Nine in ten never are, and they are most of what an
    empty user takes. The lists are those that `names` was made of, so that their
    names are atoms that all runtimes of the thread share. */
 typedef struct JSDeferredList {
@@ -41322,16 +41332,20 @@ int JS_DeferProperties(JSContext *ctx, JSValueConst obj, const JSHostList *list)
     JSObject *p = JS_VALUE_GET_OBJ(obj);
     uint32_t i;
 
-    if (p->deferred)
+    if (p->deferred >> 16)
         js_make_deferred(p);
-    if (ctx->rt->names && !p->first_weak_ref) {
+    if (ctx->rt->names && (p->deferred || !p->first_weak_ref)) {
         /* the host's lists are the last ones */
         for (i = s->n_deferred; i-- > 0;) {
-            if (s->deferred[i].host == list) {
+            if (s->deferred[i].host != list)
+                continue;
+            if (p->deferred) {
+                p->deferred |= (i + 1) << 16;
+            } else {
                 p->deferred = i + 1;
                 p->deferred_realm = JS_DupContext(ctx);
-                return 0;
             }
+            return 0;
         }
     }
     for (i = 0; i < list->len; i++) {
@@ -41349,11 +41363,11 @@ static int js_list_size(JSContext *ctx, const JSCFunctionListEntry *tab, int len
 }
 
 /* Make a property of the object's list that it lacks. */
-static void js_make_deferred_one(JSObject *p, int i)
+static void js_make_deferred_one(JSObject *p, uint32_t number, int i)
 {
     JSContext *ctx = p->deferred_realm;
     JSRuntime *rt = ctx->rt;
-    uint32_t number = p->deferred;
+    uint32_t both = p->deferred;
     JSDeferredList *d = &rt->arena_state->deferred[number - 1];
     const JSCFunctionListEntry *e = &d->tab[i];
     size_t limit = rt->malloc_state.malloc_limit;
@@ -41379,18 +41393,18 @@ static void js_make_deferred_one(JSObject *p, int i)
         JS_InstantiateFunctionListItem(ctx, JS_MKPTR(JS_TAG_OBJECT, p),
                                        d->atoms[i], e);
     }
-    p->deferred = number;
+    p->deferred = both;
     p->deferred_realm = ctx;
     rt->malloc_state.malloc_limit = limit;
 }
 
-static int js_deferred_entry(JSObject *p, JSAtom atom)
+static int js_deferred_entry(JSObject *p, uint32_t number, JSAtom atom)
 {
     JSDeferredList *d;
     uint32_t h;
     int i;
 
-    d = &p->deferred_realm->rt->arena_state->deferred[p->deferred - 1];
+    d = &p->deferred_realm->rt->arena_state->deferred[number - 1];
     for (h = atom; (i = d->hash[h & d->hash_mask]) != 0; h++) {
         if (d->atoms[i - 1] == atom)
             return i - 1;
@@ -41404,27 +41418,34 @@ static bool js_lists_deferred(JSObject *p, int flags)
 {
     JSArenaState *s = p->deferred_realm->rt->arena_state;
 
-    return !(flags & JS_GPN_ENUM_ONLY) || s->deferred[p->deferred - 1].host;
+    return !(flags & JS_GPN_ENUM_ONLY) ||
+        s->deferred[(p->deferred & 0xffff) - 1].host ||
+        (p->deferred >> 16 && s->deferred[(p->deferred >> 16) - 1].host);
 }
 
 /* find_own_property() where the properties that are there lack `atom` */
 static no_inline JSShapeProperty *js_find_deferred(JSProperty **ppr, JSObject *p,
                                                    JSAtom atom)
 {
-    int i = js_deferred_entry(p, atom);
-
     JSContext *ctx = p->deferred_realm;
-    uint32_t number = p->deferred;
+    uint32_t both = p->deferred;
+    uint32_t number = both & 0xffff;
     JSShapeProperty *prs;
+    int i;
 
     *ppr = NULL;
+    i = js_deferred_entry(p, number, atom);
+    if (i < 0 && both >> 16) {
+        number = both >> 16;
+        i = js_deferred_entry(p, number, atom);
+    }
     if (i < 0)
         return NULL;
-    js_make_deferred_one(p, i);
+    js_make_deferred_one(p, number, i);
     /* as if it had none, since it may lack the property for want of memory */
     p->deferred = 0;
     prs = find_own_property(ppr, p, atom);
-    p->deferred = number;
+    p->deferred = both;
     p->deferred_realm = ctx;
     return prs;
 }
@@ -41433,11 +41454,15 @@ static no_inline JSShapeProperty *js_find_deferred(JSProperty **ppr, JSObject *p
 static no_inline void js_make_deferred(JSObject *p)
 {
     JSContext *ctx = p->deferred_realm;
-    JSDeferredList *d = &ctx->rt->arena_state->deferred[p->deferred - 1];
+    uint32_t numbers;
+    JSDeferredList *d;
     int i;
 
-    for (i = 0; i < d->len; i++)
-        find_own_property1(p, d->atoms[i]);
+    for (numbers = p->deferred; numbers; numbers >>= 16) {
+        d = &ctx->rt->arena_state->deferred[(numbers & 0xffff) - 1];
+        for (i = 0; i < d->len; i++)
+            find_own_property1(p, d->atoms[i]);
+    }
     p->deferred = 0;
     p->first_weak_ref = NULL;
     JS_FreeContext(ctx);
@@ -43424,7 +43449,7 @@ static JSValue js_error_constructor(JSContext *ctx, JSValueConst new_target,
         if (magic < 0) {
             proto1 = realm->class_proto[JS_CLASS_ERROR];
         } else {
-            proto1 = realm->native_error_proto[magic];
+            proto1 = unsafe_unconst(js_native_error_proto(realm, magic));
         }
         proto = js_dup(proto1);
     }
@@ -43638,7 +43663,7 @@ static JSValue js_aggregate_error_constructor(JSContext *ctx,
     JSValue obj;
 
     obj = JS_NewObjectProtoClass(ctx,
-                                 ctx->native_error_proto[JS_AGGREGATE_ERROR],
+                                 js_native_error_proto(ctx, JS_AGGREGATE_ERROR),
                                  JS_CLASS_ERROR);
     if (JS_IsException(obj))
         return obj;
@@ -55732,7 +55757,7 @@ static JSValue js_new_suppressed_error(JSContext *ctx, JSValueConst error,
     /* Construct via the intrinsic prototype rather than going through
        SuppressedError.prototype.constructor, which is user-writable. */
     obj = JS_NewObjectProtoClass(ctx,
-                                 ctx->native_error_proto[JS_SUPPRESSED_ERROR],
+                                 js_native_error_proto(ctx, JS_SUPPRESSED_ERROR),
                                  JS_CLASS_ERROR);
     if (JS_IsException(obj))
         return JS_EXCEPTION;
@@ -59585,15 +59610,89 @@ static const char * const native_error_name[JS_NATIVE_ERROR_COUNT] = {
     "SuppressedError",
 };
 
+/* gake: what belongs to a kind of error is made when it is needed: a user throws
+   one or two of them. Makes the prototype, and returns the constructor if there
+   are constructors yet. */
+static JSValue js_new_native_error(JSContext *ctx, int i)
+{
+    JSCFunctionType ft;
+    JSValue proto, ctor;
+    int n_args;
+
+    if (JS_IsNull(ctx->native_error_proto[i])) {
+        proto = JS_NewObjectProto(ctx, ctx->class_proto[JS_CLASS_ERROR]);
+        if (JS_IsException(proto))
+            return proto;
+        JS_DefinePropertyValue(ctx, proto, JS_ATOM_name,
+                               JS_NewAtomString(ctx, native_error_name[i]),
+                               JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+        JS_DefinePropertyValue(ctx, proto, JS_ATOM_message,
+                               js_empty_string(ctx->rt),
+                               JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+        ctx->native_error_proto[i] = proto;
+    }
+    if (JS_IsNull(ctx->error_ctor))
+        return JS_UNDEFINED;
+    n_args = i == JS_AGGREGATE_ERROR ? 2 : i == JS_SUPPRESSED_ERROR ? 3 : 1;
+    ft.generic_magic = js_error_constructor;
+    ctor = JS_NewCFunction3(ctx, ft.generic, native_error_name[i], n_args,
+                            JS_CFUNC_constructor_or_func_magic, i,
+                            ctx->error_ctor, 0);
+    if (!JS_IsException(ctor))
+        JS_SetConstructor(ctx, ctor, ctx->native_error_proto[i]);
+    return ctor;
+}
+
+static JSValueConst js_native_error_proto(JSContext *ctx, int i)
+{
+    JSRuntime *rt = ctx->rt;
+    size_t limit = rt->malloc_state.malloc_limit;
+    JSObject *global;
+    JSShapeProperty *prs;
+    JSProperty *pr;
+    JSAtom name;
+
+    if (likely(!JS_IsNull(ctx->native_error_proto[i])))
+        return ctx->native_error_proto[i];
+    /* an error that says that memory is short needs some */
+    rt->malloc_state.malloc_limit = 0;
+    name = JS_NewAtom(ctx, native_error_name[i]);
+    global = JS_VALUE_GET_OBJ(ctx->global_obj);
+    prs = find_own_property(&pr, global, name);
+    if (prs && (prs->flags & JS_PROP_TMASK) == JS_PROP_AUTOINIT)
+        JS_AutoInitProperty(ctx, global, name, pr, prs);
+    else
+        JS_FreeValue(ctx, js_new_native_error(ctx, i));
+    JS_FreeAtom(ctx, name);
+    rt->malloc_state.malloc_limit = limit;
+    if (JS_IsNull(ctx->native_error_proto[i]))
+        return ctx->class_proto[JS_CLASS_ERROR];
+    return ctx->native_error_proto[i];
+}
+
+static JSValue js_new_disposable_stack_constructor(JSContext *ctx)
+{
+    JSCFunctionType ft = { .constructor_magic = js_disposable_stack_constructor };
+    JSValue ctor;
+
+    ctx->class_proto[JS_CLASS_DISPOSABLE_STACK] = JS_NewObject(ctx);
+    JS_SetPropertyFunctionList(ctx, ctx->class_proto[JS_CLASS_DISPOSABLE_STACK],
+                               js_disposable_stack_proto_funcs,
+                               countof(js_disposable_stack_proto_funcs));
+    ctor = JS_NewCFunction2(ctx, ft.constructor, "DisposableStack", 0,
+                            JS_CFUNC_constructor_or_func_magic,
+                            JS_CLASS_DISPOSABLE_STACK);
+    if (!JS_IsException(ctor))
+        JS_SetConstructor(ctx, ctor, ctx->class_proto[JS_CLASS_DISPOSABLE_STACK]);
+    return ctor;
+}
+
 /* Minimum amount of objects to be able to compile code and display
    error messages. No JSAtom should be allocated by this function. */
 /* Minimum amount of objects to be able to compile code and display
    error messages. */
 static int JS_AddIntrinsicBasicObjects(JSContext *ctx)
 {
-    JSValue proto;
-    int i;
-
     /* warning: ordering is tricky */
     ctx->class_proto[JS_CLASS_OBJECT] =
         JS_NewObjectProtoClassAlloc(ctx, JS_NULL, JS_CLASS_OBJECT,
@@ -59613,7 +59712,7 @@ static int JS_AddIntrinsicBasicObjects(JSContext *ctx)
     ctx->class_proto[JS_CLASS_BYTECODE_FUNCTION] = js_dup(ctx->function_proto);
 
     ctx->global_obj = JS_NewObjectProtoClassAlloc(ctx, ctx->class_proto[JS_CLASS_OBJECT],
-                                                  JS_CLASS_OBJECT, 64);
+                                                  JS_CLASS_OBJECT, 40);
     if (JS_IsException(ctx->global_obj))
         return -1;
     ctx->global_var_obj = JS_NewObjectProtoClassAlloc(ctx, JS_NULL,
@@ -59625,17 +59724,6 @@ static int JS_AddIntrinsicBasicObjects(JSContext *ctx)
     JS_SetPropertyFunctionList(ctx, ctx->class_proto[JS_CLASS_ERROR],
                                js_error_proto_funcs,
                                countof(js_error_proto_funcs));
-
-    for(i = 0; i < JS_NATIVE_ERROR_COUNT; i++) {
-        proto = JS_NewObjectProto(ctx, ctx->class_proto[JS_CLASS_ERROR]);
-        JS_DefinePropertyValue(ctx, proto, JS_ATOM_name,
-                               JS_NewAtomString(ctx, native_error_name[i]),
-                               JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
-        JS_DefinePropertyValue(ctx, proto, JS_ATOM_message,
-                               js_empty_string(ctx->rt),
-                               JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
-        ctx->native_error_proto[i] = proto;
-    }
 
     /* the array prototype is an array */
     ctx->class_proto[JS_CLASS_ARRAY] =
@@ -59731,26 +59819,11 @@ int JS_AddIntrinsicBaseObjects(JSContext *ctx)
         return -1;
 
     for(int i = 0; i < JS_NATIVE_ERROR_COUNT; i++) {
-        JSValue func_obj;
-        int n_args;
-        switch (i) {
-        case JS_AGGREGATE_ERROR:
-            n_args = 2;
-            break;
-        case JS_SUPPRESSED_ERROR:
-            n_args = 3;
-            break;
-        default:
-            n_args = 1;
-        }
-        func_obj = JS_NewCFunction3(ctx, ft.generic,
-                                    native_error_name[i], n_args,
-                                    JS_CFUNC_constructor_or_func_magic, i,
-                                    ctx->error_ctor, 0);
-        if (JS_IsException(func_obj))
-            return -1;
-        JS_NewGlobalCConstructor2(ctx, func_obj, native_error_name[i],
-                                  ctx->native_error_proto[i]);
+        JSAtom name = JS_NewAtom(ctx, native_error_name[i]);
+        JS_DefineAutoInitProperty(ctx, ctx->global_obj, name, JS_AUTOINIT_ID_BYTECODE,
+                                  (void *)(uintptr_t)(JS_BUILTIN_NATIVE_ERROR + i),
+                                  JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+        JS_FreeAtom(ctx, name);
     }
 
     /* CallSite */
@@ -59952,14 +60025,13 @@ int JS_AddIntrinsicBaseObjects(JSContext *ctx)
         return -1;
 
     /* explicit resource management */
-    ctx->class_proto[JS_CLASS_DISPOSABLE_STACK] = JS_NewObject(ctx);
-    JS_SetPropertyFunctionList(ctx, ctx->class_proto[JS_CLASS_DISPOSABLE_STACK],
-                               js_disposable_stack_proto_funcs,
-                               countof(js_disposable_stack_proto_funcs));
-    JS_NewGlobalCConstructorMagic(ctx, "DisposableStack",
-                                  js_disposable_stack_constructor, 0,
-                                  ctx->class_proto[JS_CLASS_DISPOSABLE_STACK],
-                                  JS_CLASS_DISPOSABLE_STACK);
+    {
+        JSAtom name = JS_NewAtom(ctx, "DisposableStack");
+        JS_DefineAutoInitProperty(ctx, ctx->global_obj, name, JS_AUTOINIT_ID_BYTECODE,
+                                  (void *)(uintptr_t)JS_BUILTIN_DISPOSABLE_STACK,
+                                  JS_PROP_WRITABLE | JS_PROP_CONFIGURABLE);
+        JS_FreeAtom(ctx, name);
+    }
 
     /* global properties */
     ctx->eval_obj = JS_GetProperty(ctx, ctx->global_obj, JS_ATOM_eval);

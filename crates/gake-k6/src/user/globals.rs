@@ -1,7 +1,8 @@
 //! What a script finds without importing it: `__VU`, `__ITER`, `__ENV`, timers.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use gake_core::clock::Clock;
 use gake_script::user::{Completion, LazyList, lazily};
@@ -141,11 +142,40 @@ fn callback_of<'js>(
     }
 }
 
+/// The variables of the process's first test, which other tests mostly have too.
+static VARIABLES: OnceLock<&LazyList> = OnceLock::new();
+
+/// The list of the environment's variables. A script reads few of them.
+pub(crate) fn variables(environment: &[(String, String)]) -> &'static LazyList {
+    VARIABLES.get_or_init(|| {
+        // No variable has a zero in its name.
+        let names = environment.iter().filter_map(|(name, _)| CString::new(name.as_str()).ok());
+        LazyList::leaked(names.collect(), make_variable)
+    })
+}
+
+fn make_variable<'js>(made: &Object<'js>, name: &'static CStr) -> rquickjs::Result<()> {
+    let vu = Vu::of(made.ctx())?;
+    let name = name.to_str()?;
+    let mut variables = vu.test.settings().environment.iter();
+    let value = variables.find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    made.set(name, value)
+}
+
 /// `__ENV`.
 fn environment<'js>(ctx: &Ctx<'js>, vu: &Vu) -> rquickjs::Result<Object<'js>> {
     let made = Object::new(ctx.clone())?;
-    let settings = vu.test.settings();
-    for (name, value) in settings.environment.iter().chain(&vu.scenario.environment) {
+    let all = &vu.test.settings().environment;
+    let list = variables(all);
+    let is_this = |(name, _): &(String, String), known: &&CStr| name.as_bytes() == known.to_bytes();
+    if all.len() == list.names().len() && all.iter().zip(list.names()).all(|(a, b)| is_this(a, b)) {
+        lazily(&made, list)?;
+    } else {
+        for (name, value) in all {
+            made.set(name.as_str(), value.as_str())?;
+        }
+    }
+    for (name, value) in &vu.scenario.environment {
         made.set(name.as_str(), value.as_str())?;
     }
     Ok(made)

@@ -92,8 +92,11 @@ impl ScriptUser {
         if is_late() {
             return Err(LoadError::Late);
         }
-        let own: [&'static LazyList; 2] = [&globals::LIST, &console::LIST];
-        share_lists(|| own.into_iter().chain(LISTS));
+        share_lists(|| {
+            let variables = globals::variables(&parts.test.settings().environment);
+            let own: [&'static LazyList; 3] = [&globals::LIST, &console::LIST, variables];
+            own.into_iter().chain(LISTS)
+        });
         explain_json(parse_error);
         let vu = Vu::new(parts);
         let modules = Modules::new(&vu);

@@ -52,6 +52,23 @@ impl LazyList {
         Self { names, make, host: OnceLock::new() }
     }
 
+    /// A list of names that are known only now. It is never freed.
+    #[must_use]
+    pub fn leaked(
+        names: Vec<CString>,
+        make: fn(&Object<'_>, &'static CStr) -> rquickjs::Result<()>,
+    ) -> &'static Self {
+        let names: Vec<&'static CStr> =
+            names.into_iter().map(|name| &*Box::leak(name.into_boxed_c_str())).collect();
+        Box::leak(Box::new(Self::new(names.leak(), make)))
+    }
+
+    /// The names of the properties.
+    #[must_use]
+    pub fn names(&self) -> &'static [&'static CStr] {
+        self.names
+    }
+
     fn host(&'static self) -> &'static HostList {
         self.host.get_or_init(|| {
             let names: Vec<*const c_char> = self.names.iter().map(|name| name.as_ptr()).collect();
@@ -145,9 +162,14 @@ mod tests {
         object.set(&*name, name.len())
     });
 
+    static OTHER: LazyList = LazyList::new(&[c"five", c"six"], |object, name| {
+        MADE.set(MADE.get() + 1);
+        object.set(&*name.to_string_lossy(), 0)
+    });
+
     /// What a script with such an object makes of it, and how many properties that made.
     fn of(script: &str) -> (String, usize) {
-        share_lists(|| [&LIST]);
+        share_lists(|| [&LIST, &OTHER]);
         let context = Context::full(&Runtime::new().unwrap()).unwrap();
         MADE.set(0);
         let text = context.with(|ctx| {
@@ -165,6 +187,24 @@ mod tests {
         assert_eq!(of("it.two + it.two"), ("6".to_owned(), 1));
         assert_eq!(of("it.four"), ("undefined".to_owned(), 0));
         assert_eq!(of("(it.one = 9, it.one)"), ("9".to_owned(), 1));
+    }
+
+    #[test]
+    fn an_object_has_two_lists() {
+        share_lists(|| [&LIST, &OTHER]);
+        let context = Context::full(&Runtime::new().unwrap()).unwrap();
+        context.with(|ctx| {
+            let object = Object::new(ctx.clone()).unwrap();
+            lazily(&object, &LIST).unwrap();
+            lazily(&object, &OTHER).unwrap();
+            ctx.globals().set("it", object).unwrap();
+            MADE.set(0);
+            assert_eq!(ctx.eval::<i32, _>("it.six + it.three + it.six").unwrap(), 5);
+            assert_eq!(MADE.get(), 2);
+            let all = "six,three,one,two,five";
+            assert_eq!(ctx.eval::<String, _>("Object.keys(it).join()").unwrap(), all);
+            assert_eq!(MADE.get(), 5);
+        });
     }
 
     #[test]

@@ -274,6 +274,46 @@ const BUSY: &str = "(() => {
 })()";
 
 #[test]
+fn kinds_of_errors_are_made_when_they_are_needed_and_look_as_if_they_were_there() {
+    for (text, expected) in [
+        // Thrown before anything names it, and the other way round.
+        ("let e; try { null.x } catch (caught) { e = caught } e.constructor === TypeError", "true"),
+        (
+            "const T = TypeError; try { null.x } catch (e) { e instanceof T && e instanceof Error }",
+            "true",
+        ),
+        ("delete globalThis.RangeError; try { new Array(-1) } catch (e) { e.name }", "RangeError"),
+        (
+            "globalThis.RangeError = 1; try { new Array(-1) } catch (e) { `${e.name} ${RangeError}` }",
+            "RangeError 1",
+        ),
+        (
+            "try { null.x } catch (e) { delete globalThis.TypeError; e.constructor.name }",
+            "TypeError",
+        ),
+        (
+            "class Mine extends SyntaxError {} `${new Mine('m')} ${new Mine() instanceof SyntaxError}`",
+            "SyntaxError: m true",
+        ),
+        ("Object.getPrototypeOf(URIError) === Error && URIError.length === 1", "true"),
+        ("AggregateError.length + new AggregateError([1], 'a').errors.length", "3"),
+        ("Object.getOwnPropertyNames(globalThis).filter((n) => n.endsWith('Error')).length", "10"),
+        ("Object.keys(globalThis).some((n) => n.endsWith('Error'))", "false"),
+        (
+            "JSON.stringify(Object.getOwnPropertyDescriptor(globalThis, 'EvalError')['enumerable'])",
+            "false",
+        ),
+        (
+            "EvalError.prototype.name + EvalError.prototype.message + ('EvalError' in globalThis)",
+            "EvalErrortrue",
+        ),
+    ] {
+        let (user, _) = user();
+        assert_eq!(finish(evaluate(&user, text)).0.unwrap(), expected, "{text}");
+    }
+}
+
+#[test]
 fn users_of_a_thread_come_and_go() {
     const PLACES: usize = 12;
     let stacks = Stacks::new();
