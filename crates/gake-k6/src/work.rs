@@ -17,8 +17,8 @@ use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
 
-use crate::dropped::add_dropped;
 use crate::metrics::Builtin;
+use crate::of_no_user::add_dropped;
 use crate::test::{LogLevel, Test};
 use crate::user::book::Book;
 use crate::user::clock::UserClock;
@@ -28,6 +28,15 @@ use crate::user::vu::{ScenarioFacts, VuParts};
 
 /// Users that are made before others of the thread get their turn.
 const USERS_AT_ONCE: usize = 8;
+
+/// How far the iterations of a scenario are, in this process.
+#[derive(Debug, Default)]
+pub struct ScenarioProgress {
+    /// Those that have begun.
+    pub begun: AtomicU64,
+    /// Those that run now.
+    pub running: AtomicU64,
+}
 
 /// The context in which the users of a worker and scenario are made.
 #[derive(Debug, Clone)]
@@ -52,8 +61,8 @@ pub struct ScriptLoad {
     pub keys: Arc<[String]>,
     /// The minimum duration of an iteration.
     pub least: Nanos,
-    /// The number of its iterations that have begun.
-    pub begun: Arc<AtomicU64>,
+    /// How far its iterations are.
+    pub progress: Arc<ScenarioProgress>,
     /// Whether nothing runs because `setup` did not complete: no user is made.
     pub is_void: bool,
 }
@@ -166,7 +175,7 @@ impl Factory for ScriptFactory {
             user,
             iterations: 0,
             is_alone: self.load.process == Slice::WHOLE,
-            begun: Arc::clone(&self.load.begun),
+            progress: Arc::clone(&self.load.progress),
             least: self.load.least,
             is_fired: false,
             ended: None,
@@ -189,7 +198,7 @@ pub struct ScriptWork {
     iterations: u64,
     /// Whether no other process has a part of the scenario.
     is_alone: bool,
-    begun: Arc<AtomicU64>,
+    progress: Arc<ScenarioProgress>,
     least: Nanos,
     is_fired: bool,
     /// How its last iteration ended, until the engine hears of it.
@@ -199,7 +208,7 @@ pub struct ScriptWork {
 
 impl Work for ScriptWork {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
-        let Self { user, iterations, is_alone, begun, least, is_fired, ended, clock } = self;
+        let Self { user, iterations, is_alone, progress, least, is_fired, ended, clock } = self;
         *ended = None;
         let Some(user) = user else { return Err(Exhausted) };
         let vu = Rc::clone(&user.vu);
@@ -211,7 +220,8 @@ impl Work for ScriptWork {
         vu.own_iteration.set(*iterations);
         *is_fired = true;
         vu.test.levels.begin();
-        let before = begun.fetch_add(1, Relaxed);
+        progress.running.fetch_add(1, Relaxed);
+        let before = progress.begun.fetch_add(1, Relaxed);
         // With several processes a number may come from another one, which is lost.
         let here = if *is_alone { iteration.arrival.number } else { before };
         vu.instance_iteration.set(here);
@@ -229,6 +239,7 @@ impl Work for ScriptWork {
         *is_fired = false;
         *iterations += 1;
         vu.test.levels.end(end == CallEnd::Ended && !vu.aborts.get());
+        progress.running.fetch_sub(1, Relaxed);
         let now = clock.now();
         let how = match end {
             CallEnd::Returned(_) | CallEnd::NoData(_) => Ended::finished(now),
@@ -260,6 +271,7 @@ impl Work for ScriptWork {
         if let Some(user) = &self.user {
             if std::mem::take(&mut self.is_fired) {
                 user.vu.test.levels.end(true);
+                self.progress.running.fetch_sub(1, Relaxed);
                 self.iterations += 1;
                 user.vu.note_no_data();
             }

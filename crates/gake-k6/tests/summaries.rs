@@ -198,7 +198,7 @@ impl Recorded {
         let elapsed = Duration::from_secs_f64(count / rate);
         let thresholds = options.thresholds.clone().unwrap_or_default();
         let thresholds = Thresholds::new(&thresholds, &self.metrics).unwrap();
-        let results = thresholds.judge(&self.series, elapsed, true);
+        let results = thresholds.judge(&[&self.series], elapsed, true);
         summary_data(&SummaryInput {
             series: &self.series,
             metrics: &self.metrics,

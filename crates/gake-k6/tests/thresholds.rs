@@ -84,7 +84,7 @@ impl Script {
         let options = BTreeMap::from([(key.to_owned(), list)]);
         let thresholds = Thresholds::new(&options, &self.metrics);
         let thresholds = thresholds.map_err(|error| error.to_string())?;
-        Ok(thresholds.judge(&self.series, Duration::from_millis(1), true))
+        Ok(thresholds.judge(&[&self.series], Duration::from_millis(1), true))
     }
 }
 
@@ -133,7 +133,7 @@ fn a_failure_ends_the_run_after_its_delay() {
         ThresholdOptions { abort_on_fail: true, delay_abort_eval: delay, ..threshold("avg<5") };
     let options = BTreeMap::from([("t1".to_owned(), vec![option])]);
     let thresholds = Thresholds::new(&options, &script.metrics).unwrap();
-    let at = |seconds, series| thresholds.judge(series, Duration::from_secs(seconds), false);
+    let at = |seconds, series| thresholds.judge(&[series], Duration::from_secs(seconds), false);
     assert!(!at(2, &script.series).aborts && at(2, &script.series).crossed().count() == 1);
     assert!(at(3, &script.series).aborts);
     let nothing = at(4, &SeriesTable::default());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use gake_core::metric::SeriesTable;
 use gake_core::record::{Ending, Event, Provenance, Run};
 use gake_core::schedule::RateChange;
 use gake_core::work::Factory;
@@ -22,6 +23,8 @@ pub struct Beside<'a> {
     pub sinks: Vec<Box<dyn Sink>>,
     /// Ends the run early.
     pub interrupt: Option<&'a Interrupt>,
+    /// Whether a reason to end the run early ends requests in flight too, in place of the drain.
+    pub aborts_at_once: bool,
     /// Sets the number of users of externally controlled scenarios.
     pub users: Option<&'a UserControl>,
     /// Changes the rates.
@@ -84,7 +87,7 @@ impl Prepared {
     }
 
     /// Runs it to its end, and passes each second to `each`, which may return a reason to end
-    /// the run early: no new arrivals, then the drain.
+    /// the run early: no new arrivals, then the drain, unless it is to end at once.
     ///
     /// # Errors
     /// When a sink cannot take the run, it cannot be started, or a worker is lost.
@@ -158,6 +161,7 @@ impl Prepared {
             watching,
             fanout: &mut fanout,
             each,
+            abort: if beside.aborts_at_once { Stop::Now } else { Stop::Drain },
             reason: None,
             changes: Vec::new(),
         };
@@ -199,6 +203,8 @@ struct Collecting<'a, E> {
     watching: &'a mut Watching,
     fanout: &'a mut Fanout,
     each: E,
+    /// What ends the run early.
+    abort: Stop,
     /// Why the run was ended early, if an objective or `each` wanted that.
     reason: Option<String>,
     /// Changes of the rates that the collector knows.
@@ -235,7 +241,7 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
             while let Some(second) = self.collector.next_second() {
                 let wish = self.second(second);
                 if wish.is_some() && self.running.stop.asked() == Stop::Go {
-                    self.running.stop.stop(Stop::Drain);
+                    self.running.stop.stop(self.abort);
                     self.reason = wish;
                 }
             }
@@ -273,6 +279,7 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
             second: &second,
             asked,
             so_far: &self.collector,
+            levels: &SeriesTable::default(),
             readings: &fresh.readings,
             watched: self.watching.so_far(),
         };

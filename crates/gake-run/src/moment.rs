@@ -1,13 +1,14 @@
 //! One second of a run, as observers see it.
 
 use gake_core::clock::{SECOND, nanos};
+use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{Reading, Watched};
 use gake_engine::{Collector, JoinedSecond};
 use gake_judge::{ScenarioView, View};
 
 /// One second of a run in progress.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Moment<'a> {
     /// What was recorded in it.
     pub second: &'a JoinedSecond,
@@ -15,6 +16,8 @@ pub struct Moment<'a> {
     pub asked: Option<f64>,
     /// The run so far.
     pub so_far: &'a Collector,
+    /// The levels of a script's users so far, which no worker records.
+    pub levels: &'a SeriesTable,
     /// Readings of the target in it.
     pub readings: &'a [Reading],
     /// All readings of the target so far.

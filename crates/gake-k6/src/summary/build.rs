@@ -123,7 +123,7 @@ impl Builder<'_> {
         }
         for (key, on) in input.thresholds.metrics() {
             all.entry(key.to_owned())
-                .or_insert_with(|| (Arc::clone(&on.metric), on.value(input.series)));
+                .or_insert_with(|| (Arc::clone(&on.metric), on.value(&[input.series])));
             // A sub-metric stands below its metric, also when that has no samples.
             all.entry(on.metric.name.clone())
                 .or_insert_with(|| (Arc::clone(&on.metric), SeriesValue::new(on.metric.kind)));

@@ -133,12 +133,12 @@ impl Thresholds {
         self.0.iter().map(|(key, thresholds)| (key.as_str(), thresholds))
     }
 
-    /// Judges what was recorded in `elapsed`. During the run, thresholds without samples are not
-    /// judged; `is_over` tells that the run has ended.
+    /// Judges what was recorded in `elapsed`, in all of these tables. During the run, thresholds
+    /// without samples are not judged; `is_over` tells that the run has ended.
     #[must_use]
     pub fn judge(
         &self,
-        series: &SeriesTable,
+        series: &[&SeriesTable],
         elapsed: Duration,
         is_over: bool,
     ) -> ThresholdResults {
@@ -167,10 +167,12 @@ impl Thresholds {
 impl MetricThresholds {
     /// The aggregated samples that they apply to.
     #[must_use]
-    pub fn value(&self, series: &SeriesTable) -> SeriesValue {
+    pub fn value(&self, series: &[&SeriesTable]) -> SeriesValue {
         let mut sum = SeriesValue::new(self.metric.kind);
-        for (_, value) in series.select(&self.selector.metric, &self.selector.tags) {
-            sum.merge(value);
+        for table in series {
+            for (_, value) in table.select(&self.selector.metric, &self.selector.tags) {
+                sum.merge(value);
+            }
         }
         sum
     }

@@ -1,7 +1,7 @@
 //! The users of one scenario: how many are active, and what they left undone.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
@@ -9,7 +9,7 @@ use gake_core::plan::UserStage;
 use gake_core::schedule::Slice;
 use gake_core::spec::{LoadSpec, ScenarioSpec};
 use gake_k6::test::ActiveUsers;
-use gake_k6::work::ScriptLoad;
+use gake_k6::work::{ScenarioProgress, ScriptLoad};
 
 use super::nanos;
 use crate::UserControl;
@@ -26,7 +26,7 @@ pub(super) struct Crew {
     start: Nanos,
     /// Without one, a number of iterations ends it.
     end: Option<Nanos>,
-    pub(super) begun: Arc<AtomicU64>,
+    pub(super) progress: Arc<ScenarioProgress>,
 }
 
 impl Crew {
@@ -45,7 +45,7 @@ impl Crew {
             process: load.process,
             start,
             end: length.map(|length: Duration| start.saturating_add(nanos(length))),
-            begun: Arc::clone(&load.begun),
+            progress: Arc::clone(&load.progress),
         }
     }
 
@@ -67,18 +67,26 @@ impl Crew {
 
     /// Iterations that never began.
     pub(super) fn left(&self) -> u64 {
-        self.total().map_or(0, |total| total.saturating_sub(self.begun.load(Relaxed)))
+        self.total().map_or(0, |total| total.saturating_sub(self.progress.begun.load(Relaxed)))
     }
 
-    /// Users of this process that are active at an instant of the run, as long as the scenario lasts; `asked` is
-    /// the number that was set from outside.
+    /// Whether none of its iterations begins any more at an instant of the run.
+    pub(super) fn is_over(&self, at: Nanos) -> bool {
+        self.end.is_some_and(|end| at >= end) || self.total().is_some() && self.left() == 0
+    }
+
+    /// Users of this process that are active at an instant of the run, as long as the scenario
+    /// lasts: those of an arrival rate while they run an iteration. `asked` is the number that was
+    /// set from outside.
     pub(super) fn active(&self, at: Nanos, asked: Option<usize>) -> usize {
-        let is_over = self.end.is_some_and(|end| at >= end);
-        if at < self.start || is_over || self.total().is_some() && self.left() == 0 {
+        if at < self.start || self.is_over(at) {
             return 0;
         }
         let active = match &self.load {
-            LoadSpec::Open { .. } => self.lanes,
+            LoadSpec::Open { .. } => {
+                let running = self.progress.running.load(Relaxed);
+                return usize::try_from(running).unwrap_or(usize::MAX);
+            }
             LoadSpec::Ramping { stages, .. } => ramped(stages, at - self.start),
             LoadSpec::External { users, .. } => asked.unwrap_or(*users),
             load => load.users().unwrap_or(0),
@@ -124,7 +132,7 @@ mod tests {
     use super::*;
 
     fn crew(load: LoadSpec, process: Slice) -> Crew {
-        Crew { load, lanes: 5, process, start: 0, end: None, begun: Arc::default() }
+        Crew { load, lanes: 5, process, start: 0, end: None, progress: Arc::default() }
     }
 
     #[test]
@@ -133,7 +141,6 @@ mod tests {
             LoadSpec::closed(5),
             LoadSpec::Shared { users: 5, iterations: 7 },
             LoadSpec::PerUser { users: 5, iterations: 2 },
-            LoadSpec::rate(10.0, Duration::from_secs(1)),
         ] {
             let parts = Slice::WHOLE.split(3).map(|part| crew(load.clone(), part));
             assert_eq!(parts.map(|crew| crew.active(0, None)).sum::<usize>(), 5, "{load:?}");
@@ -148,9 +155,9 @@ mod tests {
             (LoadSpec::PerUser { users: 5, iterations: 2 }, 6),
         ] {
             let crew = crew(load, part);
-            crew.begun.store(own - 1, Relaxed);
+            crew.progress.begun.store(own - 1, Relaxed);
             assert_eq!((crew.active(0, None), crew.left()), (3, 1));
-            crew.begun.store(own, Relaxed);
+            crew.progress.begun.store(own, Relaxed);
             assert_eq!((crew.active(0, None), crew.left()), (0, 0));
         }
     }

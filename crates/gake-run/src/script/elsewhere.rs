@@ -2,12 +2,12 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use gake_core::clock::SECOND;
 use gake_core::record::{Counts, Run, Tally};
-use gake_engine::Collector;
 use gake_k6::test::Test;
 
 use super::crew::{Crew, LostParts};
-use crate::{RemoteWorkers, RunError};
+use crate::{Moment, RemoteWorkers, RunError};
 
 /// Users of a script in other processes.
 pub trait RemoteUsers {
@@ -46,7 +46,18 @@ pub(super) struct Followed<'a> {
 
 impl Followed<'_> {
     /// Takes over the counts of the run so far.
-    pub(super) fn follow(&self, so_far: &Collector) {
+    pub(super) fn follow(&self, moment: &Moment<'_>) {
+        let second = moment.second;
+        let each = match second.scenarios.len() {
+            0 | 1 => std::slice::from_ref(&second.tally),
+            _ => &second.scenarios,
+        };
+        for (crew, tally) in self.crews.iter().zip(each) {
+            // The mean of the second.
+            let running = (tally.in_flight_ns + u128::from(SECOND) / 2) / u128::from(SECOND);
+            crew.progress.running.store(u64::try_from(running).unwrap_or(u64::MAX), Relaxed);
+        }
+        let so_far = moment.so_far;
         let several: Vec<_> = so_far.scenarios().map(|(tally, _)| tally.counts).collect();
         self.note(&several, so_far.tally().counts);
     }
@@ -60,7 +71,7 @@ impl Followed<'_> {
     fn note(&self, several: &[Counts], whole: Counts) {
         let each = if several.is_empty() { std::slice::from_ref(&whole) } else { several };
         for (crew, counts) in self.crews.iter().zip(each) {
-            crew.begun.store(counts.started, Relaxed);
+            crew.progress.begun.store(counts.started, Relaxed);
         }
         let users: usize = self.crews.iter().map(Crew::users).sum();
         self.test.levels.take_over(users as u64, whole.finished(), whole.interrupted);

@@ -3,47 +3,48 @@
 use std::sync::Arc;
 
 use gake_core::clock::Nanos;
-use gake_core::metric::{Definition, SeriesValue};
-use gake_core::record::Tally;
+use gake_core::metric::{Definition, SeriesKey, SeriesTable, SeriesValue};
 use gake_k6::metrics::Builtin;
+use gake_k6::of_no_user::series_of_no_user;
 use gake_k6::test::Test;
-
-use super::key;
+use gake_k6::user::book::Book;
 
 /// The gauges `vus` and `vus_max`, seen once a second.
-#[derive(Default)]
+#[derive(Debug)]
 pub(super) struct Levels {
-    users: Option<SeriesValue>,
-    users_max: Option<SeriesValue>,
+    users: SeriesKey,
+    users_max: SeriesKey,
+    seen: SeriesTable,
 }
 
 impl Levels {
-    /// Sees them at an instant of the run.
-    pub(super) fn see(&mut self, test: &Test, metrics: &[Arc<Definition>], at: Nanos) {
+    /// Nothing was seen yet.
+    pub(super) fn new(test: &Test, book: &Book, metrics: &[Arc<Definition>]) -> Self {
+        let series = |builtin: Builtin| {
+            let metric = &metrics[usize::from(builtin.number())];
+            series_of_no_user(test, book, None, Arc::clone(metric))
+        };
+        let (users, users_max) = (series(Builtin::Vus), series(Builtin::VusMax));
+        Self { users, users_max, seen: SeriesTable::default() }
+    }
+
+    /// Sees them at an instant of the run; `is_over` tells that no scenario goes on.
+    pub(super) fn see(&mut self, test: &Test, at: Nanos, is_over: bool) {
         let now = test.active(at) as f64;
         let all = test.levels.ready() as f64;
         // The last moment of a run comes when nobody is left.
-        if now == 0.0 {
+        if now == 0.0 && is_over {
             return;
         }
-        for (seen, metric, level) in
-            [(&mut self.users, Builtin::Vus, now), (&mut self.users_max, Builtin::VusMax, all)]
-        {
+        for (series, level) in [(&self.users, now), (&self.users_max, all)] {
             let fresh = SeriesValue::Gauge { last: level, at, min: level, max: level, samples: 1 };
-            match seen {
-                Some(seen) => seen.merge(&fresh),
-                None => *seen = Some(fresh),
-            }
-            test.write_samples(&metrics[usize::from(metric.number())], None, level, 1);
+            self.seen.add_value(series.clone(), &fresh);
+            test.write_samples(&series.metric, None, level, 1);
         }
     }
 
-    /// Adds what was seen to the record.
-    pub(super) fn add_to(self, tally: &mut Tally, metrics: &[Arc<Definition>]) {
-        for (seen, metric) in [(self.users, Builtin::Vus), (self.users_max, Builtin::VusMax)] {
-            if let Some(value) = seen {
-                tally.series.add_value(key(metrics, metric), &value);
-            }
-        }
+    /// What was seen.
+    pub(super) fn seen(&self) -> &SeriesTable {
+        &self.seen
     }
 }

@@ -15,15 +15,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use gake_core::clock::{SECOND, nanos};
-use gake_core::metric::{Definition, SeriesKey, Tags};
+use gake_core::metric::Definition;
 use gake_core::record::{Run, Tally};
 use gake_core::schedule::Slice;
 use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
-use gake_k6::dropped::add_dropped;
 use gake_k6::files::ScriptFiles;
-use gake_k6::metrics::{Builtin, registry};
+use gake_k6::metrics::registry;
+use gake_k6::of_no_user::add_dropped;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::book::Book;
@@ -277,7 +277,8 @@ impl LoadedScript {
         let keys: Keys = run.keys.clone().into();
         let own = Interrupt::default();
         let interrupt = beside.interrupt.unwrap_or(&own).clone();
-        let beside = Beside { interrupt: Some(&interrupt), ..beside };
+        // As in k6: a threshold that aborts the test does not wait for iterations.
+        let beside = Beside { interrupt: Some(&interrupt), aborts_at_once: true, ..beside };
         let is_resumed = earlier.is_some();
         let (set_up, setup) = match earlier {
             Some(earlier) => (earlier, Ok(true)),
@@ -302,16 +303,18 @@ impl LoadedScript {
         if is_void {
             interrupt.stop(Stop::Now);
         }
-        let mut levels = Levels::default();
+        let book = Book::new(keys.iter().map(String::as_str), false);
+        let mut levels = Levels::new(&self.test, &book, &self.metrics);
         let followed = remote.is_some().then(|| Followed { test: &self.test, crews: &crews });
         let each = |moment: &Moment<'_>| {
             if let Some(followed) = &followed {
-                followed.follow(moment.so_far);
+                followed.follow(moment);
             }
             if self.test.aborted().is_none() && !is_void {
-                levels.see(&self.test, &self.metrics, moment.second.second * SECOND);
+                let at = moment.second.second * SECOND;
+                levels.see(&self.test, at, crews.iter().all(|crew| crew.is_over(at)));
             }
-            each(moment)
+            each(&Moment { levels: levels.seen(), ..*moment })
         };
         let mut needs_teardown = is_set_up;
         let recorded = match remote {
@@ -350,8 +353,7 @@ impl LoadedScript {
         self.warn_of_dropped(run, &recorded.run);
         let tally = &mut recorded.run.tally;
         tally.merge(&aside);
-        levels.add_to(tally, &self.metrics);
-        let book = Book::new(keys.iter().map(String::as_str), false);
+        tally.series.merge(levels.seen());
         if is_set_up && self.test.aborted().is_none() {
             for (crew, scenario) in crews.iter().zip(&run.spec.scenarios) {
                 let name = Some(scenario.name.as_str());
@@ -409,7 +411,7 @@ impl LoadedScript {
                 data: data.clone(),
                 keys: Arc::clone(keys),
                 least: nanos(run.least_iteration),
-                begun: Arc::default(),
+                progress: Arc::default(),
                 is_void: false,
             };
             users_before += lanes as u64;
@@ -465,10 +467,4 @@ fn network(
     };
     let network = Network::new(&resolver, &tls, settings);
     network.and_then(Network::to_any_origin).map_err(RunError::cannot)
-}
-
-/// The series of one of k6's own metrics without tags.
-fn key(metrics: &[Arc<Definition>], metric: Builtin) -> SeriesKey {
-    let at = usize::from(metric.number());
-    SeriesKey { metric: Arc::clone(&metrics[at]), tags: Tags::default() }
 }

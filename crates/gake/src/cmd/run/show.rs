@@ -71,11 +71,11 @@ impl Show<'_> {
         }
         let beside = Beside {
             sinks,
-            users: None,
             rate: rate.as_ref(),
             interrupt: Some(signals.interrupt()),
             watching: Some(&mut watching),
             origin,
+            ..Beside::default()
         };
         let show = |moment: &Moment<'_>| {
             live.show(console, moment, prepared);

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use gake_core::metric::Registry;
-use gake_core::record::{Ending, Tally};
+use gake_core::metric::SeriesTable;
+use gake_core::record::Ending;
 use gake_judge::Summary;
 use gake_k6::options::Options;
 use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
@@ -52,10 +53,10 @@ pub(super) fn finish(
     }
     let run = &recorded.run;
     let elapsed = Duration::from_nanos(run.elapsed);
-    let results = ready.thresholds.judge(&run.tally.series, elapsed, true);
+    let results = ready.thresholds.judge(&[&run.tally.series], elapsed, true);
     let setup_data: Option<Value> = setup_data.and_then(|json| serde_json::from_str(&json).ok());
     let shown = ready.shown(flags, console);
-    let data = shown.data(&run.tally, elapsed, &results, setup_data.as_ref());
+    let data = shown.data(&run.tally.series, elapsed, &results, setup_data.as_ref());
     show(ready, flags, &data, console)?;
     if flags.body_errors {
         console.result(&failed_bodies(&run.bodies, Style::default()))?;
@@ -81,7 +82,8 @@ pub(super) fn finish(
     for error in [&setup, &teardown].into_iter().filter_map(|stage| stage.as_ref().err()) {
         say(test, error);
     }
-    let is_whole = setup.is_ok() && test.aborted().is_none() && !interrupted;
+    let is_cut = interrupted || aborted_by_threshold || test.aborted().is_some();
+    let is_whole = setup.is_ok() && !is_cut;
     if is_whole && test.levels.completed() == 0 {
         test.log(LogLevel::Warning, NO_ITERATION, &[]);
     }
@@ -117,13 +119,13 @@ pub(super) struct Shown<'a> {
 impl Shown<'_> {
     pub(super) fn data(
         &self,
-        tally: &Tally,
+        series: &SeriesTable,
         elapsed: Duration,
         results: &ThresholdResults,
         setup_data: Option<&Value>,
     ) -> SummaryData {
         summary_data(&SummaryInput {
-            series: &tally.series,
+            series,
             metrics: &self.metrics,
             thresholds: self.thresholds,
             results,

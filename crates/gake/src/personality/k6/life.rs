@@ -184,12 +184,15 @@ impl Following<'_> {
         let each = |moment: &Moment<'_>| {
             let second = moment.second.second;
             let elapsed = Duration::from_nanos(second * SECOND);
-            let judge = || shown.thresholds.judge(&moment.so_far.tally().series, elapsed, false);
+            let series = [&moment.so_far.tally().series, moment.levels];
+            let judge = || shown.thresholds.judge(&series, elapsed, false);
             let is_judged = !shown.thresholds.is_empty() && second.is_multiple_of(THRESHOLDS_EVERY);
             let results = is_judged.then(judge);
             is_tainted = results.as_ref().map_or(is_tainted, |results| results.message().is_some());
             api.second(second, is_tainted, || {
-                shown.data(moment.so_far.tally(), elapsed, &judge(), None).for_script()
+                let mut all = moment.so_far.tally().series.clone();
+                all.merge(moment.levels);
+                shown.data(&all, elapsed, &judge(), None).for_script()
             });
             results
                 .filter(|results| results.aborts)

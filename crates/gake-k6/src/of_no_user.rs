@@ -1,8 +1,9 @@
-//! Iterations that never began: samples that belong to no user.
+//! Samples that belong to no user: iterations that never began, and how many users there are.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use gake_core::metric::{SeriesKey, SeriesValue};
+use gake_core::metric::{Definition, SeriesKey, SeriesValue};
 use gake_core::record::{Sum, Tally};
 
 use crate::metrics::Builtin;
@@ -23,10 +24,19 @@ pub fn add_dropped(
     test.write_samples(&metric, scenario, dropped as f64 / samples as f64, samples);
     let mut sum = Sum::default();
     sum.add(dropped as f64);
+    let key = series_of_no_user(test, book, scenario, metric);
+    tally.series.add_value(key, &SeriesValue::Counter { sum, samples: dropped });
+}
+
+/// The series of a metric for samples of a run, or of a scenario, that belong to no user.
+pub fn series_of_no_user(
+    test: &Test,
+    book: &Book,
+    scenario: Option<&str>,
+    metric: Arc<Definition>,
+) -> SeriesKey {
     let tags = book.set(&OfNoUser { test, scenario }).tags().clone();
-    tally
-        .series
-        .add_value(SeriesKey { metric, tags }, &SeriesValue::Counter { sum, samples: dropped });
+    SeriesKey { metric, tags }
 }
 
 /// The tags of what happens to a run, or to a scenario, and to no user.
