@@ -3,7 +3,7 @@ import { sleep } from 'k6';
 export const options = {
   scenarios: {
     a: {
-      executor: 'constant-arrival-rate', rate: 20, timeUnit: '1s', duration: '3400ms',
+      executor: 'constant-arrival-rate', rate: 20, timeUnit: '1s', duration: '3425ms',
       preAllocatedVUs: 40,
     },
   },
