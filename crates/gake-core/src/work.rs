@@ -42,6 +42,12 @@ pub trait Factory {
         std::future::ready(Ok(()))
     }
 
+    /// Whether the arrivals of a closed load are to be numbered as they begin, over all workers. It
+    /// costs a step of a counter that workers share.
+    fn wants_order(&self) -> bool {
+        false
+    }
+
     /// The work of a lane; `lane` counts from 0 within the worker. All are made before the epoch.
     fn work(&self, lane: usize) -> Self::Work;
 

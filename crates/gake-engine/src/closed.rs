@@ -9,8 +9,9 @@ use gake_core::work::Factory;
 use tokio::sync::watch;
 
 use crate::control::{Stop, stopped};
-use crate::crowd::{Budget, Crowd, Pause};
+use crate::crowd::{Crowd, Pause};
 use crate::lanes::{Lanes, opens_at};
+use crate::numbers::Numbers;
 use crate::shared::Progress;
 use crate::user::{Presence, user};
 
@@ -21,17 +22,17 @@ pub(crate) fn gather<F: Factory>(
     start: Nanos,
     lanes: &Lanes<F>,
     setting: Option<watch::Receiver<usize>>,
+    numbers: Numbers,
 ) -> Rc<Crowd> {
     let slice = lanes.slice;
     let total = plan.load.users().unwrap_or(0);
-    let (pause, graceful_ramp_down, shared_budget) = match plan.load {
-        Load::Closed { think, .. } => (Pause::Think(nanos(think)), 0, plan.requests),
-        Load::Paced { pace, .. } => (Pause::Pace(nanos(pace).max(1)), 0, plan.requests),
+    let (pause, graceful_ramp_down) = match plan.load {
+        Load::Closed { think, .. } => (Pause::Think(nanos(think)), 0),
+        Load::Paced { pace, .. } => (Pause::Pace(nanos(pace).max(1)), 0),
         Load::Ramping { think, graceful_ramp_down, .. } => {
-            (Pause::Think(nanos(think)), nanos(graceful_ramp_down), plan.requests)
+            (Pause::Think(nanos(think)), nanos(graceful_ramp_down))
         }
-        Load::Shared { iterations, .. } => (Pause::None, 0, Some(iterations)),
-        _ => (Pause::None, 0, plan.requests),
+        _ => (Pause::None, 0),
     };
     let pause = if pause == Pause::Think(0) { Pause::None } else { pause };
     let users = slice.part(total);
@@ -41,12 +42,7 @@ pub(crate) fn gather<F: Factory>(
         graceful_ramp_down,
         warmup_end: start.saturating_add(nanos(plan.warmup)),
         end: plan.length().map(|length| start.saturating_add(nanos(length))),
-        budget: match shared_budget {
-            Some(requests) => Budget::Shared(Cell::new(slice.numbers(requests))),
-            None => Budget::Unbounded,
-        },
-        slice,
-        begun: Cell::new(0),
+        numbers,
         active: Cell::new(users),
         wanted: Cell::new(setting.as_ref().map_or(0, |setting| *setting.borrow())),
         setting: RefCell::new(setting),
@@ -64,7 +60,10 @@ pub(crate) fn gather<F: Factory>(
             Load::Ramping { stages, .. } => {
                 let spans = presence(stages, number).into_iter().rev();
                 let at = |offset| start.saturating_add(nanos(offset));
-                Presence::Spans(spans.map(|(from, until)| (at(from), at(until))).collect())
+                Presence::Spans {
+                    spans: spans.map(|(from, until)| (at(from), at(until))).collect(),
+                    stays: stages.last().is_some_and(|last| number < last.to),
+                }
             }
             Load::PerUser { iterations, .. } => Presence::Iterations(*iterations),
             Load::External { .. } => Presence::Wanted { number },

@@ -4,10 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use gake_core::clock::Nanos;
-use gake_core::schedule::Slice;
 use gake_core::work::Arrival;
 use tokio::sync::watch;
 
+use crate::numbers::Numbers;
 use crate::shared::{Progress, Shared};
 
 /// What a user does between an answer and the next request.
@@ -21,14 +21,6 @@ pub(crate) enum Pause {
     Pace(Nanos),
 }
 
-/// How many requests the users of one worker may make.
-pub(crate) enum Budget {
-    /// As many as they can.
-    Unbounded,
-    /// This number in total, after the warm-up.
-    Shared(Cell<u64>),
-}
-
 /// What the users of one worker share.
 pub(crate) struct Crowd {
     pub(crate) shared: Rc<Shared>,
@@ -38,11 +30,7 @@ pub(crate) struct Crowd {
     pub(crate) warmup_end: Nanos,
     /// No new request from here on.
     pub(crate) end: Option<Nanos>,
-    pub(crate) budget: Budget,
-    /// The requests of these users among all.
-    pub(crate) slice: Slice,
-    /// How many requests they have begun.
-    pub(crate) begun: Cell<u64>,
+    pub(crate) numbers: Numbers,
     /// Users who are not done.
     pub(crate) active: Cell<usize>,
     /// How many users of all workers are wanted, when that is set from outside.
@@ -58,14 +46,7 @@ impl Crowd {
         if self.shared.progress.get() != Progress::Running || is_over {
             return None;
         }
-        if let Budget::Shared(left) = &self.budget
-            && now >= self.warmup_end
-        {
-            left.set(left.get().checked_sub(1)?);
-        }
-        let begun = self.begun.get();
-        self.begun.set(begun + 1);
-        let number = self.slice.number_of(begun);
+        let number = self.numbers.take(now >= self.warmup_end)?;
         Some(Arrival { number, due: now })
     }
 

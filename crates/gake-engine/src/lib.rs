@@ -20,6 +20,7 @@ mod flight;
 mod lanes;
 mod log;
 mod message;
+mod numbers;
 mod open;
 mod pace;
 mod pieces;

@@ -16,6 +16,7 @@ use crate::clock::RunClock;
 use crate::control::{StopHandle, UsersHandle};
 use crate::log::LogSender;
 use crate::message::{Message, WorkerContext};
+use crate::numbers::CommonNumbers;
 use crate::pace;
 use crate::rate::RateHandle;
 use crate::scenario::Part;
@@ -159,6 +160,8 @@ where
     let scenarios = plan.scenarios();
     let users: Vec<_> = scenarios.iter().map(users_from_outside).collect();
     let scenarios: Vec<_> = scenarios.iter().map(|plan| Arc::new(plan.clone())).collect();
+    let numbers = scenarios.iter().map(|plan| Arc::new(CommonNumbers::new(plan, slice)));
+    let numbers: Vec<_> = numbers.collect();
     let clock = RunClock::not_started();
     let (stop, stop_receiver) = StopHandle::new();
     let is_fine = pace::is_fine(plan);
@@ -186,6 +189,7 @@ where
                 scenarios: parts(
                     &scenarios,
                     &users,
+                    &numbers,
                     (seed, slice, Slice::new(worker, workers)),
                     &mut takers,
                 ),
@@ -235,6 +239,7 @@ fn users_from_outside(plan: &Plan) -> Option<UsersHandle> {
 fn parts(
     scenarios: &[Arc<Plan>],
     users: &[Option<UsersHandle>],
+    numbers: &[Arc<CommonNumbers>],
     (seed, slice, worker): (u64, Slice, Slice),
     takers: &mut [ScenarioWorkers],
 ) -> Vec<Part> {
@@ -244,6 +249,7 @@ fn parts(
             plan: Arc::clone(plan),
             slice: plan.part(slice, worker)?,
             seed: Plan::scenario_seed(seed, number),
+            numbers: Arc::clone(&numbers[number]),
             setting: users.as_ref().map(UsersHandle::subscribe),
             revised: takers[number].enlist(),
         })

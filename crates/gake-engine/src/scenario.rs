@@ -17,6 +17,7 @@ use crate::control::Stop;
 use crate::crowd::Crowd;
 use crate::lanes::Lanes;
 use crate::log::{LogHandle, WorkerLog};
+use crate::numbers::{CommonNumbers, Numbers};
 use crate::shared::Shared;
 use crate::takeover::Revision;
 use crate::timer::Timer;
@@ -50,6 +51,8 @@ pub(crate) struct Part {
     pub(crate) plan: Arc<Plan>,
     pub(crate) slice: Slice,
     pub(crate) seed: u64,
+    /// The numbers of the process's arrivals.
+    pub(crate) numbers: Arc<CommonNumbers>,
     /// Says how many users are wanted, when that is set from outside.
     pub(crate) setting: Option<watch::Receiver<usize>>,
     /// Changes of what it is to send.
@@ -77,7 +80,7 @@ impl<F: Factory + 'static> Scenario<F> {
     /// # Errors
     /// Why it cannot run, in a sentence.
     pub(crate) async fn prepare(part: Part, common: &Common, factory: F) -> Result<Self, String> {
-        let Part { number, plan, slice, seed, setting, revised } = part;
+        let Part { number, plan, slice, seed, numbers, setting, revised } = part;
         let start = nanos(plan.start);
         let warmup = nanos(plan.warmup);
         let warmup_end = start.saturating_add(warmup);
@@ -94,7 +97,10 @@ impl<F: Factory + 'static> Scenario<F> {
         };
         factory.prepare(count).await?;
         let lanes = Rc::new(Lanes::new(&shared, slice, &factory, count));
-        let crowd = plan.load.users().map(|_| closed::gather(&plan, start, &lanes, setting));
+        let crowd = plan.load.users().map(|_| {
+            let numbers = Numbers::new(&plan, slice, &numbers, factory.wants_order());
+            closed::gather(&plan, start, &lanes, setting, numbers)
+        });
         let revised = RefCell::new(Some(revised));
         Ok(Self { number, plan, seed, start, shared, lanes, crowd, revised, factory })
     }

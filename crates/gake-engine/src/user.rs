@@ -15,7 +15,12 @@ pub(crate) enum Presence {
     /// From its start to the end of the load.
     Always,
     /// In these spans, the last one first.
-    Spans(Vec<(Nanos, Nanos)>),
+    Spans {
+        /// From and until.
+        spans: Vec<(Nanos, Nanos)>,
+        /// Whether it is among those at the end of the load, who do not leave there.
+        stays: bool,
+    },
     /// Until it has made this number of iterations. Then it keeps what it holds, its connection
     /// above all, to the end of the run.
     Iterations(u64),
@@ -73,10 +78,11 @@ impl Presence {
         match self {
             Self::Always => Some(always),
             Self::Iterations(iterations) => Some(Stay { iterations: Some(*iterations), ..always }),
-            Self::Spans(spans) => {
+            Self::Spans { spans, stays } => {
                 let (from, until) = spans.pop()?;
-                // At the end of the load the drain is what bounds it.
-                let until = (Some(until) < crowd.end).then_some(until);
+                // At the end of the load the drain is what bounds those who are to stay.
+                let is_end = *stays && Some(until) >= crowd.end;
+                let until = (!is_end).then_some(until);
                 Some(Stay { from: from.max(first), until, ..always })
             }
             Self::Wanted { number } => {

@@ -169,6 +169,12 @@ impl Factory for ScriptFactory {
         Ok(())
     }
 
+    /// Scripts take rows of their data by the number of the iteration. With a seed, who makes which
+    /// iteration is to be the same again.
+    fn wants_order(&self) -> bool {
+        self.load.test.settings().seed.is_none()
+    }
+
     fn work(&self, _lane: usize) -> ScriptWork {
         let user = self.ready.borrow_mut().pop_front();
         ScriptWork {

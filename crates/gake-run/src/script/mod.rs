@@ -305,16 +305,20 @@ impl LoadedScript {
         }
         let book = Book::new(keys.iter().map(String::as_str), false);
         let mut levels = Levels::new(&self.test, &book, &self.metrics);
+        let mut is_ending = false;
         let followed = remote.is_some().then(|| Followed { test: &self.test, crews: &crews });
         let each = |moment: &Moment<'_>| {
             if let Some(followed) = &followed {
                 followed.follow(moment);
             }
-            if self.test.aborted().is_none() && !is_void {
-                let at = moment.second.second * SECOND;
+            if self.test.aborted().is_none() && !is_void && !is_ending {
+                // Before what changes with the second.
+                let at = (moment.second.second * SECOND).saturating_sub(1);
                 levels.see(&self.test, at, crews.iter().all(|crew| crew.is_over(at)));
             }
-            each(&Moment { levels: levels.seen(), ..*moment })
+            let wish = each(&Moment { levels: levels.seen(), ..*moment });
+            is_ending |= wish.is_some();
+            wish
         };
         let mut needs_teardown = is_set_up;
         let recorded = match remote {

@@ -1,0 +1,177 @@
+//! The numbers of the arrivals of a closed load, which its users take as they begin them.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use gake_core::plan::{Load, Plan};
+use gake_core::schedule::Slice;
+
+/// The numbers that all workers of a process take from.
+#[derive(Debug)]
+pub(crate) struct CommonNumbers {
+    /// The process's part of the load.
+    slice: Slice,
+    /// How many it has, if that is bounded.
+    total: Option<u64>,
+    next: AtomicU64,
+}
+
+impl CommonNumbers {
+    /// Those of a load whose part `slice` is this process's.
+    pub(crate) fn new(plan: &Plan, slice: Slice) -> Self {
+        let slice = slice.among(plan.lanes()).unwrap_or(slice);
+        let total = total(plan).map(|total| slice.numbers(total));
+        Self { slice, total, next: AtomicU64::new(0) }
+    }
+
+    fn take(&self) -> Option<u64> {
+        let own = self.next.fetch_add(1, Relaxed);
+        let is_left = self.total.is_none_or(|total| own < total);
+        is_left.then(|| self.slice.number_of(own))
+    }
+}
+
+/// How many requests the users of all processes make together, if that is bounded.
+fn total(plan: &Plan) -> Option<u64> {
+    match plan.load {
+        Load::Shared { iterations, .. } => Some(iterations),
+        _ => plan.requests,
+    }
+}
+
+/// The numbers of one worker's arrivals.
+pub(crate) enum Numbers {
+    /// Those of its users: as many for each, whichever worker it is on.
+    Own(OwnNumbers),
+    /// Those that no other worker has taken.
+    Common(Arc<CommonNumbers>),
+}
+
+/// The numbers of the users of one worker: the first one of each user, then the second ones.
+pub(crate) struct OwnNumbers {
+    /// Its part of the users.
+    slice: Slice,
+    /// All users.
+    users: u64,
+    /// Its own.
+    own_users: u64,
+    /// How many were taken.
+    taken: Cell<u64>,
+    /// How many more may be taken after the warm-up, if that is bounded.
+    left: Option<Cell<u64>>,
+}
+
+impl OwnNumbers {
+    fn new(plan: &Plan, slice: Slice) -> Self {
+        let users = plan.load.users().unwrap_or(1).max(1);
+        let own_users = slice.part(users) as u64;
+        let left = total(plan).map(|total| {
+            let rest = (total % users as u64) as usize;
+            Cell::new(total / users as u64 * own_users + slice.part(rest) as u64)
+        });
+        Self { slice, users: users as u64, own_users, taken: Cell::new(0), left }
+    }
+
+    fn take(&self, is_measured: bool) -> Option<u64> {
+        if let Some(left) = &self.left
+            && is_measured
+        {
+            left.set(left.get().checked_sub(1)?);
+        }
+        let taken = self.taken.get();
+        self.taken.set(taken + 1);
+        let own_users = self.own_users.max(1);
+        let (round, user) = (taken / own_users, taken % own_users);
+        Some(round.saturating_mul(self.users).saturating_add(self.slice.number_of(user)))
+    }
+}
+
+impl Numbers {
+    /// The numbers of the worker that has `slice` of a load. `in_order` asks for numbers in the order
+    /// in which arrivals begin, whatever worker they begin on.
+    pub(crate) fn new(
+        plan: &Plan,
+        slice: Slice,
+        common: &Arc<CommonNumbers>,
+        in_order: bool,
+    ) -> Self {
+        match in_order {
+            true => Self::Common(Arc::clone(common)),
+            false => Self::Own(OwnNumbers::new(plan, slice)),
+        }
+    }
+
+    /// The next number, if there is one. `is_measured` tells that the warm-up is over.
+    pub(crate) fn take(&self, is_measured: bool) -> Option<u64> {
+        match self {
+            Self::Own(own) => own.take(is_measured),
+            Self::Common(common) => common.take(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn plan(load: Load, requests: Option<u64>) -> Plan {
+        let mut plan = Plan::new("http://127.0.0.1:1/", load);
+        plan.requests = requests;
+        plan
+    }
+
+    fn workers(plan: &Plan, slice: Slice, in_order: bool) -> [Numbers; 2] {
+        let common = Arc::new(CommonNumbers::new(plan, slice));
+        [0, 1].map(|worker| {
+            let part = slice.inner(Slice::new(worker, 2));
+            Numbers::new(plan, part, &common, in_order)
+        })
+    }
+
+    /// What workers get that take in turns, the first one twice as often.
+    fn taken(plan: &Plan, slice: Slice, in_order: bool) -> [Vec<u64>; 2] {
+        let workers = workers(plan, slice, in_order);
+        let mut taken = [Vec::new(), Vec::new()];
+        for turn in 0..3_000 {
+            let worker = usize::from(turn % 3 == 2);
+            taken[worker].extend(workers[worker].take(true));
+        }
+        taken
+    }
+
+    #[test]
+    fn a_worker_that_is_faster_makes_more_of_what_all_share() {
+        let shared = plan(Load::Shared { users: 3, iterations: 30 }, None);
+        let [fast, slow] = taken(&shared, Slice::WHOLE, true);
+        assert_eq!((fast.len(), slow.len()), (20, 10));
+        let mut all = [fast, slow].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..30).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn numbers_in_order_have_no_gaps_also_without_a_bound() {
+        let closed = Load::Closed { users: 4, think: Duration::ZERO };
+        let [fast, slow] = taken(&plan(closed, None), Slice::new(1, 2), true);
+        assert_eq!((&fast[..3], &slow[..2]), (&[1, 3, 7][..], &[5, 11][..]));
+    }
+
+    #[test]
+    fn without_an_order_each_user_has_as_many_numbers_as_any_other() {
+        for (users, total) in [(3, 30), (3, 31), (3, 32), (5, 1_000), (1, 7), (7, 3)] {
+            let closed = Load::Closed { users, think: Duration::ZERO };
+            let [first, second] = taken(&plan(closed, Some(total)), Slice::WHOLE, false);
+            let own = [users.div_ceil(2), users / 2];
+            for (taken, own) in [(&first, own[0]), (&second, own[1])] {
+                let least = total as usize / users * own;
+                assert!((least..=least + own).contains(&taken.len()), "{users}");
+            }
+            let mut all = [first, second].concat();
+            all.sort_unstable();
+            assert_eq!(all, (0..total).collect::<Vec<_>>(), "{users}");
+        }
+    }
+}
