@@ -358,15 +358,21 @@ impl LoadedScript {
         let tally = &mut recorded.run.tally;
         tally.merge(&aside);
         tally.series.merge(levels.seen());
-        if is_set_up && self.test.aborted().is_none() {
+        let left: &[Crew] = if is_set_up { &crews } else { &[] };
+        self.add_dropped(run, &book, left, tally);
+        Ok(ScriptRecorded { recorded, setup_data, setup: setup.map(drop), teardown })
+    }
+
+    /// Adds the iterations that `crews` left undone, and those that no user's process knew of.
+    fn add_dropped(&self, run: &ScriptRun, book: &Book, crews: &[Crew], tally: &mut Tally) {
+        if self.test.aborted().is_none() {
             for (crew, scenario) in crews.iter().zip(&run.spec.scenarios) {
                 let name = Some(scenario.name.as_str());
-                add_dropped(&self.test, &book, name, (crew.left(), 1), tally);
+                add_dropped(&self.test, book, name, (crew.left(), 1), tally);
             }
         }
-        // What no user's process knew of: those of a lost agent.
-        add_dropped(&self.test, &book, None, (tally.counts.lost, 1), tally);
-        Ok(ScriptRecorded { recorded, setup_data, setup: setup.map(drop), teardown })
+        // Those of a lost agent.
+        add_dropped(&self.test, book, None, (tally.counts.lost, 1), tally);
     }
 
     /// Names the scenarios whose users were all busy when an iteration was due.
