@@ -1,6 +1,8 @@
-//! SIGINT and SIGTERM: the first drains, the second stops at once, the third ends the process.
+//! SIGINT and SIGTERM: the first drains, or for scripts ends at once, the second stops at once, the
+//! third ends the process.
 
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, OnceLock};
 
 use gake_engine::{Stop, in_background};
 use gake_run::Interrupt;
@@ -10,7 +12,11 @@ use crate::exit::Exit;
 
 /// Watches for signals while runs go on, one after the other.
 #[derive(Debug, Clone, Default)]
-pub struct Signals(Interrupt);
+pub struct Signals {
+    interrupt: Interrupt,
+    /// What came first.
+    first: Arc<OnceLock<&'static str>>,
+}
 
 impl Signals {
     /// Watches on a thread of its own from now on.
@@ -27,11 +33,31 @@ impl Signals {
     /// When the handlers cannot be installed.
     pub fn telling(mut each: impl FnMut(u32) + Send + 'static) -> std::io::Result<Self> {
         let signals = Self::default();
-        let interrupt = signals.0.clone();
-        watch(move |count| {
+        let interrupt = signals.interrupt.clone();
+        watch(move |count, _| {
             each(count);
             match count {
                 1 => interrupt.stop(Stop::Drain),
+                2 => interrupt.insist(),
+                _ => leave(),
+            }
+        })?;
+        Ok(signals)
+    }
+
+    /// Watches; the first signal ends the iterations of a script at once, as k6 does, the second what
+    /// comes after them.
+    ///
+    /// # Errors
+    /// When the handlers cannot be installed.
+    pub fn for_script() -> std::io::Result<Self> {
+        let signals = Self::default();
+        let (interrupt, first) = (signals.interrupt.clone(), Arc::clone(&signals.first));
+        watch(move |count, name| {
+            // Fails for those that come later.
+            let _ = first.set(name);
+            match count {
+                1 => interrupt.stop(Stop::Now),
                 2 => interrupt.insist(),
                 _ => leave(),
             }
@@ -45,8 +71,8 @@ impl Signals {
     /// When the handlers cannot be installed.
     pub fn at_once() -> std::io::Result<Self> {
         let signals = Self::default();
-        let interrupt = signals.0.clone();
-        watch(move |count| match count {
+        let interrupt = signals.interrupt.clone();
+        watch(move |count, _| match count {
             1 => interrupt.stop(Stop::Now),
             _ => leave(),
         })?;
@@ -55,12 +81,17 @@ impl Signals {
 
     /// Whether a signal has come.
     pub fn came(&self) -> bool {
-        self.0.came()
+        self.interrupt.came()
+    }
+
+    /// The first signal that came, in Go's words; of a script's.
+    pub fn first(&self) -> Option<&'static str> {
+        self.first.get().copied()
     }
 
     /// Ends the runs that it is given to.
     pub fn interrupt(&self) -> &Interrupt {
-        &self.0
+        &self.interrupt
     }
 }
 
@@ -75,15 +106,15 @@ fn leave() {
 /// When the handlers cannot be installed.
 pub fn receive() -> std::io::Result<Receiver<()>> {
     let (sender, receiver) = std::sync::mpsc::channel();
-    watch(move |_| {
+    watch(move |_, _| {
         // Nobody receives once one has been enough.
         let _ = sender.send(());
     })?;
     Ok(receiver)
 }
 
-/// Calls `each` with the number of every signal that comes, from 1.
-fn watch(mut each: impl FnMut(u32) + Send + 'static) -> std::io::Result<()> {
+/// Calls `each` with the number, from 1, and the name of every signal that comes.
+fn watch(mut each: impl FnMut(u32, &'static str) + Send + 'static) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut interrupt, mut terminate) = {
         let _guard = runtime.enter();
@@ -93,9 +124,9 @@ fn watch(mut each: impl FnMut(u32) + Send + 'static) -> std::io::Result<()> {
         runtime.block_on(async {
             let mut count = 0;
             loop {
-                either(&mut interrupt, &mut terminate).await;
+                let name = either(&mut interrupt, &mut terminate).await;
                 count += 1;
-                each(count);
+                each(count, name);
             }
         });
     };
@@ -104,9 +135,9 @@ fn watch(mut each: impl FnMut(u32) + Send + 'static) -> std::io::Result<()> {
     Ok(())
 }
 
-async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
+async fn either(interrupt: &mut Signal, terminate: &mut Signal) -> &'static str {
     tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+        _ = interrupt.recv() => "interrupt",
+        _ = terminate.recv() => "terminated",
     }
 }

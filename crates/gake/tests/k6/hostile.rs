@@ -35,6 +35,15 @@ export default () => { http.get(`${__ENV.URL}/delay/20ms`); };
 export function teardown() { console.log('teardown began'); sleep(50); }
 ";
 
+/// Its iterations take a minute.
+const SLEEPERS: &str = "
+import http from 'k6/http';
+import { sleep } from 'k6';
+export const options = { vus: 2, duration: '60s' };
+export default () => { http.get(`${__ENV.URL}/fast`); sleep(60); };
+export function teardown() { console.log('teardown began'); }
+";
+
 /// Begins with a setup that takes a minute, and would send a request at its end.
 const SLOW_START: &str = "
 import http from 'k6/http';
@@ -133,6 +142,25 @@ fn after_an_interrupt_the_counts_are_the_servers() {
     let summary = summary(&folder);
     let requests = lab.shutdown().requests;
     assert_eq!(count(&summary, "http_reqs"), requests, "{summary}");
+}
+
+#[test]
+fn an_interrupt_ends_iterations_wherever_they_are() {
+    let lab = lab();
+    let (folder, mut command) = script(SLEEPERS, &lab);
+    let run = start(&mut command);
+    eventually("both users sleep", || lab.stats().requests == 2);
+    run.signal(Signal::TERM);
+    let ran = run.wait();
+    assert_eq!(ran.code, Some(105), "{ran:?}");
+    assert!(ran.took < Duration::from_secs(20), "{ran:?}");
+    for told in ["teardown began", "received a 'terminated' signal"] {
+        assert!(ran.stderr.contains(told), "{told}: {ran:?}");
+    }
+    let summary = summary(&folder);
+    assert!(summary["metrics"].get("iterations").is_none(), "{summary}");
+    assert_eq!(count(&summary, "http_reqs"), 2);
+    lab.shutdown();
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub fn attach(
         Ok(ready) => ready,
         Err(refused) => return Ok(refused.tell(console)),
     };
-    let signals = Signals::watch().map_err(Failure::signals)?;
+    let signals = Signals::for_script().map_err(Failure::signals)?;
     let redactor = redactor(&args.redaction, console)?;
     let interrupt = signals.interrupt();
     let asked = (&args.web, &args.history, &args.output.sinks);

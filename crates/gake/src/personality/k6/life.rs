@@ -107,7 +107,7 @@ pub fn run(
     ready.prepared.redact(&redactor);
     let execution = execution.as_deref().unwrap_or("local");
     progress::head(flags, &ready.options, execution, &redactor, console);
-    let signals = Signals::watch().map_err(Failure::signals)?;
+    let signals = Signals::for_script().map_err(Failure::signals)?;
     let maker = maker.map(|maker| maker.interrupted_by(signals.interrupt()));
     let (own, mut sinks) = own.start(&ready.prepared, signals.interrupt(), console)?;
     if let Some(path) = native.run_file() {
@@ -231,6 +231,7 @@ impl Following<'_> {
                     return Ok(code::ABORTED);
                 }
                 say(&script.test, &error);
+                self.say_signal(&script.test);
                 return Ok(if signals.came() { code::INTERRUPTED } else { exit_of(&error) });
             }
         };
@@ -238,6 +239,7 @@ impl Following<'_> {
         let is_interrupted = signals.came() || stopped_by == Some(StoppedBy::Interrupt);
         let how = (is_interrupted, api.has_stopped());
         let (exit, summary) = finish(ready, flags, recorded, how, native, console)?;
+        self.say_signal(&script.test);
         let Some(fleet) = fleet else { return own.finish(&summary, exit, console) };
         if fleet.was_over() && run.teardown.is_some() && script.has("teardown") {
             script.test.log(LogLevel::Warning, TORN_DOWN, &[]);
@@ -252,6 +254,14 @@ impl Following<'_> {
         let exit = own.finish(&summary, exit, console)?;
         fleet.forget();
         Ok(exit)
+    }
+
+    /// Says in the log that a signal ended the test.
+    fn say_signal(&self, test: &Test) {
+        if let Some(name) = self.signals.first() {
+            let why = format!("test run was aborted because gake received a '{name}' signal");
+            test.log(LogLevel::Error, &why, &[]);
+        }
     }
 }
 
