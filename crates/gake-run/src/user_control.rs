@@ -17,19 +17,20 @@ struct Controlled {
 }
 
 impl UserControl {
-    /// Asks for `users` in the first controlled scenario, capped at its maximum. A paused one gets
-    /// them when it resumes. Returns the capped number; `None` when the run has no such scenario,
-    /// or has not started.
+    /// Asks for `users` in the first controlled scenario; a paused one gets them when it resumes.
+    /// Returns the most that it can have, beyond which nothing changes; `None` when the run has no
+    /// such scenario, or has not started.
     pub fn scale(&self, users: usize) -> Option<usize> {
         let Controlled { handles, paused } = &mut *self.lock();
         let mut all = handles.iter().enumerate();
         let (number, handle) = all.find_map(|(number, one)| Some((number, one.as_ref()?)))?;
-        let users = users.min(handle.max());
+        let most = handle.max();
         match paused {
+            _ if users > most => {}
             Some(later) => later[number] = users,
             None => drop(handle.set(users)),
         }
-        Some(users)
+        Some(most)
     }
 
     /// Takes the users of every controlled scenario away until [`resume`](Self::resume). Returns
@@ -84,13 +85,14 @@ mod tests {
         let asked = || [0, 1, 2].map(|scenario| control.asked(scenario));
         assert!(control.pause());
         assert_eq!(asked(), [None, Some(0), Some(0)]);
-        assert_eq!(control.scale(9), Some(5), "capped");
+        assert_eq!((control.scale(9), control.scale(4)), (Some(5), Some(5)));
         assert!(control.pause(), "again");
         assert_eq!(asked(), [None, Some(0), Some(0)]);
         control.resume();
-        assert_eq!(asked(), [None, Some(5), Some(3)], "each its own");
+        assert_eq!(asked(), [None, Some(4), Some(3)], "each its own");
         control.resume();
-        assert_eq!(control.scale(1), Some(1));
+        assert_eq!((control.scale(6), asked()), (Some(5), [None, Some(4), Some(3)]), "too many");
+        assert_eq!(control.scale(1), Some(5));
         assert_eq!(asked(), [None, Some(1), Some(3)], "the first one");
     }
 

@@ -197,7 +197,10 @@ impl Threshold {
         Err(ThresholdError::Method {
             source_text: self.source.clone(),
             metric: metric.name.clone(),
-            aggregation: aggregation.to_string(),
+            aggregation: match aggregation {
+                Aggregation::Percentile(_) => "p".to_owned(),
+                other => other.to_string(),
+            },
             kind: metric.kind,
         })
     }

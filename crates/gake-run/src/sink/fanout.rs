@@ -233,3 +233,75 @@ fn distribute(receiver: &Receiver<LogBatch>, takers: &[(Arc<Mailbox>, Arc<Atomic
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use gake_core::plan::{Load, Plan};
+    use gake_core::record::{Ending, Provenance};
+    use gake_engine::Collector;
+
+    use super::super::Takes;
+    use super::*;
+
+    /// Says when it was given a second, and waits until it may go on.
+    struct Stuck {
+        taken: Sender<()>,
+        go_on: Receiver<()>,
+    }
+
+    impl Sink for Stuck {
+        fn name(&self) -> String {
+            "a stuck sink".to_owned()
+        }
+
+        fn takes(&self) -> Takes {
+            Takes::default()
+        }
+
+        fn begin(&mut self, _: &SinkStart<'_>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn end(&mut self, _: &Run) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn second(&mut self, _: &SinkSecond) -> io::Result<()> {
+            let _ = self.taken.send(());
+            // Its sender is gone when it may take everything.
+            let _ = self.go_on.recv();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn seconds_and_readings_that_find_no_room_are_counted_and_told() {
+        let load = Load::Closed { users: 1, think: Duration::ZERO };
+        let plan = Arc::new(Plan::new("http://127.0.0.1:1/", load));
+        let (taken_sender, taken) = channel();
+        let (hold, go_on) = channel::<()>();
+        let sink: Box<dyn Sink> = Box::new(Stuck { taken: taken_sender, go_on });
+        let origin = Provenance::default();
+        let start = SinkStart { plan: &plan, started_unix_ns: 1, origin: &origin, settings: &[] };
+        let (mut fanout, _) = Fanout::start(vec![sink], &start).unwrap();
+        fanout.second(JoinedSecond::default(), None, drop);
+        taken.recv().unwrap();
+        for _ in 0..SECONDS_MAX + 5 {
+            fanout.second(JoinedSecond::default(), None, drop);
+        }
+        for _ in 0..READINGS_MAX + 7 {
+            fanout.readings(0, &[]);
+        }
+        drop(hold);
+        let run = Collector::new(&plan, 0, 0).finish(1, Ending::Done, 1);
+        let told: Vec<_> = fanout.finish(&run, 0).into_iter().map(|loss| loss.text).collect();
+        let [seconds, readings] = &told[..] else { panic!("{told:?}") };
+        assert!(seconds.starts_with("a stuck sink: 5 seconds are missing"), "{seconds}");
+        assert!(readings.starts_with("a stuck sink: 7 samples of the target"), "{readings}");
+        assert_eq!(taken.iter().count(), SECONDS_MAX, "what found room was given to it");
+    }
+}

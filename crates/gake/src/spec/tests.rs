@@ -170,14 +170,11 @@ fn every_field_of_a_spec_is_documented() {
 }
 
 fn spec_beside(file: &str, flags: &str) -> Result<RunSpec, String> {
-    let folder =
-        std::env::temp_dir().join(format!("gake-beside-{}-{}", std::process::id(), flags.len()));
-    fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("a.toml");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.toml");
     fs::write(&path, file).unwrap();
     let args = run_of(&format!("run --spec {} {flags}", path.display())).map_err(|e| e.to_string());
     let spec = args.and_then(|args| of_run(&args).map_err(|error| error.to_string()));
-    fs::remove_dir_all(folder).unwrap();
     spec.map(|asked| asked.spec)
 }
 

@@ -224,9 +224,12 @@ impl Api {
     }
 
     fn scale(&self, users: usize) -> Result<(), NoChange> {
-        let set = self.users.scale(users).ok_or_else(|| no_control("scaled"))?;
-        match set < users {
-            true => Err(NoChange(format!("the scenario has {set} users at most, not {users}"))),
+        let most = self.users.scale(users).ok_or_else(|| no_control("scaled"))?;
+        match users > most {
+            true => Err(NoChange(format!(
+                "invalid configuration supplied: the number of active VUs ({users}) must be less \
+                 than or equal to the number of maxVUs ({most})"
+            ))),
             false => Ok(()),
         }
     }

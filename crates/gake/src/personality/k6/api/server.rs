@@ -100,11 +100,21 @@ fn metrics(figures: &Value) -> Value {
                 "type": metric["type"],
                 "contains": metric["contains"],
                 "tainted": tainted,
-                "sample": metric["values"],
+                "sample": sample(metric),
             },
         })
     });
     metrics.collect()
+}
+
+/// The values of a metric that k6's API has of them.
+fn sample(metric: &Value) -> Value {
+    let values = &metric["values"];
+    match metric["type"].as_str() {
+        Some("gauge") => json!({ "value": values["value"] }),
+        Some("rate") => json!({ "rate": values["rate"] }),
+        _ => values.clone(),
+    }
 }
 
 /// The groups of figures, each with its checks.
