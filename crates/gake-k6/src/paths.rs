@@ -35,6 +35,29 @@ pub(crate) fn file_path(text: &str) -> PathBuf {
     normal(&url.unwrap_or_else(|| Path::new("/").join(text.strip_prefix(FILE).unwrap_or(text))))
 }
 
+/// What `import.meta.resolve` gives a module for this name.
+///
+/// # Errors
+/// In k6's words, for what cannot be imported.
+pub(crate) fn resolved(module: &str, name: &str) -> Result<String, String> {
+    if name.is_empty() {
+        return Err("require() can't be used with an empty specifier".to_owned());
+    }
+    let unknown = || {
+        format!("The moduleSpecifier {name:?} couldn't be recognised as something k6 supports.")
+    };
+    if name.starts_with(['.', '/']) {
+        let url = Url::parse(module).and_then(|module| module.join(name));
+        return url.map(String::from).map_err(|_| unknown());
+    }
+    match Url::parse(name).map_err(|_| unknown())?.scheme() {
+        "file" | "https" => Ok(name.to_owned()),
+        scheme => Err(format!(
+            "only supported schemes for imports are file and https, {name} has `{scheme}`"
+        )),
+    }
+}
+
 /// A path without `.` and `..`.
 pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();

@@ -10,7 +10,7 @@ use gake_script::user::add_builtins;
 use rquickjs::function::{Func, Opt, This};
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::Declared;
-use rquickjs::{Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
+use rquickjs::{Coerced, Ctx, Function, JsLifetime, Module, Object, Persistent, Value};
 use url::Url;
 
 use super::exports::module_of;
@@ -18,8 +18,11 @@ use super::syntax::is_es_module;
 use super::vu::Vu;
 use crate::errors::go_error;
 use crate::modules;
-use crate::paths::{FILE, file_path, folder, imported, normal};
+use crate::paths::{FILE, file_path, folder, imported, normal, resolved};
 use crate::typescript::is_typescript;
+
+/// What a module says that uses what it knows about itself.
+const META: &str = "import.meta";
 
 /// What names of modules from the network begin with.
 const HTTPS: &str = "https://";
@@ -189,7 +192,17 @@ impl Modules {
             let exports: Value<'js> = self.common_js(ctx, name, &text)?.get("exports")?;
             return module_of(ctx, name, &exports);
         }
-        Module::declare(ctx.clone(), name, text)
+        let has_meta = text.contains(META);
+        let module = Module::declare(ctx.clone(), name, text)?;
+        if has_meta {
+            let base = name.to_owned();
+            let resolve = move |ctx: Ctx<'js>, name: Opt<Coerced<String>>| {
+                let name = name.0.map(|name| name.0).unwrap_or_default();
+                resolved(&base, &name).map_err(|why| go_error(&ctx, &why))
+            };
+            module.meta()?.set("resolve", Func::from(resolve))?;
+        }
+        Ok(module)
     }
 
     fn open<'js>(
@@ -204,8 +217,10 @@ impl Modules {
                            global scope)";
             return Err(go_error(ctx, message));
         }
-        let name = name.strip_prefix(FILE).unwrap_or(name);
-        let path = normal(&folder(&caller(ctx, &self.vu.test.main)).join(name));
+        let path = match name.starts_with(FILE) {
+            true => file_path(name),
+            false => normal(&folder(&caller(ctx, &self.vu.test.main)).join(name)),
+        };
         let bytes = self.vu.test.file(&path).map_err(|error| {
             let message = format!("open {}: {error}", path.display());
             go_error(ctx, &message)
