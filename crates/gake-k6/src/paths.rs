@@ -43,9 +43,8 @@ pub(crate) fn resolved(module: &str, name: &str) -> Result<String, String> {
     if name.is_empty() {
         return Err("require() can't be used with an empty specifier".to_owned());
     }
-    let unknown = || {
-        format!("The moduleSpecifier {name:?} couldn't be recognised as something k6 supports.")
-    };
+    let unknown =
+        || format!("The moduleSpecifier {name:?} couldn't be recognised as something k6 supports.");
     if name.starts_with(['.', '/']) {
         let url = Url::parse(module).and_then(|module| module.join(name));
         return url.map(String::from).map_err(|_| unknown());

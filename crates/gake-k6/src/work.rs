@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
 use gake_core::record::Tally;
-use gake_core::schedule::Slice;
+use gake_core::schedule::{NumberStripes, Slice};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
@@ -63,8 +63,17 @@ pub struct ScriptLoad {
     pub least: Nanos,
     /// How far its iterations are.
     pub progress: Arc<ScenarioProgress>,
+    /// Which iterations of the whole scenario these are, in an execution segment.
+    pub stripes: Option<NumberStripes>,
+    /// Which users of the whole test.
+    pub users_in_whole: Option<NumberStripes>,
     /// Whether nothing runs because `setup` did not complete: no user is made.
     pub is_void: bool,
+}
+
+/// The number in the whole test, from 0, of a user or an iteration of this part of it.
+fn in_whole(stripes: Option<&NumberStripes>, number: u64) -> u64 {
+    stripes.map_or(number, |stripes| stripes.number(number))
 }
 
 /// Makes the users of one worker, for one scenario.
@@ -110,7 +119,8 @@ impl ScriptFactory {
 
     fn user(&self, lane: usize) -> Result<ScriptUser, String> {
         let before = self.slice.number(lane);
-        let number_in_test = self.load.users_before + before as u64 + 1;
+        let here = self.load.users_before + before as u64;
+        let number_in_test = in_whole(self.load.users_in_whole.as_ref(), here) + 1;
         let number = self.load.users_before_here + self.load.process.own(before) as u64 + 1;
         let parts = VuParts {
             test: Arc::clone(&self.load.test),
@@ -182,6 +192,7 @@ impl Factory for ScriptFactory {
             iterations: 0,
             is_alone: self.load.process == Slice::WHOLE,
             progress: Arc::clone(&self.load.progress),
+            stripes: self.load.stripes.clone(),
             least: self.load.least,
             is_fired: false,
             ended: None,
@@ -205,6 +216,7 @@ pub struct ScriptWork {
     /// Whether no other process has a part of the scenario.
     is_alone: bool,
     progress: Arc<ScenarioProgress>,
+    stripes: Option<NumberStripes>,
     least: Nanos,
     is_fired: bool,
     /// How its last iteration ended, until the engine hears of it.
@@ -214,7 +226,8 @@ pub struct ScriptWork {
 
 impl Work for ScriptWork {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
-        let Self { user, iterations, is_alone, progress, least, is_fired, ended, clock } = self;
+        let Self { user, iterations, is_alone, progress, stripes, least, is_fired, ended, clock } =
+            self;
         *ended = None;
         let Some(user) = user else { return Err(Exhausted) };
         let vu = Rc::clone(&user.vu);
@@ -222,14 +235,15 @@ impl Work for ScriptWork {
             // The engine hears of it a moment later.
             return Err(Exhausted);
         }
-        vu.scenario_iteration.set(iteration.arrival.number);
+        let number = iteration.arrival.number;
+        vu.scenario_iteration.set(in_whole(stripes.as_ref(), number));
         vu.own_iteration.set(*iterations);
         *is_fired = true;
         vu.test.levels.begin();
         progress.running.fetch_add(1, Relaxed);
         let before = progress.begun.fetch_add(1, Relaxed);
         // With several processes a number may come from another one, which is lost.
-        let here = if *is_alone { iteration.arrival.number } else { before };
+        let here = if *is_alone { number } else { before };
         vu.instance_iteration.set(here);
         let mut polls = 0_u32;
         let end = {

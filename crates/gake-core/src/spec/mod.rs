@@ -105,8 +105,8 @@ pub struct ScenarioSpec {
     pub duration: Option<Duration>,
     /// Arrivals stop after this number.
     pub requests: Option<u64>,
-    /// Which arrivals of a larger [`LoadSpec::Open`] this load is, if it is part of one; its rates
-    /// are its own. Not in spec files.
+    /// Which arrivals and users of a larger load this one has, if it is part of one; its rates and
+    /// its number of users are its own. Not in spec files.
     pub stripes: Option<NumberStripes>,
     /// How long those in flight may take after the last arrival.
     pub graceful_stop: Duration,

@@ -99,7 +99,8 @@ fn a_closed_loop_splits_its_count_over_the_workers() {
     let done = run(plan, takes(MS / 2));
     assert_eq!(done.run.tally.counts.ok, 1_001);
     assert_eq!(done.seen.numbers(), all_numbers(1_001));
-    assert_eq!(done.seen.shares(3), [334, 334, 333]);
+    // 143 for each user, of whom the first worker has three.
+    assert_eq!(done.seen.shares(3), [429, 286, 286]);
     assert!(done.seen.peak() <= 7);
 }
 

@@ -65,13 +65,19 @@ fn spec(
         Executor::RampingVus | Executor::ConstantArrivalRate | Executor::RampingArrivalRate => None,
     };
     spec.tags = pairs(scenario.tags.as_ref());
+    spec.stripes = match scenario.executor {
+        Executor::SharedIterations => {
+            let users = u64::try_from(scenario.vus.unwrap_or(1)).unwrap_or(0);
+            stripes.among(users)?.numbers()
+        }
+        _ => stripes.numbers(),
+    };
     if scenario.executor.is_open() {
         let allocated = scenario.pre_allocated_vus.unwrap_or(0);
         let lanes = stripes.users(Some(scenario.max_vus.unwrap_or(allocated)));
         if lanes == 0 {
             return None;
         }
-        spec.stripes = stripes.numbers();
         spec.lanes = lanes;
         spec.connections = lanes;
         spec.overflow = Overflow::Drop;

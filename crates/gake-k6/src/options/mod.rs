@@ -28,7 +28,7 @@ pub use dns::DnsOptions;
 pub use env::from_environment;
 pub use load::{scenario_specs, vus_needed};
 pub use scenario::{Executor, RampStage, ScenarioOptions};
-pub use segment::{Segment, SegmentError, Sequence};
+pub use segment::{Segment, SegmentError, Sequence, segment_users};
 pub use threshold::ThresholdOptions;
 pub use tiers::{Consolidated, Tier, Tiers};
 pub use validate::{validate, validate_trend_stats};

@@ -261,6 +261,14 @@ impl Stripes {
     }
 }
 
+/// Which users of the whole test those of the execution segment are, unless it has all.
+///
+/// # Errors
+/// When the segment is not one of its sequence.
+pub fn segment_users(options: &Options) -> Result<Option<NumberStripes>, String> {
+    Stripes::of(options).map(|stripes| stripes.numbers())
+}
+
 /// Whether the segment is one of its sequence.
 pub(super) fn within(options: &Options) -> Result<(), String> {
     Stripes::of(options).map(drop)

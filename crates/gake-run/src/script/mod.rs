@@ -17,7 +17,7 @@ use std::time::Duration;
 use gake_core::clock::{SECOND, nanos};
 use gake_core::metric::Definition;
 use gake_core::record::{Run, Tally};
-use gake_core::schedule::Slice;
+use gake_core::schedule::{NumberStripes, Slice};
 use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, ScenarioSpec};
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
@@ -107,6 +107,8 @@ pub struct ScriptRun {
     pub spec: RunSpec,
     /// The names of the scenarios' executors, by scenario.
     pub executors: Vec<String>,
+    /// Which users of a larger test these are, if it is part of one.
+    pub segment_users: Option<NumberStripes>,
     /// Tags by which sub-metrics are selected.
     pub keys: Vec<String>,
     /// How TLS is spoken.
@@ -422,6 +424,8 @@ impl LoadedScript {
                 keys: Arc::clone(keys),
                 least: nanos(run.least_iteration),
                 progress: Arc::default(),
+                stripes: scenario.stripes.clone(),
+                users_in_whole: run.segment_users.clone(),
                 is_void: false,
             };
             users_before += lanes as u64;

@@ -153,6 +153,7 @@ impl Case {
         scenario.graceful_stop = self.graceful_stop;
         let limit = Some(Duration::from_secs(60));
         ScriptRun {
+            segment_users: None,
             tls: ScriptTls::default(),
             spec: RunSpec::new(scenario),
             executors: vec!["shared-iterations".to_owned()],

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gake_core::spec::{RunSpec, TlsSpec};
 use gake_k6::blocked::BlockedTargets;
 use gake_k6::duration::GoDuration;
-use gake_k6::options::{Options, scenario_specs};
+use gake_k6::options::{Options, scenario_specs, segment_users};
 use gake_k6::test::{DebugParts, UserSettings};
 use gake_k6::threshold::Selector;
 use gake_run::script::ScriptRun;
@@ -88,6 +88,7 @@ pub fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String>
     Ok(ScriptRun {
         spec,
         executors,
+        segment_users: segment_users(options)?,
         keys: keys(options),
         tls: tls::tls(options)?,
         least_iteration: std(options.min_iteration_duration).unwrap_or(Duration::ZERO),
