@@ -36,6 +36,19 @@ pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exch
     ] {
         vu.note(metric, &set, span as f64);
     }
+    note_bytes(vu, exchange);
+}
+
+/// Notes a request that the end of the test cut short: it was sent, and is neither a success nor a
+/// failure of the server's. k6 leaves it out altogether.
+pub(super) fn note_cut(vu: &Vu, ask: &Ask, url: &str, exchange: &Exchange) {
+    let response = ResponseFacts::failed(ask, 1000, "request canceled".to_owned());
+    let set = vu.book.set(&HttpTags { vu, ask, url, response: &response, expected: None });
+    vu.note(Builtin::HttpReqs, &set, 1.0);
+    note_bytes(vu, exchange);
+}
+
+fn note_bytes(vu: &Vu, exchange: &Exchange) {
     let plain = vu.book.set(vu);
     vu.note(Builtin::DataSent, &plain, exchange.bytes_out as f64);
     vu.note(Builtin::DataReceived, &plain, exchange.bytes_in as f64);

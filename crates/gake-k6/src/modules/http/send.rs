@@ -20,7 +20,7 @@ use super::facts::{ResponseFacts, Timings};
 use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
 use super::login::Login;
-use super::samples::note;
+use super::samples::{note, note_cut};
 use crate::blocked::Blocked;
 use crate::bodies::Body;
 use crate::test::LogLevel;
@@ -195,9 +195,7 @@ impl Drop for Flight<'_> {
         }
         self.client.end(&mut self.exchange, End::Unfinished);
         if self.exchange.bytes_out > 0 {
-            let cut = "request canceled".to_owned();
-            let response = ResponseFacts::failed(self.ask, 1000, cut);
-            note(self.vu, self.ask, self.url, &response, &self.exchange);
+            note_cut(self.vu, self.ask, self.url, &self.exchange);
         }
         self.vu.notes.exchange(self.start, self.exchange.clone());
     }
