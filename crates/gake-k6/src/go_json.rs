@@ -332,8 +332,8 @@ impl<'a> Decoder<'a> {
         loop {
             self.rest = self.rest.trim_ascii_start();
             let &byte = self.rest.first().ok_or(TokenError::End)?;
-            let refused = TokenError::Invalid(invalid(byte, self.expects.context()));
             let expects = self.expects;
+            let refused = || TokenError::Invalid(invalid(byte, expects.context()));
             self.expects = match byte {
                 b'[' | b'{' if expects.allows_value() => {
                     self.within.push(expects);
@@ -354,9 +354,9 @@ impl<'a> Decoder<'a> {
                 b'"' if matches!(expects, Expects::ObjectStart | Expects::ObjectKey) => {
                     return self.scalar();
                 }
-                b'[' | b']' | b'{' | b'}' | b':' | b',' => return Err(refused),
+                b'[' | b']' | b'{' | b'}' | b':' | b',' => return Err(refused()),
                 _ if expects.allows_value() => return self.scalar(),
-                _ => return Err(refused),
+                _ => return Err(refused()),
             };
             self.rest = &self.rest[1..];
         }

@@ -34,25 +34,8 @@ unsafe impl<'js> JsLifetime<'js> for Response {
     type Changed<'to> = Self;
 }
 
-/// The properties of a response, in k6's order.
-const PROPERTIES: [&str; 16] = [
-    "remote_ip",
-    "remote_port",
-    "url",
-    "status",
-    "status_text",
-    "proto",
-    "headers",
-    "cookies",
-    "body",
-    "timings",
-    "tls_version",
-    "tls_cipher_suite",
-    "ocsp",
-    "error",
-    "error_code",
-    "request",
-];
+/// The values of a response, which come before its functions.
+const VALUES: usize = 16;
 
 /// What a response has, in k6's order.
 pub(in crate::modules) static LIST: LazyList = LazyList::new(
@@ -189,7 +172,8 @@ fn read<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts, name: &str) -> rquickjs::Res
 /// The whole response as a plain object.
 fn whole<'js>(ctx: Ctx<'js>, this: This<Class<'js, Response>>) -> rquickjs::Result<Object<'js>> {
     let whole = Object::new(ctx)?;
-    for name in PROPERTIES {
+    for name in &LIST.names()[..VALUES] {
+        let name = name.to_str()?;
         whole.set(name, this.0.get::<_, Value<'js>>(name)?)?;
     }
     Ok(whole)
