@@ -56,8 +56,10 @@ pub(crate) struct OwnNumbers {
     users: u64,
     /// Its own.
     own_users: u64,
-    /// How many were taken.
-    taken: Cell<u64>,
+    /// The user whose number is next, among its own.
+    user: Cell<u64>,
+    /// The numbers of all users in the rounds that are over.
+    before: Cell<u64>,
     /// How many more may be taken after the warm-up, if that is bounded.
     left: Option<Cell<u64>>,
 }
@@ -70,7 +72,14 @@ impl OwnNumbers {
             let rest = (total % users as u64) as usize;
             Cell::new(total / users as u64 * own_users + slice.part(rest) as u64)
         });
-        Self { slice, users: users as u64, own_users, taken: Cell::new(0), left }
+        Self {
+            slice,
+            users: users as u64,
+            own_users,
+            user: Cell::new(0),
+            before: Cell::new(0),
+            left,
+        }
     }
 
     fn take(&self, is_measured: bool) -> Option<u64> {
@@ -79,11 +88,14 @@ impl OwnNumbers {
         {
             left.set(left.get().checked_sub(1)?);
         }
-        let taken = self.taken.get();
-        self.taken.set(taken + 1);
-        let own_users = self.own_users.max(1);
-        let (round, user) = (taken / own_users, taken % own_users);
-        Some(round.saturating_mul(self.users).saturating_add(self.slice.number_of(user)))
+        let (user, before) = (self.user.get(), self.before.get());
+        if user + 1 < self.own_users {
+            self.user.set(user + 1);
+        } else {
+            self.user.set(0);
+            self.before.set(before.saturating_add(self.users));
+        }
+        Some(before.saturating_add(self.slice.number_of(user)))
     }
 }
 

@@ -75,6 +75,10 @@ fn shown(json: &[u8]) -> String {
     }
 }
 
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
 fn invalid(byte: u8, context: &str) -> String {
     format!("invalid character '{}'{context}", quoted(byte))
 }
@@ -142,7 +146,7 @@ struct Scanner {
 impl Scanner {
     /// Reads a byte; returns whether the value ended before it.
     fn step(&mut self, byte: u8) -> Result<bool, String> {
-        let is_space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+        let is_space = is_space(byte);
         let is_digit = byte.is_ascii_digit();
         self.state = match self.state {
             state @ (State::Value | State::ValueOrEnd | State::Key | State::KeyOrEnd)
@@ -244,7 +248,7 @@ impl Scanner {
             return self.step(byte);
         };
         self.state = match (*top, byte) {
-            (_, b' ' | b'\t' | b'\r' | b'\n') => State::AfterValue,
+            _ if is_space(byte) => State::AfterValue,
             (Within::Key, b':') => {
                 *top = Within::Value;
                 State::Value
@@ -373,10 +377,9 @@ impl<'a> Decoder<'a> {
         let mut len = 0;
         for &byte in self.rest {
             match scanner.step(byte) {
-                Ok(false) => len += 1,
                 // What follows it is the next token's.
                 _ if scanner.state == State::End => break,
-                Ok(true) => break,
+                Ok(_) => len += 1,
                 Err(message) => return Err(TokenError::Invalid(message)),
             }
         }

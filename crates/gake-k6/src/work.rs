@@ -64,9 +64,9 @@ pub struct ScriptLoad {
     /// How far its iterations are.
     pub progress: Arc<ScenarioProgress>,
     /// Which iterations of the whole scenario these are, in an execution segment.
-    pub stripes: Option<NumberStripes>,
+    pub stripes: Option<Arc<NumberStripes>>,
     /// Which users of the whole test.
-    pub users_in_whole: Option<NumberStripes>,
+    pub users_in_whole: Option<Arc<NumberStripes>>,
     /// Whether nothing runs because `setup` did not complete: no user is made.
     pub is_void: bool,
 }
@@ -120,7 +120,7 @@ impl ScriptFactory {
     fn user(&self, lane: usize) -> Result<ScriptUser, String> {
         let before = self.slice.number(lane);
         let here = self.load.users_before + before as u64;
-        let number_in_test = in_whole(self.load.users_in_whole.as_ref(), here) + 1;
+        let number_in_test = in_whole(self.load.users_in_whole.as_deref(), here) + 1;
         let number = self.load.users_before_here + self.load.process.own(before) as u64 + 1;
         let parts = VuParts {
             test: Arc::clone(&self.load.test),
@@ -216,7 +216,7 @@ pub struct ScriptWork {
     /// Whether no other process has a part of the scenario.
     is_alone: bool,
     progress: Arc<ScenarioProgress>,
-    stripes: Option<NumberStripes>,
+    stripes: Option<Arc<NumberStripes>>,
     least: Nanos,
     is_fired: bool,
     /// How its last iteration ended, until the engine hears of it.
@@ -236,7 +236,7 @@ impl Work for ScriptWork {
             return Err(Exhausted);
         }
         let number = iteration.arrival.number;
-        vu.scenario_iteration.set(in_whole(stripes.as_ref(), number));
+        vu.scenario_iteration.set(in_whole(stripes.as_deref(), number));
         vu.own_iteration.set(*iterations);
         *is_fired = true;
         vu.test.levels.begin();

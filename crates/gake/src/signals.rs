@@ -31,18 +31,8 @@ impl Signals {
     ///
     /// # Errors
     /// When the handlers cannot be installed.
-    pub fn telling(mut each: impl FnMut(u32) + Send + 'static) -> std::io::Result<Self> {
-        let signals = Self::default();
-        let interrupt = signals.interrupt.clone();
-        watch(move |count, _| {
-            each(count);
-            match count {
-                1 => interrupt.stop(Stop::Drain),
-                2 => interrupt.insist(),
-                _ => leave(),
-            }
-        })?;
-        Ok(signals)
+    pub fn telling(each: impl FnMut(u32) + Send + 'static) -> std::io::Result<Self> {
+        Self::in_steps(Stop::Drain, each)
     }
 
     /// Watches; the first signal ends the iterations of a script at once, as k6 does, the second what
@@ -51,18 +41,7 @@ impl Signals {
     /// # Errors
     /// When the handlers cannot be installed.
     pub fn for_script() -> std::io::Result<Self> {
-        let signals = Self::default();
-        let (interrupt, first) = (signals.interrupt.clone(), Arc::clone(&signals.first));
-        watch(move |count, name| {
-            // Fails for those that come later.
-            let _ = first.set(name);
-            match count {
-                1 => interrupt.stop(Stop::Now),
-                2 => interrupt.insist(),
-                _ => leave(),
-            }
-        })?;
-        Ok(signals)
+        Self::in_steps(Stop::Now, |_| ())
     }
 
     /// Watches; the first signal ends a run at once, the second the process.
@@ -70,11 +49,30 @@ impl Signals {
     /// # Errors
     /// When the handlers cannot be installed.
     pub fn at_once() -> std::io::Result<Self> {
-        let signals = Self::default();
-        let interrupt = signals.interrupt.clone();
-        watch(move |count, _| match count {
+        Self::each_with(|count, interrupt| match count {
             1 => interrupt.stop(Stop::Now),
             _ => leave(),
+        })
+    }
+
+    fn in_steps(first: Stop, mut each: impl FnMut(u32) + Send + 'static) -> std::io::Result<Self> {
+        Self::each_with(move |count, interrupt| {
+            each(count);
+            match count {
+                1 => interrupt.stop(first),
+                2 => interrupt.insist(),
+                _ => leave(),
+            }
+        })
+    }
+
+    fn each_with(mut act: impl FnMut(u32, &Interrupt) + Send + 'static) -> std::io::Result<Self> {
+        let signals = Self::default();
+        let (interrupt, first) = (signals.interrupt.clone(), Arc::clone(&signals.first));
+        watch(move |count, name| {
+            // Fails for those that come later.
+            let _ = first.set(name);
+            act(count, &interrupt);
         })?;
         Ok(signals)
     }
@@ -84,7 +82,7 @@ impl Signals {
         self.interrupt.came()
     }
 
-    /// The first signal that came, in Go's words; of a script's.
+    /// The first signal that came, in Go's words.
     pub fn first(&self) -> Option<&'static str> {
         self.first.get().copied()
     }

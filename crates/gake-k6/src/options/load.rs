@@ -1,5 +1,6 @@
 //! From scenarios as k6 knows them to scenarios of the engine.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -46,7 +47,12 @@ fn spec(
         function: scenario.exec.clone(),
         environment: pairs(scenario.env.as_ref()),
     });
-    let load = load(scenario, stripes)?;
+    let users = u64::try_from(scenario.vus.unwrap_or(1)).unwrap_or(0);
+    let iterations = match scenario.executor {
+        Executor::SharedIterations => Cow::Owned(stripes.among(users)?),
+        _ => Cow::Borrowed(stripes),
+    };
+    let load = load(scenario, stripes, &iterations)?;
     let mut spec = ScenarioSpec::new(source, load);
     spec.name = name.to_owned();
     spec.start = std(scenario.start_time, GoDuration::ZERO);
@@ -65,13 +71,7 @@ fn spec(
         Executor::RampingVus | Executor::ConstantArrivalRate | Executor::RampingArrivalRate => None,
     };
     spec.tags = pairs(scenario.tags.as_ref());
-    spec.stripes = match scenario.executor {
-        Executor::SharedIterations => {
-            let users = u64::try_from(scenario.vus.unwrap_or(1)).unwrap_or(0);
-            stripes.among(users)?.numbers()
-        }
-        _ => stripes.numbers(),
-    };
+    spec.stripes = iterations.numbers();
     if scenario.executor.is_open() {
         let allocated = scenario.pre_allocated_vus.unwrap_or(0);
         let lanes = stripes.users(Some(scenario.max_vus.unwrap_or(allocated)));
@@ -85,8 +85,9 @@ fn spec(
     Some(spec)
 }
 
-/// How iterations come; `None` where the segment has no part of them.
-fn load(scenario: &ScenarioOptions, stripes: &Stripes) -> Option<LoadSpec> {
+/// How iterations come, whose numbers are those of `iterations`; `None` where the segment has no part
+/// of them.
+fn load(scenario: &ScenarioOptions, stripes: &Stripes, iterations: &Stripes) -> Option<LoadSpec> {
     let users = stripes.users(Some(scenario.vus.unwrap_or(1)));
     let per_second = |rate: Option<i64>| {
         let unit = scenario.time_unit.unwrap_or(GoDuration::from_secs(1));
@@ -108,9 +109,8 @@ fn load(scenario: &ScenarioOptions, stripes: &Stripes) -> Option<LoadSpec> {
             LoadSpec::Ramping { stages, graceful_ramp_down, think: Duration::ZERO }
         }
         Executor::SharedIterations => {
-            let all = u64::try_from(scenario.vus.unwrap_or(1)).unwrap_or(0);
-            let iterations = u64::try_from(scenario.iterations.unwrap_or(1)).unwrap_or(0);
-            let iterations = stripes.among(all)?.share(iterations);
+            let total = u64::try_from(scenario.iterations.unwrap_or(1)).unwrap_or(0);
+            let iterations = iterations.share(total);
             LoadSpec::Shared { users: Some(users).filter(|users| *users > 0)?, iterations }
         }
         Executor::PerVuIterations => {

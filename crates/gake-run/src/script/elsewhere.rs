@@ -48,11 +48,7 @@ impl Followed<'_> {
     /// Takes over the counts of the run so far.
     pub(super) fn follow(&self, moment: &Moment<'_>) {
         let second = moment.second;
-        let each = match second.scenarios.len() {
-            0 | 1 => std::slice::from_ref(&second.tally),
-            _ => &second.scenarios,
-        };
-        for (crew, tally) in self.crews.iter().zip(each) {
+        for (crew, tally) in self.crews.iter().zip(each(&second.scenarios, &second.tally)) {
             // The mean of the second.
             let running = (tally.in_flight_ns + u128::from(SECOND) / 2) / u128::from(SECOND);
             crew.progress.running.store(u64::try_from(running).unwrap_or(u64::MAX), Relaxed);
@@ -69,11 +65,15 @@ impl Followed<'_> {
     }
 
     fn note(&self, several: &[Counts], whole: Counts) {
-        let each = if several.is_empty() { std::slice::from_ref(&whole) } else { several };
-        for (crew, counts) in self.crews.iter().zip(each) {
+        for (crew, counts) in self.crews.iter().zip(each(several, &whole)) {
             crew.progress.begun.store(counts.started, Relaxed);
         }
         let users: usize = self.crews.iter().map(Crew::users).sum();
         self.test.levels.take_over(users as u64, whole.finished(), whole.interrupted);
     }
+}
+
+/// What there is of each scenario: a run of one has the whole alone.
+fn each<'a, T>(several: &'a [T], whole: &'a T) -> &'a [T] {
+    if several.is_empty() { std::slice::from_ref(whole) } else { several }
 }

@@ -405,6 +405,7 @@ impl LoadedScript {
         (data, slice): (Option<&str>, Slice),
     ) -> Vec<ScriptLoad> {
         let data: Option<Arc<str>> = data.map(Arc::from);
+        let segment_users = run.segment_users.clone().map(Arc::new);
         let (mut users_before, mut users_before_here) = (0, 0);
         let scenarios = run.spec.scenarios.iter().zip(prepared.plan.scenarios()).enumerate();
         let loads = scenarios.map(|(number, (scenario, plan))| {
@@ -424,8 +425,8 @@ impl LoadedScript {
                 keys: Arc::clone(keys),
                 least: nanos(run.least_iteration),
                 progress: Arc::default(),
-                stripes: scenario.stripes.clone(),
-                users_in_whole: run.segment_users.clone(),
+                stripes: scenario.stripes.clone().map(Arc::new),
+                users_in_whole: segment_users.clone(),
                 is_void: false,
             };
             users_before += lanes as u64;

@@ -1,8 +1,8 @@
 //! What `JSON.parse` says of a text that is not JSON.
 
 use std::ffi::c_char;
-use std::slice;
 use std::sync::OnceLock;
+use std::{ptr, slice};
 
 /// Why a text is not JSON, if that is known.
 pub type WhyNotJson = fn(&[u8]) -> Option<String>;
@@ -34,12 +34,13 @@ unsafe extern "C" fn write_why(
 ) -> usize {
     // SAFETY: QuickJS says how long its text is.
     let text = unsafe { slice::from_raw_parts(text.cast::<u8>(), text_len) };
-    // SAFETY: as above, of what it wants filled; it is initialised below before it is read.
-    let out = unsafe { slice::from_raw_parts_mut(out.cast::<u8>(), out_size) };
     let Some(why) = WHY.get().and_then(|why| why(text)) else { return 0 };
     let room = out_size.saturating_sub(1);
     let len = why.floor_char_boundary(room);
-    out[..len].copy_from_slice(&why.as_bytes()[..len]);
-    out[len] = 0;
+    // SAFETY: `out` has room for this and the zero, and is QuickJS's own.
+    unsafe {
+        ptr::copy_nonoverlapping(why.as_ptr(), out.cast(), len);
+        out.add(len).write(0);
+    }
     len
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::common::{Ran, eventually, gake, start};
+use crate::common::{Ran, Started, eventually, gake, start};
 use crate::lab;
 
 /// Six executors that go on for long.
@@ -130,6 +130,15 @@ fn script(text: &str, lab: &gake_lab::Lab) -> (tempfile::TempDir, std::process::
     (folder, command)
 }
 
+/// What a run leaves that a signal ends, all of it in less than `limit`.
+fn ended_by(signal: Signal, run: Started, limit: Duration) -> Ran {
+    run.signal(signal);
+    let ran = run.wait();
+    assert_eq!(ran.code, Some(105), "{ran:?}");
+    assert!(ran.took < limit, "{ran:?}");
+    ran
+}
+
 #[test]
 fn after_an_interrupt_the_counts_are_the_servers() {
     let lab = lab();
@@ -150,10 +159,7 @@ fn an_interrupt_ends_iterations_wherever_they_are() {
     let (folder, mut command) = script(SLEEPERS, &lab);
     let run = start(&mut command);
     eventually("both users sleep", || lab.stats().requests == 2);
-    run.signal(Signal::TERM);
-    let ran = run.wait();
-    assert_eq!(ran.code, Some(105), "{ran:?}");
-    assert!(ran.took < Duration::from_secs(20), "{ran:?}");
+    let ran = ended_by(Signal::TERM, run, Duration::from_secs(20));
     for told in ["teardown began", "received a 'terminated' signal"] {
         assert!(ran.stderr.contains(told), "{told}: {ran:?}");
     }
@@ -171,10 +177,7 @@ fn a_second_interrupt_ends_what_the_first_one_waits_for() {
     eventually("the users are at work", || lab.stats().requests > 10);
     run.signal(Signal::INT);
     eventually("teardown has begun", || run.stderr().contains("teardown began"));
-    run.signal(Signal::INT);
-    let ran: Ran = run.wait();
-    assert_eq!(ran.code, Some(105), "{ran:?}");
-    assert!(ran.took < Duration::from_secs(40), "{ran:?}");
+    ended_by(Signal::INT, run, Duration::from_secs(40));
     lab.shutdown();
 }
 
@@ -184,10 +187,7 @@ fn an_interrupt_ends_a_setup_that_goes_on() {
     let (_folder, mut command) = script(SLOW_START, &lab);
     let run = start(&mut command);
     eventually("setup has begun", || lab.stats().requests == 1);
-    run.signal(Signal::INT);
-    let ran = run.wait();
-    assert_eq!(ran.code, Some(105), "{ran:?}");
-    assert!(ran.took < Duration::from_secs(40), "{ran:?}");
+    ended_by(Signal::INT, run, Duration::from_secs(40));
     // As with k6, no user has begun then, nor has teardown.
     assert_eq!(lab.shutdown().requests, 1);
 }
