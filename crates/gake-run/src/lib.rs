@@ -61,7 +61,7 @@ pub use gake_wire::ConnectionPermit;
 pub use inputs::{GivenRequests, Inputs, Recordings, Replay};
 pub use interrupt::Interrupt;
 pub use moment::Moment;
-pub use once::{SingleAnswer, send_once};
+pub use once::{NoAnswer, SingleAnswer, send_once};
 pub use part::Destination;
 pub use part_log::{PartLog, WrittenLog};
 pub use prepare::{LoadedRequests, Prepared};

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use gake_core::clock::Clock;
-use gake_core::record::End;
+use gake_core::record::{End, Fault};
 use gake_core::schedule::Slice;
 use gake_engine::RunClock;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
@@ -24,26 +24,38 @@ pub struct SingleAnswer {
     pub is_whole: bool,
 }
 
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// The exchange failed.
+    #[error("{0}")]
+    Fault(Fault),
+    /// Anything else, in words.
+    #[error("{0}")]
+    Other(String),
+}
+
 /// Sends a request and waits for the answer, but no longer than `patience`. Redirects are not
 /// followed. Of the body, `body_max` bytes are kept.
 ///
 /// # Errors
-/// In words, when there is no answer.
+/// When there is no answer.
 pub fn send_once(
     request: &HttpRequest,
     body_max: usize,
     patience: Duration,
-) -> Result<SingleAnswer, String> {
+) -> Result<SingleAnswer, NoAnswer> {
     let send = || {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build_local(LocalOptions::default())
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| NoAnswer::Other(error.to_string()))?;
         runtime.block_on(send(request, body_max, patience))
     };
     // A thread of its own: the caller's may have a runtime already.
     thread::scope(|scope| {
-        scope.spawn(send).join().unwrap_or_else(|_| Err("the request panicked".to_owned()))
+        let panicked = || NoAnswer::Other("the request panicked".to_owned());
+        scope.spawn(send).join().unwrap_or_else(|_| Err(panicked()))
     })
 }
 
@@ -51,11 +63,11 @@ async fn send(
     request: &HttpRequest,
     body_max: usize,
     patience: Duration,
-) -> Result<SingleAnswer, String> {
-    let mut network =
-        Network::new(&Resolver::default(), &TlsOptions::default(), Settings::default())
-            .map_err(|error| error.to_string())?;
-    let request = network.prepare(request).map_err(|error| error.to_string())?;
+) -> Result<SingleAnswer, NoAnswer> {
+    let (resolver, tls) = (Resolver::default(), TlsOptions::default());
+    let network = Network::new(&resolver, &tls, Settings::default());
+    let mut network = network.map_err(|error| NoAnswer::Other(error.to_string()))?;
+    let request = network.prepare(request).map_err(|error| NoAnswer::Other(error.to_string()))?;
     let clock = RunClock::starting_in(0);
     let client = Client::new(Arc::new(network), Slice::WHOLE, clock.clone());
     let deadline = Deadline::within(clock.now(), patience);
@@ -67,7 +79,7 @@ async fn send(
             is_whole: answer.body_bytes <= body_max as u64,
             body: kept.body,
         }),
-        End::Fault(fault) => Err(fault.to_string()),
-        End::Unfinished => Err("there is no answer".to_owned()),
+        End::Fault(fault) => Err(NoAnswer::Fault(fault)),
+        End::Unfinished => Err(NoAnswer::Other("there is no answer".to_owned())),
     }
 }

@@ -104,7 +104,7 @@ enum Reply {
 fn hop(url: &str) -> Result<Reply, String> {
     let agent = ("User-Agent".to_owned(), concat!("gake/", env!("CARGO_PKG_VERSION")).to_owned());
     let get = HttpRequest { headers: vec![agent], ..HttpRequest::new("GET", url) };
-    let answer = send_once(&get, BYTES_MAX, TIMEOUT)?;
+    let answer = send_once(&get, BYTES_MAX, TIMEOUT).map_err(|error| error.to_string())?;
     let location = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
     match (answer.status, location) {
         (301 | 302 | 303 | 307 | 308, Some((_, to))) => Ok(Reply::Elsewhere(to.clone())),

@@ -104,9 +104,11 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
     // An address of its own: connections of other tests take ports of 127.0.0.1.
     let port = std::net::TcpListener::bind("127.65.65.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.65.65.1:{port}");
+    let ask = |args: &[&str]| k6(&[args, &["--address", &address]].concat(), folder.path());
+    let nobody = ask(&["status"]);
+    assert!(nobody.stderr.contains("connection refused; start one"), "{nobody:?}");
     let args = ["run", "--paused", "--address", &address, script.to_str().unwrap()];
     let run = start(&mut gake(&args));
-    let ask = |args: &[&str]| k6(&[args, &["--address", &address]].concat(), folder.path());
     let until = |wanted: &str, args: &[&str]| {
         for _ in 0..3_000 {
             let answer = ask(args);
@@ -124,6 +126,9 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
     until("running: true", &["status"]);
     let scaled = until("vus: \"3\"", &["scale", "--vus", "3"]);
     assert_eq!(scaled.code, Some(0), "{scaled:?}");
+    let many = ask(&["scale", "--vus", "9"]);
+    assert!(many.stderr.contains("must be less than or equal to the number of maxVUs (3)"));
+    until("vus: \"3\"", &["status"]);
     let most = ask(&["scale", "--max", "4"]);
     assert!(most.stderr.contains("3 users of maxVUs"), "{most:?}");
     let stats = until("name: checks", &["stats"]);

@@ -5,8 +5,10 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use gake_core::host::is_local_or_address;
-use gake_run::send_once;
+use gake_run::{NoAnswer, send_once};
 use gake_wire::HttpRequest;
+
+use crate::personality::goish::cause;
 
 /// Bytes of a request.
 const REQUEST_MAX: usize = 64 << 10;
@@ -74,7 +76,10 @@ pub(super) fn ask(
         body: Some(body.as_bytes().into()),
         ..HttpRequest::new(method, format!("http://{host}{path}"))
     };
-    let answer = send_once(&request, RESPONSE_MAX, PATIENCE)?;
+    let answer = send_once(&request, RESPONSE_MAX, PATIENCE).map_err(|error| match error {
+        NoAnswer::Fault(fault) => cause(fault, &host.to_string()),
+        NoAnswer::Other(why) => why,
+    })?;
     Ok((answer.status, answer.body))
 }
 
