@@ -33,7 +33,7 @@ impl<'a> Moment<'a> {
         let measured = now.saturating_sub(warmup);
         let scenarios = self.so_far.scenarios().map(|(tally, begun)| {
             let span = now.saturating_sub(begun);
-            ScenarioView { tally, sending: span, span }
+            ScenarioView { tally, begun, sending: span, span }
         });
         View {
             tally: self.so_far.tally(),

@@ -26,7 +26,7 @@ pub use tables::{OTHER_DESCRIPTORS, TableShares, connections_within, tables_for,
 pub use users::{UserStage, presence};
 
 pub use crate::duration::{format_duration, parse_duration};
-use crate::metric::MAX_SERIES;
+use crate::metric::{MAX_SERIES, Tags};
 pub use crate::schedule::Stage;
 use crate::schedule::{NumberStripes, Process, RateChange, Schedule, Slice, Trace};
 
@@ -167,6 +167,9 @@ impl Plan {
     /// The name of a load without a name.
     pub const DEFAULT_NAME: &str = "default";
 
+    /// The key of the tag that a scenario's name is to each of its samples.
+    pub const NAME_TAG: &str = "scenario";
+
     /// A load on `target` with the defaults of everything else: one thread, a connection for each
     /// user of a closed loop, [`OPEN_CONNECTIONS`] of an open one.
     #[must_use]
@@ -207,6 +210,16 @@ impl Plan {
             Load::Scenarios(plans) => plans,
             _ => std::slice::from_ref(self),
         }
+    }
+
+    /// Whether every sample of this load carries these tags. Its name is its tag `scenario`.
+    #[must_use]
+    pub fn carries(&self, tags: &Tags) -> bool {
+        tags.pairs().iter().all(|(key, value)| match key.as_str() {
+            Self::NAME_TAG => self.name == *value,
+            // The last of a key that repeats counts, as in [`Tags::new`].
+            _ => self.tags.iter().rfind(|tag| tag.0 == *key).is_some_and(|tag| tag.1 == *value),
+        })
     }
 
     /// When each arrival is due, counted from the start of this load, for an open loop.

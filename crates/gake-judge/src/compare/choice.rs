@@ -11,7 +11,7 @@ use super::Question;
 use super::figure::{Clock, Direction, FigureKind, Flow, Measured, Source};
 use super::order::rank;
 use super::part::Part;
-use crate::objective::{listed, split_selector};
+use crate::objective::{listed, missing_scenario, split_selector};
 
 /// Maximum number of a run's own metrics that are compared by default; the more figures are
 /// compared, the wider is the interval of each.
@@ -328,11 +328,13 @@ fn builtin_part(tags: &Tags, runs: [Known<'_>; 2]) -> Result<Part, String> {
             let labels = both(|plan| plan.labels.iter().map(String::as_str).collect());
             one(labels, value, Part::Label, "label")
         }
-        [(key, value)] if key == "scenario" => {
-            let scenarios = both(|plan| plan.scenarios().iter().map(|s| s.name.as_str()).collect());
-            one(scenarios, value, Part::Scenario, "scenario")
+        _ if tags.get("name").is_some() => {
+            Err("a label's figures are kept of all scenarios: leave the other tags out".to_owned())
         }
-        _ => Err("of what every run measures one tag is kept: name or scenario".to_owned()),
+        _ if runs.iter().any(|run| run.plan.scenarios().iter().any(|plan| plan.carries(tags))) => {
+            Ok(Part::Scenarios(tags.clone()))
+        }
+        _ => Err(missing_scenario(tags, runs.iter().flat_map(|run| run.plan.scenarios()))),
     }
 }
 

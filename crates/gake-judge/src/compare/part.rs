@@ -1,5 +1,5 @@
-//! The part of a run that a figure is of: the whole, one label, one scenario, or a metric of the
-//! run's own.
+//! The part of a run that a figure is of: the whole, one label, some scenarios, or a metric
+//! of the run's own.
 
 use std::borrow::Cow;
 
@@ -8,14 +8,16 @@ use gake_core::metric::{SeriesValue, Tags};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
 
+use crate::objective::View;
+
 /// A part of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     Whole,
     /// A label by its name.
     Label(String),
-    /// A scenario by its name.
-    Scenario(String),
+    /// The scenarios that carry these tags.
+    Scenarios(Tags),
     /// The series of a metric that carry these tags.
     Series {
         metric: String,
@@ -62,10 +64,16 @@ impl Part {
                     ..Recorded::default()
                 }
             }
-            Self::Scenario(name) => {
-                let number = scenario(window.plan, name);
-                let part = number.and_then(|i| part(window, i));
-                part.map_or_else(Recorded::default, Recorded::of)
+            Self::Scenarios(tags) => {
+                let plans = window.plan.scenarios();
+                // One that is alone is the whole.
+                if let [alone] = plans
+                    && alone.carries(tags)
+                {
+                    return Recorded::of(window.tally);
+                }
+                let parts = plans.iter().zip(window.scenarios);
+                Recorded::of_all(parts.filter(|part| part.0.carries(tags)).map(|part| part.1))
             }
             Self::Series { metric, tags } => {
                 let mut all = Recorded::default();
@@ -81,32 +89,23 @@ impl Part {
 
     /// What it recorded in a whole run.
     pub(super) fn of_run<'a>(&self, run: &'a Run) -> Recorded<'a> {
-        if let Self::Scenario(name) = self
-            && let Some(part) = scenario(&run.plan, name).and_then(|i| run.scenarios.get(i))
+        if let Self::Scenarios(tags) = self
+            && !run.scenarios.is_empty()
         {
-            return Recorded::of(&part.tally);
+            let parts = run.scenarios.iter().filter(|part| part.plan.carries(tags));
+            return Recorded::of_all(parts.map(|part| &part.tally));
         }
         self.of(Window { plan: &run.plan, tally: &run.tally, scenarios: &[] })
     }
 
     /// The times over which it sent, and over which it completed.
     pub(super) fn times(&self, run: &Run) -> (Nanos, Nanos) {
-        if let Self::Scenario(name) = self
-            && let Some(part) = scenario(&run.plan, name).and_then(|i| run.scenarios.get(i))
-        {
-            return (part.sending, part.completing);
-        }
-        (run.sending, run.completing)
+        let times = match self {
+            Self::Scenarios(tags) => View::of(run).times(tags),
+            _ => None,
+        };
+        times.unwrap_or((run.sending, run.completing))
     }
-}
-
-fn scenario(plan: &Plan, name: &str) -> Option<usize> {
-    plan.scenarios().iter().position(|scenario| scenario.name == name)
-}
-
-/// What scenario number `i` recorded: one that is alone is the whole.
-fn part(window: Window<'_>, i: usize) -> Option<&Tally> {
-    if window.plan.scenarios().len() == 1 { Some(window.tally) } else { window.scenarios.get(i) }
 }
 
 impl<'a> Recorded<'a> {
@@ -117,6 +116,21 @@ impl<'a> Recorded<'a> {
             service: Cow::Borrowed(tally.latency.of(Metric::Service)),
             ..Self::default()
         }
+    }
+
+    fn of_all(tallies: impl Iterator<Item = &'a Tally>) -> Self {
+        let mut all = Self::default();
+        for (i, tally) in tallies.enumerate() {
+            let one = Self::of(tally);
+            if i == 0 {
+                all = one;
+            } else {
+                all.counts.merge(&one.counts);
+                all.response.to_mut().merge(&one.response);
+                all.service.to_mut().merge(&one.service);
+            }
+        }
+        all
     }
 
     fn add(&mut self, value: &'a SeriesValue) {

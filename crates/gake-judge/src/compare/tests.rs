@@ -408,7 +408,8 @@ fn a_figure_that_is_not_there_is_refused_with_those_that_are() {
         ("a:p97", "of a label there are sent"),
         ("response{name:c}:p99", "there is no label \"c\"; there are a, b"),
         ("response{scenario:x}:p99", "there is no scenario \"x\""),
-        ("response{status:200}:p99", "name or scenario"),
+        ("response{status:200}:p99", "no scenario has the tags {status:200}; there are {scenario:"),
+        ("response{name:a,scenario:x}:p99", "leave the other tags out"),
     ] {
         let error = by_name(&runs.0, &runs.1, &[name]).unwrap_err().to_string();
         assert!(error.contains(part) && error.contains(name), "{name}: {error}");

@@ -12,7 +12,7 @@ use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 use super::gauge::Gauge;
 use super::parse::K6_SERVICE;
 use super::quantity::{Measure, Quantity, Statistic};
-use super::series::{SCENARIO, SeriesBound, SeriesClaim, SeriesStatistic};
+use super::series::{SeriesBound, SeriesClaim, SeriesStatistic};
 use super::series_clause::SeriesClause;
 use super::{Claim, Objective, Operator, Scope};
 
@@ -75,10 +75,11 @@ impl Objective {
                 Quantity::Latency { measure: Measure::Of(Metric::Service), statistic, bound },
             ) => {
                 let name = label.as_ref().map(|label| ("name", label.name.as_str()));
-                let scenario = scope.scenario.as_deref().map(|scenario| (SCENARIO, scenario));
+                let own =
+                    scope.tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));
                 Some(SeriesClaim {
                     metric: K6_SERVICE.to_owned(),
-                    tags: Tags::new(name.into_iter().chain(scenario)),
+                    tags: Tags::new(own.chain(name)),
                     statistic: Some(SeriesStatistic::Of(statistic)),
                     bound: SeriesBound::Time(bound),
                 })
@@ -108,7 +109,7 @@ impl Objective {
     pub fn clause(&self) -> Result<Clause, String> {
         let refuse = |why: &str| Err(format!("{self} cannot be searched for: {why}"));
         let is_upper = matches!(self.operator, Operator::Less | Operator::LessOrEqual);
-        let (Scope { label, scenario }, quantity) = match &self.claim {
+        let (Scope { label, tags }, quantity) = match &self.claim {
             Claim::Builtin { scope, quantity } => (scope, quantity),
             Claim::Series(claim) => {
                 return match SeriesClause::of(claim, is_upper) {
@@ -125,8 +126,8 @@ impl Objective {
         if !is_upper {
             return refuse("the capacity is the most load under upper bounds, as p99<50ms");
         }
-        if scenario.is_some() {
-            return refuse("a search has one scenario; leave the tag out");
+        if !tags.is_empty() {
+            return refuse("a search has one scenario; leave its tags out");
         }
         let (bound, source) = match *quantity {
             Quantity::Latency { measure, statistic, bound } => {

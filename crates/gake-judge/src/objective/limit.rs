@@ -37,13 +37,15 @@ pub enum Subject {
 }
 
 impl Objective {
-    /// What it bounds; `None` for a metric of the run's own or a single scenario.
+    /// What it bounds; `None` for a metric of the run's own or a part of its scenarios.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
-        let Claim::Builtin { scope: Scope { label, scenario: None }, quantity } = &self.claim
-        else {
+        let Claim::Builtin { scope: Scope { label, tags }, quantity } = &self.claim else {
             return None;
         };
+        if !tags.is_empty() {
+            return None;
+        }
         let bound = quantity.bound();
         let (subject, bound) = match *quantity {
             Quantity::Latency { measure, statistic, .. } => {

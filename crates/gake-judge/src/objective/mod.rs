@@ -50,7 +50,7 @@ pub struct Objective {
 /// What is compared, with its bound.
 #[derive(Debug, Clone, PartialEq)]
 enum Claim {
-    /// What every run measures, of all requests, of one label or of one scenario.
+    /// What every run measures, of all requests, of one label or of the scenarios with some tags.
     Builtin { scope: Scope, quantity: Quantity },
     /// A metric of the run's own.
     Series(SeriesClaim),
@@ -60,8 +60,8 @@ enum Claim {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Scope {
     label: Option<Label>,
-    /// A scenario by its name, written as the tag `scenario`.
-    scenario: Option<String>,
+    /// The scenarios that carry these tags; `scenario` is a scenario's name.
+    tags: Tags,
 }
 
 /// The label that an objective is about.
@@ -102,6 +102,8 @@ pub struct View<'a> {
 pub struct ScenarioView<'a> {
     /// What it recorded.
     pub tally: &'a Tally,
+    /// From the start of the run to the end of its warm-up, after which it records.
+    pub begun: Nanos,
     /// The time over which its requests were sent.
     pub sending: Nanos,
     /// The time over which they were answered or failed.
@@ -122,13 +124,44 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Only one scenario of it.
-    fn within(&self, scenario: &str) -> Option<Self> {
-        let number = self.plan.scenarios().iter().position(|plan| plan.name == scenario)?;
-        // One scenario is not told apart: it is the whole.
-        let Some(part) = self.scenarios.get(number) else { return Some(self.clone()) };
-        let ScenarioView { tally, sending, span } = *part;
-        Some(Self { tally, sending, span, scenarios: Vec::new(), ..self.clone() })
+    /// Whether a scenario of it carries these tags.
+    fn has(&self, tags: &Tags) -> bool {
+        self.plan.scenarios().iter().any(|plan| plan.carries(tags))
+    }
+
+    /// Calls `of` with only the scenarios that carry `tags`, which some do ([`View::has`]).
+    fn within<T>(&self, tags: &Tags, of: impl FnOnce(&View<'_>) -> T) -> T {
+        let parts: Vec<_> = self.parts(tags).collect();
+        // A single scenario is not told apart: it is the whole.
+        if parts.len() == self.scenarios.len() {
+            return of(self);
+        }
+        let (sending, span) = self.times(tags).unwrap_or_default();
+        let narrowed = |tally| View { tally, sending, span, scenarios: Vec::new(), ..*self };
+        match parts.as_slice() {
+            [one] => of(&narrowed(one.tally)),
+            several => {
+                let mut all = Tally::default();
+                several.iter().for_each(|part| all.merge(part.tally));
+                of(&narrowed(&all))
+            }
+        }
+    }
+
+    /// The time over which the scenarios that carry `tags` sent, and over which they were answered
+    /// or failed, from the end of the first one's warm-up; `None` when they are not told apart.
+    pub(crate) fn times(&self, tags: &Tags) -> Option<(Nanos, Nanos)> {
+        let first = self.parts(tags).map(|part| part.begun).min()?;
+        let until = |end: fn(&ScenarioView<'_>) -> Nanos| {
+            let ends = self.parts(tags).map(|part| part.begun.saturating_add(end(part)));
+            ends.max().map(|last| last.saturating_sub(first))
+        };
+        Some((until(|part| part.sending)?, until(|part| part.span)?))
+    }
+
+    fn parts(&self, tags: &Tags) -> impl Iterator<Item = &ScenarioView<'a>> {
+        let scenarios = self.plan.scenarios().iter().zip(&self.scenarios);
+        scenarios.filter(|(plan, _)| plan.carries(tags)).map(|(_, part)| part)
     }
 
     fn labels(&self) -> &'a [String] {
@@ -143,7 +176,8 @@ impl<'a> View<'a> {
 
 impl<'a> ScenarioView<'a> {
     fn of(run: &'a ScenarioRun) -> Self {
-        Self { tally: &run.tally, sending: run.sending, span: run.completing }
+        let begun = nanos(run.plan.start).saturating_add(nanos(run.plan.warmup));
+        Self { tally: &run.tally, begun, sending: run.sending, span: run.completing }
     }
 }
 
@@ -226,15 +260,12 @@ impl Objective {
     /// What it names that does not exist, and what does.
     pub fn check(&self, plan: &Plan, metrics: &Registry) -> Result<(), String> {
         let labels = &plan.labels;
-        let (label, scenario, quantity) = match &self.claim {
+        let (label, tags, quantity) = match &self.claim {
             Claim::Series(series) => return series.check(labels, metrics),
-            Claim::Builtin { scope: Scope { label, scenario }, quantity } => {
-                (label, scenario, quantity)
-            }
+            Claim::Builtin { scope: Scope { label, tags }, quantity } => (label, tags, quantity),
         };
-        let is_there = |name: &&String| plan.scenarios().iter().any(|plan| plan.name == **name);
-        if let Some(name) = scenario.as_ref().filter(|name| !is_there(name)) {
-            return Err(missing_scenario(name, plan));
+        if !plan.scenarios().iter().any(|plan| plan.carries(tags)) {
+            return Err(missing_scenario(tags, plan.scenarios().iter()));
         }
         match label {
             Some(label) if !labels.contains(&label.name) => {
@@ -281,15 +312,22 @@ struct Measured {
 
 /// Measures a built-in quantity. An unknown label may be a metric of that name.
 fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<Measured, String>) {
+    if scope.tags.is_empty() {
+        return of_label(scope, quantity, view);
+    }
+    if !view.has(&scope.tags) {
+        return (quantity.unit(), Err(missing_scenario(&scope.tags, view.plan.scenarios().iter())));
+    }
+    view.within(&scope.tags, |view| of_label(scope, quantity, view))
+}
+
+/// Measures it in a view that holds only the scope's scenarios.
+fn of_label(
+    scope: &Scope,
+    quantity: Quantity,
+    view: &View<'_>,
+) -> (Unit, Result<Measured, String>) {
     let unit = quantity.unit();
-    let narrowed = match &scope.scenario {
-        None => None,
-        Some(name) => match view.within(name) {
-            None => return (unit, Err(missing_scenario(name, view.plan))),
-            Some(view) => Some(view),
-        },
-    };
-    let view = narrowed.as_ref().unwrap_or(view);
     let part = match &scope.label {
         None => Ok(Part::whole(view)),
         Some(label) => match Part::of_label(&label.name, view) {
@@ -326,9 +364,28 @@ fn missing_label(label: &Label, labels: &[String], metrics: &str) -> String {
     }
 }
 
-fn missing_scenario(name: &str, plan: &Plan) -> String {
-    let there = listed(plan.scenarios().iter().map(|plan| plan.name.as_str()));
-    format!("there is no scenario {name:?}; there are {there}")
+/// That none of the scenarios carries `tags`, and what they carry.
+pub(crate) fn missing_scenario<'a>(
+    tags: &Tags,
+    scenarios: impl Iterator<Item = &'a Plan>,
+) -> String {
+    let mut scenarios: Vec<_> = scenarios.collect();
+    // Two runs of one plan have the same.
+    scenarios.dedup_by(|a, b| a.name == b.name && a.tags == b.tags);
+    if let ([_], Some(name)) = (tags.pairs(), tags.get(Plan::NAME_TAG)) {
+        let there = listed(scenarios.iter().map(|plan| plan.name.as_str()));
+        return format!("there is no scenario {name:?}; there are {there}");
+    }
+    let there: Vec<_> = scenarios
+        .iter()
+        .map(|plan| {
+            let name = (Plan::NAME_TAG, plan.name.as_str());
+            let own = plan.tags.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            selector::Written(&Tags::new(own.chain([name]))).to_string()
+        })
+        .collect();
+    let there = listed(there.iter().map(String::as_str));
+    format!("no scenario has the tags {}; there are {there}", selector::Written(tags))
 }
 
 /// Some names in a sentence.
@@ -346,7 +403,8 @@ impl Scope {
     fn tags(&self) -> Tags {
         let name = self.label.as_ref().filter(|label| label.is_tag).map(|label| &label.name);
         let name = name.map(|name| ("name", name));
-        Tags::new(name.into_iter().chain(self.scenario.as_ref().map(|name| ("scenario", name))))
+        let own = self.tags.pairs().iter().map(|(key, value)| (key.as_str(), value));
+        Tags::new(own.chain(name))
     }
 }
 

@@ -7,7 +7,7 @@ use gake_core::record::Metric;
 
 use super::gauge::Gauge;
 use super::quantity::{Flow, Measure, Quantity, Statistic};
-use super::series::{SCENARIO, SeriesClaim};
+use super::series::SeriesClaim;
 use super::{Claim, Label, Objective, Operator, Scope, selector};
 
 /// Why a text is not an objective.
@@ -92,7 +92,7 @@ fn named(name: &str, subject: &str, bound: &str) -> Result<Claim, String> {
         return within(Scope::default(), quantity);
     }
     let label = Label { name: name.to_owned(), is_tag: false };
-    let scope = Scope { label: Some(label), scenario: None };
+    let scope = Scope { label: Some(label), tags: Tags::default() };
     let of_label = quantity(subject, bound).and_then(|quantity| within(scope, quantity));
     if of_label.is_ok() || !selector::is_metric_name(name) {
         return of_label;
@@ -116,16 +116,8 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
     if !is_latency && !is_count {
         return SeriesClaim::parse(metric, tags, statistic, bound).map(Claim::Series);
     }
-    if tags.pairs().iter().any(|(key, _)| key != "name" && key != SCENARIO) {
-        return Err(format!(
-            "of {metric} only the tags name and scenario are kept, as in {{name:login}}"
-        ));
-    }
     let label = |name: &str| Label { name: name.to_owned(), is_tag: true };
-    let scope = Scope {
-        label: tags.get("name").map(label),
-        scenario: tags.get(SCENARIO).map(str::to_owned),
-    };
+    let scope = Scope { label: tags.get("name").map(label), tags: tags.without("name") };
     let quantity = match (is_latency, statistic) {
         (true, "") => return Err(format!("say what of {metric}: p95, mean, min or max")),
         (true, statistic) => latency(&format!("{metric}.{statistic}"), bound)?,

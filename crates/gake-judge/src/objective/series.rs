@@ -5,15 +5,12 @@ use std::fmt;
 
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesValue, Tags};
-use gake_core::plan::parse_duration;
+use gake_core::plan::{Plan, parse_duration};
 use gake_core::record::Tally;
 
 use super::quantity::{Flow, Measure, Quantity, Statistic, exact};
 use super::{Label, Measured, Unit, View, gauge, listed, selector};
 use crate::stats::per_second;
-
-/// The tag that a scenario's name is to every sample of it.
-pub(super) const SCENARIO: &str = "scenario";
 
 /// A bound on a statistic of a metric, over the series that carry the tags.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,13 +109,18 @@ impl SeriesClaim {
     /// What is measured, beside its bound.
     pub(super) fn measure(&self, view: &View<'_>) -> Result<Measured, String> {
         // The samples of a scenario are kept apart by the run, whether or not a work tags them.
-        let narrowed = self.tags.get(SCENARIO).and_then(|name| view.within(name));
-        let (view, tags) = match &narrowed {
-            Some(view) => (view, self.tags.without(SCENARIO)),
-            None => (view, self.tags.clone()),
-        };
+        let name = self.tags.get(Plan::NAME_TAG).map(|name| (Plan::NAME_TAG, name));
+        let scenario = Tags::new(name);
+        if name.is_none() || !view.has(&scenario) {
+            return self.measure_with(&self.tags, view);
+        }
+        view.within(&scenario, |view| self.measure_with(&self.tags.without(Plan::NAME_TAG), view))
+    }
+
+    /// What is measured of the series that carry `tags`.
+    fn measure_with(&self, tags: &Tags, view: &View<'_>) -> Result<Measured, String> {
         let table = &view.tally.series;
-        let mut selected = table.select(&self.metric, &tags);
+        let mut selected = table.select(&self.metric, tags);
         let Some((first, value)) = selected.next() else { return Err(self.unseen(view)) };
         let (statistic, unit) = self.fits(&first.metric)?;
         let mut sum = std::borrow::Cow::Borrowed(value);

@@ -1,6 +1,7 @@
 //! Objectives: read, written, compared.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::Load;
@@ -223,8 +224,13 @@ fn an_unknown_metric_tag_or_statistic_fails_and_says_what_there_is() {
 fn a_scenario_can_be_bounded() {
     let slow = RunSample::of(10, 20 * MS).run();
     let mut run = RunSample::of(90, 10 * MS).more(10, 20 * MS).run();
-    let names = ["steady", "ramp"];
-    let plans = names.map(|name| Plan { name: name.to_owned(), ..run.plan.clone() });
+    let names = [("steady", "shop", 0), ("ramp", "pay", 2), ("burst", "pay", 5)];
+    let plans = names.map(|(name, team, start)| Plan {
+        name: name.to_owned(),
+        tags: vec![("team".to_owned(), team.to_owned())],
+        start: Duration::from_secs(start),
+        ..run.plan.clone()
+    });
     run.plan.load = Load::Scenarios(plans.to_vec());
     let metric = Definition {
         name: "waits".to_owned(),
@@ -232,11 +238,11 @@ fn a_scenario_can_be_bounded() {
         unit: MetricUnit::Number,
     };
     let waits = Registry::default().define(metric).unwrap();
-    let parts = [RunSample::of(90, 10 * MS).run(), slow];
+    let parts = [RunSample::of(90, 10 * MS).run(), slow, RunSample::of(5, 40 * MS).run()];
     run.scenarios = parts
         .into_iter()
         .zip(plans)
-        .zip([1.0, 5.0])
+        .zip([1.0, 5.0, 7.0])
         .map(|((mut part, plan), value)| {
             let series = part.tally.series.intern(&waits, &Tags::default());
             part.tally.series.add(series, value, 0);
@@ -260,16 +266,39 @@ fn a_scenario_can_be_bounded() {
         ("service{scenario:ramp}:max<1s", true),
         ("sent{scenario:ramp}<=10", true),
         ("errors{scenario:steady}<1%", true),
-        ("waits:count>=6", true),
+        ("waits:count>=13", true),
         ("waits{scenario:steady}:count<=1", true),
         ("waits{scenario:ramp}:count>=5", true),
+        ("response{team:shop}:max<15ms", true),
+        ("response{team:pay}:p50<25ms", true),
+        ("response{team:pay}:max>=39ms", true),
+        ("sent{team:pay}<=15", true),
+        ("sent{team:pay}<15", false),
+        ("sent{scenario:ramp,team:pay}<=10", true),
     ] {
         let seen = check(&run, text);
         assert_eq!(seen.met, met, "{text}: {}", seen.shown());
         assert_eq!(seen.text, text);
     }
-    let missing = check(&run, "errors{scenario:spike}<1%");
-    assert_eq!(missing.shown(), "there is no scenario \"spike\"; there are steady, ramp");
+    // Ten seconds each, from the second and the fifth on: thirteen together.
+    let pay = check(&run, "goodput{team:pay}>1/s").value.unwrap();
+    assert!((pay - 15.0 / 13.0).abs() < 1e-9, "{pay}");
+    for (text, why) in [
+        (
+            "errors{scenario:spike}<1%",
+            "there is no scenario \"spike\"; there are steady, ramp, burst",
+        ),
+        (
+            "errors{scenario:ramp,team:shop}<1%",
+            "no scenario has the tags {scenario:ramp,team:shop}; there are \
+             {scenario:steady,team:shop}, {scenario:ramp,team:pay}, {scenario:burst,team:pay}",
+        ),
+    ] {
+        assert_eq!(check(&run, text).shown(), why);
+        let objective: Objective = text.parse().unwrap();
+        assert_eq!(objective.check(&run.plan, &Registry::default()), Err(why.to_owned()));
+    }
+    assert!("errors{team:pay}<1%".parse::<Objective>().unwrap().clause().is_err());
 }
 
 #[test]
@@ -331,7 +360,6 @@ fn refuses_the_rest_and_says_why() {
         ("rate>=max", "not a rate"),
         ("sent>=x", "not a rate"),
         (":p99<5ms", "label before the colon is empty"),
-        ("response{name:a,b:c}:p95<1s", "only the tags name and scenario"),
         ("response{name:a}<1s", "say what of response"),
         ("errors{name:a}:p95<1%", "nothing comes after its tags"),
         ("connect{name:a}:p95<1s", "of one label"),
@@ -376,8 +404,13 @@ fn objective() -> impl Strategy<Value = Objective> {
         Just(Operator::Greater),
         Just(Operator::GreaterOrEqual),
     ];
-    let scenario = prop_oneof![Just(None), "\\PC{0,8}".prop_map(Some)];
-    (label(), scenario, quantity, operator).prop_map(|(label, scenario, quantity, operator)| {
+    let tags = prop_oneof![
+        Just(Tags::default()),
+        "\\PC{0,8}".prop_map(|name| Tags::new([(Plan::NAME_TAG, name)])),
+        ("\\PC{0,8}", "\\PC{0,8}")
+            .prop_map(|(name, team)| Tags::new([(Plan::NAME_TAG, name), ("team", team)])),
+    ];
+    (label(), tags, quantity, operator).prop_map(|(label, tags, quantity, operator)| {
         let kept = match quantity {
             Quantity::Latency { measure, .. } => {
                 matches!(measure, Measure::Response | Measure::Of(Metric::Service))
@@ -387,7 +420,7 @@ fn objective() -> impl Strategy<Value = Objective> {
         let label = label.filter(|_| kept);
         // A label that is not a tag has no braces.
         let is_free = label.as_ref().is_none_or(|label| label.is_tag);
-        let scope = Scope { label, scenario: scenario.filter(|_| is_free) };
+        let scope = Scope { label, tags: if is_free { tags } else { Tags::default() } };
         Objective { claim: Claim::Builtin { scope, quantity }, operator }
     })
 }

@@ -57,6 +57,49 @@ fn the_counts_of_three_scenarios_are_those_of_the_server() {
 }
 
 #[test]
+fn an_objective_selects_scenarios_by_their_tags() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("teams.toml").to_str().unwrap().to_owned();
+    let lab = lab();
+    let teams = |duration: &str| {
+        let one = |name: &str, team: &str, route: &str| {
+            format!(
+                "[[scenario]]\nname = \"{name}\"\nurl = \"{}\"\nrate = 50\n\
+                 duration = \"{duration}\"\ntags = {{ team = \"{team}\" }}\n",
+                url(&lab, route)
+            )
+        };
+        let all = [
+            one("browse", "web", "/fast"),
+            one("search", "web", "/echo"),
+            one("pay", "payments", "/status/500"),
+        ];
+        fs::write(&file, all.concat()).unwrap();
+    };
+
+    teams("400ms");
+    let web = ["--slo", "errors{team:web}<1%", "--slo", "sent{team:web}<41"];
+    let ran = ran(&[&["run", "--spec", &file, "-o", "json", "--abort"][..], &web].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let objectives = ran.json();
+    let [_, sent] = &objectives.at("objectives").as_array().unwrap()[..] else { panic!("{ran:?}") };
+    assert_eq!(sent["value"], 40.0, "{sent}");
+
+    teams("90s");
+    let run = ["run", "--spec", &file, "-o", "json", "--abort"];
+    let pay = ["--slo", "errors{team:payments}<1%"];
+    let ran = start(&mut gake(&[&run[..], &pay].concat())).wait_for(PATIENCE / 2);
+    assert_eq!(ran.code, Some(99), "{ran:?}");
+    assert_eq!(ran.json().text("ended.by"), "aborted");
+
+    let unknown = [&run[..], &["--slo", "errors{team:ops}<1%"]].concat();
+    let ran = start(&mut gake(&unknown)).wait_for(PATIENCE / 2);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let why = "no scenario has the tags {team:ops}; there are {scenario:browse,team:web}, ";
+    assert!(ran.stderr.contains(why), "{ran:?}");
+}
+
+#[test]
 fn a_target_that_is_no_spec_is_what_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
