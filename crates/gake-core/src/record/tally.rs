@@ -28,8 +28,9 @@ pub struct LabelTally {
     pub service: Histogram,
 }
 
-/// Mergeable counts and histograms of a time window. Merging is associative and commutative,
-/// and loses nothing.
+/// Mergeable counts and histograms of a time window. Merging loses no sample; it is associative and
+/// commutative, up to the last digits of a counter's sum and, beyond the bound on series, to which
+/// series are told apart.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     /// Plain counts.
@@ -181,7 +182,7 @@ impl Tally {
         self.fired = self.fired.saturating_add(other.fired);
     }
 
-    /// Forgets everything but keeps the memory.
+    /// Forgets the figures and keeps their memory, the labels and the series.
     pub fn clear(&mut self) {
         self.counts = Counts::default();
         for metric in Metric::ALL {

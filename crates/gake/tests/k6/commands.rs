@@ -124,6 +124,13 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
     assert!(again.code == Some(255) && again.stderr.contains("paused already"), "{again:?}");
     assert_eq!(ask(&["resume"]).code, Some(0));
     until("running: true", &["status"]);
+    // The scheduling policy is field 41 (proc_pid_stat(5)), after the name in parentheses.
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", run.pid())).unwrap();
+    let policies: Vec<_> = tasks
+        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok())
+        .filter_map(|stat| Some(stat.split_once("(gake-api) ")?.1.split(' ').nth(38)?.to_owned()))
+        .collect();
+    assert_eq!(policies, ["5"], "the API is of the lowest class, and delays no request");
     let scaled = until("vus: \"3\"", &["scale", "--vus", "3"]);
     assert_eq!(scaled.code, Some(0), "{scaled:?}");
     let many = ask(&["scale", "--vus", "9"]);

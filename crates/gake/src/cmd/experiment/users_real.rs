@@ -30,6 +30,10 @@ const USERS: u32 = 50;
 /// The share of failed requests from which on their cause has to be named.
 const MANY: f64 = 0.02;
 
+/// MySQL's number of the error that its connections are used up (ER_CON_COUNT_ERROR), which
+/// clients pass on; its text is in the server's language.
+const CONNECTIONS_REFUSED: &str = "1040";
+
 /// How long a database takes to close the connections of a process that has ended.
 const CLOSING: Duration = Duration::from_secs(1);
 /// How long a database that has gone away is waited for, and how often it is asked.
@@ -206,7 +210,7 @@ fn named(summary: &Summary, store: &UserStore) -> Option<Expectation> {
     // PostgreSQL does not count what it refuses; peaks between two samples are not seen.
     let counts_refusals = matches!(store, UserStore::Server(dsn) if dsn.kind() == SqlKind::MySql);
     // What failed for another reason, as when the database went away, names another cause.
-    let refused = |text: &str| text.contains("Too many connections");
+    let refused = |text: &str| text.contains(CONNECTIONS_REFUSED);
     let is_refused = summary.run.bodies.by_count().first().is_some_and(|body| refused(&body.text));
     (counts_refusals && failed > MANY && is_refused)
         .then(|| theory::cause(summary, "db_connections_refused", &["db_pool_churn"]))

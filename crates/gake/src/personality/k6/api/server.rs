@@ -23,6 +23,7 @@ pub(in super::super) fn start(api: &Arc<Api>, address: &str, may_change: bool) -
     let listener = TcpListener::bind(address)?;
     let api = Arc::clone(api);
     let serve = move || {
+        gake_engine::lower_class();
         for stream in listener.incoming() {
             match stream {
                 // A client that disconnects, or sends no valid request, gets no answer.
