@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gake_core::spec::SERIES_MAX;
+use gake_k6::duration::GoDuration;
 use gake_k6::options::Options;
 use gake_k6::summary::SummaryMode;
 use gake_shadow::config::parse_size;
@@ -75,7 +76,7 @@ const OTHERS: &[Flag] = &[
     value(&["address", "a"]),
     switch(&["help", "h"]),
     switch(&["linger", "l"]),
-    refused(&["traces-output"], "gake writes no traces"),
+    value(&["traces-output"]),
     value(&["type", "t"]),
     refused(&["profiling-enabled"], "gake has no pprof endpoints"),
     refused(&["new-machine-readable-summary"], "gake writes only the older form"),
@@ -265,6 +266,15 @@ fn check_values(parsed: &Parsed) -> Result<(), String> {
             ));
         }
     }
+    if let Some(output) = parsed.last("traces-output").filter(|output| *output != "none") {
+        return Err(format!("--traces-output {output} cannot be honoured: gake writes no traces"));
+    }
+    // Options and the environment may leave the unit out, and have days; flags are Go's own.
+    for flag in ["duration", "min-iteration-duration"] {
+        if let Some(text) = parsed.last(flag) {
+            GoDuration::parse_go(text).map_err(|error| format!("--{flag} {text}: {error}"))?;
+        }
+    }
     for tag in parsed.all("tag") {
         let missing = match tag.split_once('=') {
             Some(("", _)) => "name",
@@ -314,6 +324,7 @@ mod tests {
         assert!(flags.quiet && flags.options.duration.is_some());
         assert_eq!((&flags.environment["A"][..], &flags.environment["B"][..]), ("", ""));
         assert!(!read("-q=false s.js").unwrap().quiet);
+        assert!(read("--traces-output none -d 0 s.js").is_ok());
     }
 
     #[test]
@@ -331,6 +342,10 @@ mod tests {
             ("-u many a.js", "--vus many"),
             ("--body-memory much a.js", "--body-memory much"),
             ("--print-spec=yaml a.js", "--print-spec=yaml: it is toml or json"),
+            ("--duration 1 a.js", "--duration 1: time: missing unit in duration \"1\""),
+            ("-d 1d a.js", "unknown unit \"d\" in duration \"1d\""),
+            ("--min-iteration-duration 5 a.js", "missing unit"),
+            ("--traces-output otel a.js", "--traces-output otel cannot be honoured"),
             ("--max-series 0 a.js", "--max-series 0: write a whole number from 1"),
             ("-e 1A=5 a.js", "invalid environment variable name '1A'"),
         ] {
