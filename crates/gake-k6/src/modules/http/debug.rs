@@ -11,7 +11,9 @@ use crate::user::vu::Vu;
 
 /// Logs a request that is about to be sent.
 pub(super) fn request(vu: &Vu, parts: DebugParts, request: &HttpRequest, url: &Url) {
-    let target = &url[Position::BeforePath..Position::AfterQuery];
+    // Both have the same authority; the path that is sent may have `..` in it.
+    let target = request.url.get(url[..Position::BeforePath].len()..).unwrap_or_default();
+    let target = target.split('#').next().unwrap_or(target);
     let authority = &url[Position::BeforeHost..Position::AfterPort];
     let mut text = format!("Request:\n{} {target} HTTP/1.1\nHost: {authority}\n", request.method);
     for (name, value) in &request.headers {

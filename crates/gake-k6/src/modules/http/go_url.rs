@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use url::Url;
+use url::{Position, Url};
 
 use super::credentials::masked;
 
@@ -92,6 +92,22 @@ pub(super) fn checked(text: &str) -> Result<Url, (u32, String)> {
             Err((NO_SUCH_HOST, "lookup: no such host".to_owned()))
         }
         Err(error) => Err(bad(&error.to_string())),
+    }
+}
+
+/// What is sent for `text`, which was read as `url`: its path is as Go writes it, with the `.` and
+/// `..` in it.
+pub(super) fn sent<'a>(text: &str, url: &'a Url) -> Cow<'a, str> {
+    let as_read = Cow::Borrowed(&url[..Position::AfterQuery]);
+    let Ok(written) = read(text) else { return as_read };
+    let Some((_, after)) = written.split_once("://") else { return as_read };
+    let after = after.split(['?', '#']).next().unwrap_or(after);
+    match after.find('/').map(|at| &after[at..]) {
+        Some(path) if path != url.path() => {
+            let (before, query) = (&url[..Position::BeforePath], &url[Position::AfterPath..]);
+            Cow::Owned(format!("{before}{path}{}", cut(query, '#').0))
+        }
+        _ => as_read,
     }
 }
 
@@ -254,6 +270,23 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(read(text).as_deref(), Ok(written), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_sent_as_go_writes_it() {
+        for (text, expected) in [
+            ("http://h/a/../b?q=../c#f", "http://h/a/../b?q=../c"),
+            ("http://h/./a/%2e%2E/b", "http://h/./a/%2e%2E/b"),
+            ("http://h/..", "http://h/.."),
+            ("HTTP://H:80/a\\b", "http://h/a%5Cb"),
+            ("http://h/p|q?x=a b", "http://h/p%7Cq?x=a%20b"),
+            ("http://user:pass@h/a/../b", "http://user:pass@h/a/../b"),
+            ("http://h?x=/../y", "http://h/?x=/../y"),
+            ("http://h", "http://h/"),
+            ("https://[::1]:8443/a/b", "https://[::1]:8443/a/b"),
+        ] {
+            assert_eq!(sent(text, &checked(text).unwrap()), expected, "{text}");
         }
     }
 

@@ -17,7 +17,7 @@ use super::cookies::values_for;
 use super::credentials::{has_credentials, shown_url, without_credentials};
 use super::debug;
 use super::facts::{ResponseFacts, Timings};
-use super::go_url::{BAD_URL, checked};
+use super::go_url::{BAD_URL, checked, sent};
 use super::headers::HeaderList;
 use super::login::Login;
 use super::samples::{note, note_cut};
@@ -244,7 +244,7 @@ impl Hop {
                     return self.stopped(vu, ask, &shown, blocked);
                 }
                 if let Some(parts) = settings.http_debug {
-                    debug::request(vu, parts, &self.request(&headers), &self.url);
+                    debug::request(vu, parts, &self.request(ask, &headers), &self.url);
                 }
                 let deadline = Deadline::within(start, Duration::from_nanos(end - start.min(end)));
                 let now = vu.now();
@@ -275,10 +275,15 @@ impl Hop {
     }
 
     /// What it says, with these headers.
-    fn request(&self, headers: &[(String, String)]) -> HttpRequest {
+    fn request(&self, ask: &Ask, headers: &[(String, String)]) -> HttpRequest {
+        let url = match self.number {
+            0 => sent(&ask.url, &self.url),
+            // Where a redirect leads is resolved.
+            _ => Cow::Borrowed(self.url.as_str()),
+        };
         let (mut headers, body) = (headers.to_vec(), self.body.clone());
         headers.extend(self.referer.iter().map(|url| (REFERER.to_owned(), url.clone())));
-        HttpRequest { headers, body, ..HttpRequest::new(&*self.method, self.url.as_str()) }
+        HttpRequest { headers, body, ..HttpRequest::new(&*self.method, url) }
     }
 
     /// Prepares it. One that only the arguments make is remembered.
@@ -289,7 +294,7 @@ impl Hop {
         ask: &Ask,
         headers: &Rc<Vec<(String, String)>>,
     ) -> Result<Rc<PreparedRequest>, Fault> {
-        let prepared = Rc::new(client.prepare(&self.request(headers)).await?);
+        let prepared = Rc::new(client.prepare(&self.request(ask, headers)).await?);
         // Credentials in the URL are taken out of it, or are not for every request.
         let is_plain = ask.authentication == Authentication::Basic && !has_credentials(&self.url);
         let is_as_asked = self.number == 0 && self.body.is_none() && is_plain;
