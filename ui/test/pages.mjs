@@ -597,10 +597,12 @@ async function paper(page) {
   await page.emulateMedia({ media: "print" });
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "light");
   assert(!(await page.locator(".tools").isVisible()));
-  const widths = await page.evaluate(() =>
-    [...document.querySelectorAll(".uplot")].map((plot) => plot.getBoundingClientRect().right),
+  const edges = () => [...document.querySelectorAll(".uplot")].map((plot) => plot.getBoundingClientRect().right);
+  // Charts take their new width in the frame after the page has its own.
+  const fits = page.waitForFunction(() =>
+    [...document.querySelectorAll(".uplot")].every((plot) => plot.getBoundingClientRect().right <= 1280),
   );
-  assert(widths.every((right) => right <= 1280), `${widths}`);
+  await fits.catch(async () => assert.fail(`beyond the paper: ${await page.evaluate(edges)}`));
   const pdf = await page.pdf({ format: "A4", printBackground: true });
   assert(pdf.length > 10_000);
   await page.emulateMedia({ media: "screen" });

@@ -1,6 +1,8 @@
 //! Iterations of several requests: arrivals and exchanges are counted apart.
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos};
@@ -113,8 +115,14 @@ impl Factory for Journeys {
 }
 
 fn journeys(plan: Plan, stuck: Option<u64>) -> Run {
+    run(plan, move |context: WorkerContext| Journeys { clock: context.clock, stuck })
+}
+
+fn run<F: Factory + 'static>(
+    plan: Plan,
+    make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
+) -> Run {
     let plan = Arc::new(plan);
-    let make = move |context: WorkerContext| Journeys { clock: context.clock, stuck };
     let running = start(&plan, SEED, None, make).unwrap();
     let mut collector = Collector::new(&plan, SEED, running.spares.len());
     while !collector.is_over() {
@@ -180,6 +188,50 @@ fn an_iteration_that_is_cut_is_interrupted_and_its_request_unfinished() {
     let counts = journeys(Plan { drain, duration, ..closed(3) }, Some(2)).tally.counts;
     assert_eq!((counts.started, counts.interrupted, counts.finished()), (3, 3, 0), "{counts:?}");
     assert_eq!((counts.sent, counts.ok, counts.unfinished), (9, 6, 3), "{counts:?}");
+}
+
+/// Counts the works that it makes before the epoch, and after it.
+struct Counted {
+    journeys: Journeys,
+    begun: Cell<bool>,
+    made: Arc<[AtomicUsize; 2]>,
+}
+
+impl Factory for Counted {
+    type Work = Journey;
+
+    fn work(&self, lane: usize) -> Journey {
+        self.made[usize::from(self.begun.get())].fetch_add(1, Relaxed);
+        self.journeys.work(lane)
+    }
+
+    fn begin(&self) {
+        self.begun.set(true);
+    }
+
+    fn observe(&self, tally: &mut Tally) -> Gauges {
+        self.journeys.observe(tally)
+    }
+}
+
+#[test]
+fn every_work_is_made_before_the_epoch() {
+    // Works that never end, so that an open loop takes all of its lanes and wants more.
+    let lanes = 40;
+    let open = Plan { max_in_flight: lanes, drain: Duration::from_millis(50), ..open(500.0, 200) };
+    let closed = Plan { duration: Some(Duration::from_millis(200)), ..closed(lanes) };
+    for (plan, stuck) in [(open, Some(2)), (closed, None)] {
+        let made = Arc::<[AtomicUsize; 2]>::default();
+        let counts = Arc::clone(&made);
+        let run = run(Plan { threads: 2, ..plan }, move |context| Counted {
+            journeys: Journeys { clock: context.clock, stuck },
+            begun: Cell::new(false),
+            made: Arc::clone(&counts),
+        });
+        assert!(run.tally.counts.started >= lanes as u64, "{:?}", run.tally.counts);
+        let made = made.each_ref().map(|made| made.load(Relaxed));
+        assert_eq!(made, [lanes, 0], "before the epoch, and after it");
+    }
 }
 
 #[test]

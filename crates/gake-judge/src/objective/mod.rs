@@ -132,17 +132,16 @@ impl<'a> View<'a> {
     /// Calls `of` with only the scenarios that carry `tags`, which some do ([`View::has`]).
     fn within<T>(&self, tags: &Tags, of: impl FnOnce(&View<'_>) -> T) -> T {
         let parts: Vec<_> = self.parts(tags).collect();
-        // A single scenario is not told apart: it is the whole.
-        if parts.len() == self.scenarios.len() {
-            return of(self);
-        }
         let (sending, span) = self.times(tags).unwrap_or_default();
         let narrowed = |tally| View { tally, sending, span, scenarios: Vec::new(), ..*self };
         match parts.as_slice() {
+            // A single scenario is not told apart: it is the whole.
+            all if all.len() == self.scenarios.len() => of(self),
+            [] => of(&narrowed(&Tally::default())),
             [one] => of(&narrowed(one.tally)),
-            several => {
-                let mut all = Tally::default();
-                several.iter().for_each(|part| all.merge(part.tally));
+            [first, rest @ ..] => {
+                let mut all = first.tally.clone();
+                rest.iter().for_each(|part| all.merge(part.tally));
                 of(&narrowed(&all))
             }
         }
