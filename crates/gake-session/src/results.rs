@@ -10,9 +10,9 @@ use gake_files::Access;
 use gake_judge::Summary;
 use gake_report::{Format, Style};
 
-use crate::cli::{Form, Output};
 use crate::console::Console;
 use crate::exit::Failure;
+use crate::options::{Form, Output};
 
 /// The results asked for, their files created beforehand: a bad path costs nothing then.
 #[derive(Debug)]

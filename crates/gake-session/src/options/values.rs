@@ -1,7 +1,6 @@
 //! Readers of flag values for clap.
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -11,7 +10,6 @@ use gake_core::plan::{Expect, Rate, Stage};
 use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
 
 use crate::exit::Failure;
-use crate::users::UserStore;
 
 /// Reads a value; some values have known names, which completions offer.
 #[derive(Clone)]
@@ -27,7 +25,6 @@ impl<T> Known<T> {
     }
 
     /// The names.
-    #[cfg(test)]
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.names.iter().copied()
     }
@@ -155,38 +152,10 @@ pub const WATCHED: Known<WatchedSource> =
         text.parse().map_err(|error: gake_watch::SourceError| error.to_string())
     });
 
-/// A database of users, as the user wrote it. It may hold a password, which is not shown.
-#[derive(Clone)]
-pub struct StoreArg(pub String);
-
-impl fmt::Debug for StoreArg {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoreArg")
-    }
-}
-
-impl StoreArg {
-    /// What it means.
-    ///
-    /// # Errors
-    /// When it is not a database; the message leaves out its password.
-    pub fn store(&self) -> Result<UserStore, Failure> {
-        self.0.parse().map_err(|error| Failure::usage(format!("--db: {error}")))
-    }
-}
-
 /// Whether a text may hold a password: a URL whose host was forgotten has no @.
-fn may_hold_secrets(text: &str) -> bool {
+#[must_use]
+pub fn may_hold_secrets(text: &str) -> bool {
     text.contains('@') || text.contains("://")
-}
-
-/// A database of users.
-pub fn store(text: &str) -> Result<StoreArg, String> {
-    match text.parse::<UserStore>() {
-        // A refused value is printed as it is: one that may hold a password is refused later.
-        Err(error) if !may_hold_secrets(text) => Err(error.to_string()),
-        _ => Ok(StoreArg(text.to_owned())),
-    }
 }
 
 /// A list of expected status codes.

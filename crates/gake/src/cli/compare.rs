@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::{self, Output};
 use super::values;
+use gake_session::options::history::tolerance;
+use gake_session::options::output::{self, Output};
 
 /// Compare two runs: do they differ, and with what confidence?.
 ///
@@ -71,18 +72,6 @@ pub struct CompareArgs {
     pub no_color: bool,
 }
 
-/// A share: `5%`, or 0.05.
-pub fn tolerance(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text, 1.0),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value / scale),
-        _ => Err("write a share above 0, such as 5% or 0.05".to_owned()),
-    }
-}
-
 impl CompareArgs {
     /// The figures named; commas outside braces separate them.
     pub fn figure_names(&self) -> Vec<String> {
@@ -114,14 +103,5 @@ mod tests {
     fn commas_within_braces_separate_tags() {
         let listed = names("goodput, response{name:a,scenario:b}:p99,checks");
         assert_eq!(listed, ["goodput", "response{name:a,scenario:b}:p99", "checks"]);
-    }
-
-    #[test]
-    fn a_tolerance_is_a_share() {
-        assert_eq!(tolerance("5%"), Ok(0.05));
-        assert_eq!(tolerance("0.05"), Ok(0.05));
-        for text in ["", "x", "0", "-1%", "nan", "inf%"] {
-            assert!(tolerance(text).is_err(), "{text}");
-        }
     }
 }

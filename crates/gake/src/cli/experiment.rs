@@ -4,9 +4,9 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::fleet::FleetArgs;
-use super::output::{self, Output};
 use super::values::{self, Known};
+use gake_session::options::FleetArgs;
+use gake_session::options::output::{self, Output};
 
 /// Show a known cliff step by step, and compare each step with theory.
 ///

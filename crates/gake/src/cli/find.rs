@@ -7,11 +7,11 @@ use clap::{Args, Parser, ValueEnum};
 use gake_judge::Objective;
 use gake_judge::search::Dimension;
 
-use super::fleet::FleetArgs;
-use super::output::{self, Output};
-use super::redaction::RedactionArgs;
 use super::run::{Arrivals, ConnectionArgs, RequestArgs};
 use super::values::{self, WatchedSource};
+use gake_session::options::FleetArgs;
+use gake_session::options::RedactionArgs;
+use gake_session::options::output::{self, Output};
 
 /// Find the highest load at which every objective holds, with its confidence interval.
 ///

@@ -1,11 +1,10 @@
-//! The flags of the history: of `gake history`, and of the runs that it keeps.
+//! The flags of `gake history`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-use super::compare::tolerance;
-use super::output::{self, Output};
+use gake_session::options::history::tolerance;
+use gake_session::options::output::{self, Output};
 
 /// Show the runs that `gake run --save` and `gake find --save` keep in .gake/history.db.
 #[derive(Debug, Args)]
@@ -83,22 +82,4 @@ pub enum HistoryCommand {
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
     },
-}
-
-/// What a run has to do with the history.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "History")]
-pub struct SaveArgs {
-    /// Keep the run in the history of the project, .gake/history.db: see `gake history`
-    #[arg(long)]
-    pub save: bool,
-
-    /// Compare the run with a run of the history: a number, last, or a name given by `gake history
-    /// baseline`. Exit code 99 if it is significantly worse. Saves the run too
-    #[arg(long, value_name = "RUN")]
-    pub baseline: Option<String>,
-
-    /// Largest change against the baseline that does not matter (default 5%)
-    #[arg(long, value_name = "PERCENT", value_parser = tolerance, requires = "baseline")]
-    pub tolerance: Option<f64>,
 }

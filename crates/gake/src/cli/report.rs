@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gake_judge::Objective;
 
-use super::output::{self, Output};
+use gake_session::options::output::{self, Output};
 
 /// Show and merge run files.
 ///

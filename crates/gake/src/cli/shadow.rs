@@ -8,9 +8,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use gake_shadow::compare::judge::Terms;
 use gake_shadow::hooks::SelectFailure;
 
-use super::output::{self, Output};
-use super::redaction::RedactionArgs;
 use super::{serve, values};
+use gake_session::options::RedactionArgs;
+use gake_session::options::output::{self, Output};
 
 /// Run the shadow proxy: the master answers clients, other backends get copies.
 ///

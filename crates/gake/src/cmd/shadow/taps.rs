@@ -18,8 +18,8 @@ use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
 use gake_shadow::{Exchanges, Proxy};
 
 use crate::cli::TapArgs;
-use crate::exit::Failure;
-use crate::files::distinct;
+use gake_session::Failure;
+use gake_session::files::distinct;
 
 /// Exchanges that may wait for the comparison or the recording.
 const QUEUE: usize = 4_096;

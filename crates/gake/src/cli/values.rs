@@ -1,0 +1,37 @@
+//! Readers of flag values that only this crate knows, and those of the session.
+
+use std::fmt;
+
+use gake_session::Failure;
+pub use gake_session::options::values::*;
+
+use crate::users::UserStore;
+
+/// A database of users, as the user wrote it. It may hold a password, which is not shown.
+#[derive(Clone)]
+pub struct StoreArg(pub String);
+
+impl fmt::Debug for StoreArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StoreArg")
+    }
+}
+
+impl StoreArg {
+    /// What it means.
+    ///
+    /// # Errors
+    /// When it is not a database; the message leaves out its password.
+    pub fn store(&self) -> Result<UserStore, Failure> {
+        self.0.parse().map_err(|error| Failure::usage(format!("--db: {error}")))
+    }
+}
+
+/// A database of users.
+pub fn store(text: &str) -> Result<StoreArg, String> {
+    match text.parse::<UserStore>() {
+        // A refused value is printed as it is: one that may hold a password is refused later.
+        Err(error) if !may_hold_secrets(text) => Err(error.to_string()),
+        _ => Ok(StoreArg(text.to_owned())),
+    }
+}
