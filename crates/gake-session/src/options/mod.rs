@@ -14,7 +14,7 @@ pub mod words;
 pub use destinations::{OutputArgs, SinkArgs};
 pub use fleet::{FleetArgs, NatsArgs, OnLossArg};
 pub use history::SaveArgs;
-pub use output::{Form, Output};
+pub use output::{Form, OutputSpec};
 pub use redaction::RedactionArgs;
 pub use trace::TraceArgs;
 pub use web::WebArgs;

@@ -13,12 +13,12 @@ use crate::exit::Failure;
 
 /// Reads a value; some values have known names, which completions offer.
 #[derive(Clone)]
-pub struct Known<T> {
+pub struct KnownValues<T> {
     names: &'static [&'static str],
     read: fn(&str) -> Result<T, String>,
 }
 
-impl<T> Known<T> {
+impl<T> KnownValues<T> {
     /// A parser that reads with `read`, and whose known values are or begin with `names`.
     pub const fn new(names: &'static [&'static str], read: fn(&str) -> Result<T, String>) -> Self {
         Self { names, read }
@@ -30,7 +30,7 @@ impl<T> Known<T> {
     }
 }
 
-impl<T: Clone + Send + Sync + 'static> TypedValueParser for Known<T> {
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for KnownValues<T> {
     type Value = T;
 
     fn parse_ref(
@@ -147,10 +147,10 @@ impl FromStr for WatchedSource {
 }
 
 /// A source to watch, with the known kinds.
-pub const WATCHED: Known<WatchedSource> =
-    Known::new(&["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"], |text| {
-        text.parse().map_err(|error: gake_watch::SourceError| error.to_string())
-    });
+pub const WATCHED: KnownValues<WatchedSource> = KnownValues::new(
+    &["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"],
+    |text| text.parse().map_err(|error: gake_watch::SourceError| error.to_string()),
+);
 
 /// Whether a text may hold a password: a URL whose host was forgotten has no @.
 #[must_use]

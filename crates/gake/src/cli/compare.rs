@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::values;
 use gake_session::options::history::tolerance;
-use gake_session::options::output::{self, Output};
+use gake_session::options::output::{self, OutputSpec};
 
 /// Compare two runs: do they differ, and with what confidence?.
 ///
@@ -57,11 +57,11 @@ pub struct CompareArgs {
 
     /// text, markdown, json or html; with =FILE into a file. May be repeated
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_COMPARE, hide_possible_values = true)]
-    pub formats: Vec<Output>,
+    pub formats: Vec<OutputSpec>,
 
     /// Write a page with B's charts over A's, one HTML file: short for -o html=FILE
     #[arg(long, value_name = "FILE", value_parser = output::html)]
-    pub html: Option<Output>,
+    pub html: Option<OutputSpec>,
 
     /// Print only the result
     #[arg(short, long)]

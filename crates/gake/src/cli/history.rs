@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use gake_session::options::history::tolerance;
-use gake_session::options::output::{self, Output};
+use gake_session::options::output::{self, OutputSpec};
 
 /// Show the runs that `gake run --save` and `gake find --save` keep in .gake/history.db.
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub enum HistoryCommand {
         run: String,
         /// text, json, csv, markdown, html ... as of `gake report`; with =FILE into a file
         #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_RUN, hide_possible_values = true)]
-        formats: Vec<Output>,
+        formats: Vec<OutputSpec>,
     },
     /// Compare two runs: do they differ, and with what confidence?
     Compare {
@@ -59,7 +59,7 @@ pub enum HistoryCommand {
         tolerance: f64,
         /// text, markdown, json or html; with =FILE into a file. May be repeated
         #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_COMPARE, hide_possible_values = true)]
-        formats: Vec<Output>,
+        formats: Vec<OutputSpec>,
     },
     /// Name a run as a baseline, in place of the run that had the name
     Baseline {

@@ -43,7 +43,7 @@ pub use shadow::{
     ShadowCommand, ShadowReportArgs, TapArgs,
 };
 pub use tls::TlsVersionArg;
-use values::Known;
+use values::KnownValues;
 pub use values::WatchedSource;
 pub use watch::{WatchArgs, WatchFormat};
 
@@ -137,10 +137,10 @@ const TOOL_NAMES: &[&str] =
     &["ab", "h2load", "hey", "k6", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"];
 
 /// The tools that gake behaves as.
-const TOOLS: Known<String> = Known::new(TOOL_NAMES, |text| Ok(text.to_owned()));
+const TOOLS: KnownValues<String> = KnownValues::new(TOOL_NAMES, |text| Ok(text.to_owned()));
 
 /// Commands with a manual page of their own.
-const COMMANDS: Known<String> = Known::new(
+const COMMANDS: KnownValues<String> = KnownValues::new(
     &[
         "run",
         "find",
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn completions_name_every_tool_and_command() {
-        let known = |of: &Known<String>| of.names().map(str::to_owned).collect::<Vec<_>>();
+        let known = |of: &KnownValues<String>| of.names().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(known(&TOOLS), crate::personality::names().collect::<Vec<_>>());
         let definition = definition();
         let names: Vec<_> = definition.get_subcommands().map(clap::Command::get_name).collect();

@@ -12,7 +12,7 @@ use gake_session::Console;
 use gake_session::Results;
 use gake_session::files::distinct;
 use gake_session::options::Form;
-use gake_session::options::Output;
+use gake_session::options::OutputSpec;
 use gake_session::options::output::files as output_files;
 use gake_session::{Exit, Failure};
 
@@ -23,7 +23,7 @@ use gake_session::{Exit, Failure};
 /// When no file can be read.
 pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
     let outputs = || args.formats.iter().chain(&args.html);
-    let page = |output: &Output| output.form == Form::Summary(Format::Html);
+    let page = |output: &OutputSpec| output.form == Form::Summary(Format::Html);
     if args.over.is_some() && !outputs().any(page) {
         return Err(Failure::usage(
             "--over lays a run under the charts of a page: add --html FILE",

@@ -14,7 +14,7 @@ use gake_report::read_run;
 use crate::cli::{HistoryArgs, HistoryCommand};
 use gake_session::Results;
 use gake_session::history::{Entry, Store, folder, run_file};
-use gake_session::options::Output;
+use gake_session::options::OutputSpec;
 use gake_session::{Console, comparison};
 use gake_session::{Exit, Failure};
 
@@ -83,7 +83,7 @@ fn file(folder: &Path, entry: &Entry) -> Result<String, Failure> {
 fn show(
     folder: &Path,
     entry: &Entry,
-    formats: &[Output],
+    formats: &[OutputSpec],
     console: &Console,
 ) -> Result<Exit, Failure> {
     if let Some(text) = &entry.text {
@@ -109,7 +109,7 @@ fn compared(
     folder: &Path,
     [a, b]: [&Entry; 2],
     question: &Question,
-    formats: &[Output],
+    formats: &[OutputSpec],
     console: &Console,
 ) -> Result<Exit, Failure> {
     let results = Results::create(formats, false, console)?;
