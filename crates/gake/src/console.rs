@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use gake_core::foreign;
+use gake_text::foreign;
 use owo_colors::OwoColorize;
 
 use crate::cli::Color;

@@ -1,6 +1,6 @@
 //! Rates as people write them: `1000`, `1000/s`, `100/500ms`, `6000/m`, `2.5k`, `max`.
 
-use crate::duration::parse_duration;
+use gake_text::duration::parse_duration;
 
 /// A requested rate.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use gake_text::duration::format_duration;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
-use crate::duration::format_duration;
 
 /// A part of the schedule in which the rate is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gake_text::duration::{format_duration, parse_duration};
 use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::request::BodySpec;
-use crate::duration::{format_duration, parse_duration};
 use crate::plan::{Expect, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages};
 
 /// A time: `30s`, `1m30s`, a number of seconds, or `forever`, which is [`Duration::MAX`].

@@ -2,8 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::record::{LevelUnit, Watched};
-
-use crate::units;
+use gake_text::units;
 
 /// A level of the target that can be bounded, what it is counted in, and what is compared when
 /// nothing says which: a level that is used up is bounded at its largest, one that only costs time

@@ -5,8 +5,9 @@ use std::fmt;
 
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesValue, Tags};
-use gake_core::plan::{Plan, parse_duration};
+use gake_core::plan::Plan;
 use gake_core::record::Tally;
+use gake_text::duration::parse_duration;
 
 use super::quantity::{Flow, Measure, Quantity, Statistic, exact};
 use super::{Label, Measured, Unit, View, gauge, listed, selector};

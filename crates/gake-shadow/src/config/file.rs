@@ -167,7 +167,7 @@ struct Time(Duration);
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        let time = gake_core::plan::parse_duration(&text).map_err(serde::de::Error::custom)?;
+        let time = gake_text::duration::parse_duration(&text).map_err(serde::de::Error::custom)?;
         if time.is_zero() {
             return Err(serde::de::Error::custom("a time-out must be longer than 0"));
         }

@@ -72,7 +72,7 @@ pub fn annotated(text: &str) -> Result<SinkAddress, String> {
 
 /// A duration flag.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    gake_core::plan::parse_duration(text).map_err(|error| error.to_string())
+    gake_text::duration::parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// A duration flag that must be above 0.

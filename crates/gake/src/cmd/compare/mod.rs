@@ -6,12 +6,12 @@ use std::io;
 use std::path::Path;
 
 use gake_core::record::Run;
-use gake_core::redact::Names;
 use gake_judge::compare::{
     ComparedFigures, Comparison, ComparisonOutcome, Known, Pieces, Question, RunSample, compare,
 };
 use gake_report::compare::{CompareReport, json, markdown, text};
 use gake_report::{Format, ReadError, Seconds, html, read_run};
+use gake_text::redact::Names;
 
 use super::show::Results;
 use crate::cli::{CompareArgs, Form, output_files};

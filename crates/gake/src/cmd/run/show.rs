@@ -1,12 +1,12 @@
 //! From a prepared run to its result: where figures go meanwhile, what is shown of it, its exit code.
 
 use gake_core::record::Ending;
-use gake_core::redact::Redactor;
 use gake_core::spec::RunSpec;
 use gake_fleet::Fleet;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
 use gake_run::{Beside, Moment, Prepared, RateControl, RunError, Sink, Watching};
+use gake_text::redact::Redactor;
 
 use super::live::RunLive;
 use super::reconcile::Reconciliation;
