@@ -58,7 +58,7 @@ pub const ROOMS: &[Room] = &[
     Room {
         name: "gake-lab",
         level: 2,
-        may_use: &["gake-core", "gake-files"],
+        may_use: &["gake-text", "gake-core", "gake-files"],
         strangers: &["clap"],
     },
     // JavaScript alone: what scripts ask for is not its business.
