@@ -9,6 +9,7 @@ pub mod duration;
 pub mod exact;
 pub mod foreign;
 pub mod host;
+mod load;
 pub mod metric;
 pub mod plan;
 pub mod record;
@@ -16,3 +17,5 @@ pub mod redact;
 pub mod schedule;
 pub mod spec;
 pub mod work;
+
+pub use load::Load;

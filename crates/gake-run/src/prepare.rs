@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gake_core::metric::Registry;
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::{Plan, PlanLoad};
 use gake_core::redact::Redactor;
 use gake_core::spec::{FieldPath, RequestSource, RunSpec};
 use gake_judge::Objective;
@@ -302,8 +302,8 @@ fn redacted(plan: &Plan, redactor: &Redactor) -> Plan {
     let hide = |text: &mut String| *text = redactor.text(text).into_owned();
     hide(&mut plan.target);
     plan.labels.iter_mut().for_each(hide);
-    if let Load::Scenarios(plans) = &mut plan.load {
-        for plan in plans {
+    if let PlanLoad::Scenarios { scenarios } = &mut plan.load {
+        for plan in scenarios {
             *plan = redacted(plan, redactor);
         }
     }

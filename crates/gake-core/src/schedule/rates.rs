@@ -6,16 +6,18 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
-use crate::duration::format_duration;
+use crate::duration::{OptionalSeconds, Seconds, format_duration};
 
 /// A part of the schedule in which the rate is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Arrivals a second at its start.
     pub from: f64,
     /// Arrivals a second at its end.
     pub to: f64,
     /// How long it lasts; [`Duration::MAX`] for a run that only a count ends.
+    #[serde(rename = "duration_s", with = "OptionalSeconds")]
     pub duration: Duration,
 }
 
@@ -44,6 +46,8 @@ impl fmt::Display for Stage {
 
 /// How arrivals are spread within the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Process {
     /// A perfect grid.
     #[default]
@@ -56,6 +60,7 @@ pub enum Process {
         /// Arrivals at once; 1 leaves the grid as it is.
         size: u64,
         /// The upper bound of the delay, exclusive.
+        #[serde(rename = "jitter_s", with = "Seconds")]
         jitter: Nanos,
     },
 }
