@@ -7,7 +7,7 @@ use gake_core::plan::Timeouts;
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
-use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
+use gake_run::spec::{Load, RunSpec, ScenarioSpec};
 use gake_run::{Beside, Inputs, Interrupt, Moment, Prepared, unix_now};
 use gake_text::redact::{Names, Redactor};
 
@@ -350,7 +350,7 @@ impl<'a> Bench<'a> {
 }
 
 /// A load on what `server` answers under `path`, its own figures sampled.
-pub fn load_on(server: &Server, path: &str, load: LoadSpec) -> RunSpec {
+pub fn load_on(server: &Server, path: &str, load: Load) -> RunSpec {
     let mut spec = RunSpec::new(ScenarioSpec::new(server.source(path), load));
     server.watch(&mut spec);
     spec
@@ -358,7 +358,7 @@ pub fn load_on(server: &Server, path: &str, load: LoadSpec) -> RunSpec {
 
 /// Users who each wait for their answer, for a time.
 pub fn closed(server: &Server, path: &str, users: usize, duration: Duration) -> RunSpec {
-    let mut spec = load_on(server, path, LoadSpec::closed(users));
+    let mut spec = load_on(server, path, Load::closed(users));
     spec.scenarios[0].duration = Some(duration);
     spec
 }

@@ -8,6 +8,8 @@ use gake_core::schedule::Process;
 use gake_judge::queueing::erlang_c;
 use gake_run::spec::{LoadSpec, RunSpec};
 use gake_text::units;
+use gake_judge::units;
+use gake_run::spec::{Load, RunSpec};
 
 use super::bench::{Bench, Stopped, closed, goodput, load_on};
 use super::server::Server;
@@ -174,5 +176,5 @@ fn beyond(bench: &mut Bench<'_>, load: f64) -> Result<(), Stopped> {
 /// Arrivals at random onto `/fast`, at a mean rate.
 pub(super) fn poisson(server: &Server, rate: f64, duration: Duration) -> RunSpec {
     let stages = vec![Stage::step(rate, duration)];
-    load_on(server, "/fast", LoadSpec::Open { stages, process: Process::Poisson })
+    load_on(server, "/fast", Load::Open { stages, process: Process::Poisson })
 }

@@ -7,6 +7,7 @@ use gake_judge::Summary;
 use gake_report::experiment::Expectation;
 use gake_run::spec::{LoadSpec, RunSpec};
 use gake_text::units::{self, count};
+use gake_run::spec::{Load, RunSpec};
 
 use super::bench::{Bench, Stopped, closed, limited, load_on};
 use super::server::Server;
@@ -123,7 +124,7 @@ impl Spike {
     /// Each user sends one request and keeps its connection.
     fn once(self, server: &Server, scale: Scale) -> RunSpec {
         let users = usize::try_from(self.users).unwrap_or(usize::MAX);
-        let load = LoadSpec::PerUser { users, iterations: 1 };
+        let load = Load::PerUser { users, iterations: 1 };
         let mut spec = limited(load_on(server, "/fast", load), scale.limit);
         server.watch_process(&mut spec);
         spec
@@ -266,7 +267,7 @@ fn ones(bench: &mut Bench<'_>) -> Result<(), Stopped> {
         "--threads 1 --max-connections 1 --accept-count 1 --connection-timeout 4s \
          --service const:200ms",
     )?;
-    let mut spec = load_on(&server, "/fast", LoadSpec::PerUser { users: 10, iterations: 1 });
+    let mut spec = load_on(&server, "/fast", Load::PerUser { users: 10, iterations: 1 });
     // The sampler would take the only connection.
     spec.watch.clear();
     server.watch_process(&mut spec);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gake_core::spec::{LoadSpec, ScenarioSpec};
+use gake_core::Load;
+use gake_core::spec::ScenarioSpec;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::{Options, ShownOptions};
 use serde_json::{Value, json};
@@ -94,8 +95,8 @@ fn shown(options: ShownOptions<'_>, more: &str) -> Result<String, serde_json::Er
 /// When the last iteration of a scenario must have ended.
 fn end(scenario: &ScenarioSpec) -> Duration {
     let stages = match &scenario.load {
-        LoadSpec::Open { stages, .. } => stages.iter().map(|stage| stage.duration).sum(),
-        LoadSpec::Ramping { stages, .. } => stages.iter().map(|stage| stage.duration).sum(),
+        Load::Open { stages, .. } => stages.iter().map(|stage| stage.duration).sum(),
+        Load::Ramping { stages, .. } => stages.iter().map(|stage| stage.duration).sum(),
         _ => Duration::ZERO,
     };
     scenario.start + scenario.duration.unwrap_or(stages) + scenario.graceful_stop
@@ -120,7 +121,7 @@ mod tests {
 
     fn scenario(start: u64, seconds: u64, users: usize) -> ScenarioSpec {
         let source = RequestSource::Given("script".to_owned());
-        let mut one = ScenarioSpec::new(source, LoadSpec::closed(users));
+        let mut one = ScenarioSpec::new(source, Load::closed(users));
         one.start = Duration::from_secs(start);
         one.duration = Some(Duration::from_secs(seconds));
         one.graceful_stop = Duration::from_secs(30);
