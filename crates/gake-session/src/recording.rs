@@ -10,7 +10,6 @@ use gake_core::Load;
 use gake_core::schedule::TraceBuilder;
 use gake_core::spec::{FieldPath, RecordingSpec, ScenarioSpec};
 use gake_run::{Inputs, Recordings, Replay, RunError};
-use gake_run::{Recordings, Replay, RunError};
 use gake_shadow::compare::rules::Glob;
 use gake_shadow::compare::template::Templates;
 use gake_shadow::traffic::{Record, Traffic, TrafficError};
@@ -68,6 +67,7 @@ pub fn inputs() -> Inputs<'static> {
     Inputs {
         stdin: Some(Box::new(BufReader::new(io::stdin()))),
         recordings: Some(&RecordedTraffic),
+        scripts: None,
         given: Vec::new(),
     }
 }

@@ -46,6 +46,14 @@ pub struct ScriptEnd {
     pub teardown: Result<(), ScriptRunError>,
 }
 
+impl ScriptEnd {
+    /// That of a script that did nothing.
+    #[must_use]
+    pub const fn void() -> Self {
+        Self { setup_data: None, setup: Ok(()), teardown: Ok(()) }
+    }
+}
+
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
 /// another one.
 pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetUp>);

@@ -9,6 +9,7 @@ mod rows;
 mod save;
 mod traces;
 mod web;
+pub mod writes;
 
 pub use agents::{assemble, conclude};
 pub use destinations::destinations;

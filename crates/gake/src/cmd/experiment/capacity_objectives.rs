@@ -7,9 +7,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::Gauge;
 use gake_judge::Summary;
 use gake_judge::queueing::{self, mmc_tail};
-use gake_run::spec::{LoadSpec, RunSpec};
 use gake_text::units;
-use gake_judge::{Summary, units};
 use gake_run::spec::{Load, RunSpec};
 
 use super::bench::{Bench, Stopped, load_on};

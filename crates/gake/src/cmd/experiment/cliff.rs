@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use gake_judge::stats::per_second;
 use gake_judge::{Rank, Summary};
-use gake_run::spec::LoadSpec;
 use gake_text::units::{bytes, count, duration, plural, rate};
 use gake_run::spec::Load;
 

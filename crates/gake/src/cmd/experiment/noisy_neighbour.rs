@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use gake_run::spec::{LoadSpec, ScenarioSpec};
 use gake_text::units::{self, plural};
-use gake_judge::units::{self, plural};
 use gake_run::spec::{Load, ScenarioSpec};
 
 use super::bench::{Bench, Stopped, load_on};

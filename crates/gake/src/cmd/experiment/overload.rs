@@ -8,7 +8,6 @@ use gake_core::record::{Metric, Point};
 use gake_core::schedule::Process;
 use gake_judge::Summary;
 use gake_report::experiment::Expectation;
-use gake_run::spec::{LoadSpec, RunSpec};
 use gake_text::units;
 use gake_run::spec::{Load, RunSpec};
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 use gake_core::record::Metric;
 use gake_judge::Summary;
 use gake_report::experiment::Expectation;
-use gake_run::spec::{LoadSpec, RunSpec};
 use gake_text::units::{self, count};
 use gake_run::spec::{Load, RunSpec};
 

@@ -6,7 +6,6 @@ use gake_core::plan::Stage;
 use gake_core::schedule::Process;
 use gake_judge::Summary;
 use gake_report::experiment::Expectation;
-use gake_run::spec::{BodySpec, LoadSpec, RunSpec};
 use gake_text::units::count;
 use gake_run::spec::{BodySpec, Load, RunSpec};
 
