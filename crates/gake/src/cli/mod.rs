@@ -12,6 +12,7 @@ mod grpc;
 mod history;
 mod report;
 mod run;
+mod script;
 mod serve;
 mod shadow;
 mod tips;

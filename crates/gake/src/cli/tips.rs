@@ -32,7 +32,7 @@ const TIPS: &[Tip] = &[
         "is -r here: -r 1000",
     ),
     tip(
-        &["--vus", "-u", "--concurrency", "--concurrent", "--clients", "--virtual-users"],
+        &["--concurrency", "--concurrent", "--clients", "--virtual-users"],
         "users",
         "is --users here (or -c): --users 50",
     ),
@@ -42,7 +42,7 @@ const TIPS: &[Tip] = &[
         "is -c here: -c 50",
     ),
     tip(
-        &["--iterations", "-i", "--num-requests", "--count", "--amount"],
+        &["--num-requests", "--count", "--amount"],
         "requests",
         "is -n here: -n 10000",
     ),

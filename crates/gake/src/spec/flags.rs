@@ -19,6 +19,7 @@ use crate::cli::{
 };
 use crate::form::form;
 use gake_session::spec_error::failure;
+use gake_session::script::is_script;
 use gake_session::{Failure, recording};
 
 /// The draft of the flags of `gake run`.
@@ -116,6 +117,11 @@ pub fn connections_or_users(scenario: &mut ScenarioDraft, connection: &Connectio
 }
 
 fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<(), Failure> {
+    if !args.request.targets && is_script(Path::new(target)) {
+        without_requests(args)?;
+        scenario.script = Some(target.into());
+        return Ok(());
+    }
     let replay = &args.replay;
     let asked = replay.replay || replay.speed.is_some() || replay.target.is_some();
     if let Some(format) = recording::known(asked, args.request.targets, target)? {
@@ -128,6 +134,37 @@ fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<
         return Ok(());
     }
     url_or_targets(&args.request, target, scenario)
+}
+
+/// Refuses flags about requests: a script says what is sent.
+fn without_requests(args: &RunArgs) -> Result<(), Failure> {
+    let request = &args.request;
+    let given = [
+        ("--method", request.method.is_some()),
+        ("--header", !request.header.is_empty()),
+        ("--data", !request.data.is_empty()),
+        ("--form", !request.form.is_empty()),
+        ("--data-file", request.data_file.is_some()),
+        ("--user", request.user.is_some()),
+        ("--expect", request.expect.is_some()),
+        ("--expect-body", request.expect_body.is_some()),
+        ("--stream", request.stream),
+        ("--ws-message", request.websocket.ws_message.is_some()),
+        ("--proto", !request.grpc.proto.is_empty()),
+        ("--speed", args.replay.speed.is_some()),
+        ("--target", args.replay.target.is_some()),
+        ("--warmup", args.load.warmup.is_some_and(|warmup| !warmup.is_zero())),
+        ("--trace-sample", args.trace.trace_sample.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some(("--warmup", _)) => Err(Failure::usage(
+            "--warmup: a script has no warm-up; give it a scenario that starts before the others",
+        )),
+        Some((flag, _)) => Err(Failure::usage(format!(
+            "{flag}: a script says itself what it sends; variables reach it by --env NAME=VALUE"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn url_or_targets(

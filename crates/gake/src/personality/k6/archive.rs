@@ -11,7 +11,8 @@ use gake_run::script::{ConfiguredScript, LoadedScript, STDIN};
 
 use super::flags::RunFlags;
 use super::load::{Refused, load};
-use super::{ANY, log};
+use super::ANY;
+use gake_session::script::log;
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 

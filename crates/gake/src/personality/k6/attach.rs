@@ -15,7 +15,7 @@ use super::beside::OwnOutputs;
 use super::flags::RunFlags;
 use super::life::{Following, Ready};
 use super::load::load_source;
-use super::log;
+use gake_session::script::log;
 use crate::cli::AttachArgs;
 use crate::personality::native::Native;
 use gake_session::Console;

@@ -1,4 +1,4 @@
-//! The log of a k6 run: logfmt for programs, short lines for people.
+//! The log of a script, as k6 writes it: logfmt for programs, short lines for people.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 
-use gake_session::Console;
+use crate::Console;
 
 /// How lines of the log are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
