@@ -53,10 +53,7 @@ pub(crate) fn read(spec: &RunSpec, inputs: &Inputs<'_>) -> Result<Vec<ScenarioSc
 /// The tags by which the objectives of a run select series.
 fn tag_keys(spec: &RunSpec) -> Vec<String> {
     let objectives = spec.objectives.iter().filter_map(|text| text.parse::<Objective>().ok());
-    let keys = |objective: Objective| -> Vec<String> {
-        objective.tag_keys().map(str::to_owned).collect()
-    };
-    objectives.flat_map(keys).collect()
+    objectives.flat_map(|objective| objective.tag_keys()).collect()
 }
 
 /// A script as a program without inputs of its own runs it: it sees no environment, and its log is
