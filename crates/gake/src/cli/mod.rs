@@ -47,15 +47,12 @@ pub use history::{HistoryArgs, HistoryCommand, SaveArgs};
 pub use output::{Form, Output, files as output_files};
 pub use redaction::RedactionArgs;
 pub use report::ReportArgs;
-pub use run::{
-    Arrivals, ConnectionArgs, HttpArg, OverflowArg, ReplayArgs, RequestArgs, RunArgs, SpecFormat,
-};
+pub use run::{Arrivals, ConnectionArgs, ReplayArgs, RequestArgs, RunArgs, SpecFormat};
 pub use serve::ServeArgs;
 pub use shadow::{
     ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
     ShadowCommand, ShadowReportArgs, TapArgs,
 };
-pub use tls::TlsVersionArg;
 pub use trace::TraceArgs;
 use values::Known;
 pub use values::{WatchedSource, at_least_one as read_count, header as read_header};
@@ -147,6 +144,12 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Print a JSON schema, for editors and other programs
+    Schema {
+        /// Of what (default: list what there is)
+        #[arg(value_parser = SCHEMAS, hide_possible_values = true)]
+        name: Option<String>,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -167,6 +170,9 @@ const TOOL_NAMES: &[&str] =
 /// The tools that gake behaves as.
 const TOOLS: Known<String> = Known::new(TOOL_NAMES, |text| Ok(text.to_owned()));
 
+/// What has a JSON schema.
+const SCHEMAS: Known<String> = Known::new(&["spec"], |text| Ok(text.to_owned()));
+
 /// Commands with a manual page of their own.
 const COMMANDS: Known<String> = Known::new(
     &[
@@ -185,6 +191,7 @@ const COMMANDS: Known<String> = Known::new(
         "convert",
         "dashboard",
         "as",
+        "schema",
         "completions",
         "man",
     ],

@@ -8,7 +8,11 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use gake_core::plan::{Expect, Rate, Stage};
+use gake_core::spec::value::OverflowValue;
+use gake_core::spec::{HttpVersion, TlsVersion};
 use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
+use serde::de::value::Error as ValueError;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::exit::Failure;
 use crate::users::UserStore;
@@ -154,6 +158,20 @@ pub const WATCHED: Known<WatchedSource> =
     Known::new(&["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"], |text| {
         text.parse().map_err(|error: gake_watch::SourceError| error.to_string())
     });
+
+/// Versions of HTTP, by their names in a spec.
+pub const HTTP: Known<HttpVersion> = Known::new(&["1.0", "1.1", "2", "auto", "3", "auto3"], named);
+
+/// Versions of TLS, by their names in a spec.
+pub const TLS: Known<TlsVersion> = Known::new(&["1.2", "1.3"], named);
+
+/// What happens to an arrival that finds no connection free, by its name in a spec.
+pub const OVERFLOW: Known<OverflowValue> = Known::new(&["wait", "drop"], named);
+
+/// A value by its name in a spec.
+fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    T::deserialize(text.into_deserializer()).map_err(|error: ValueError| error.to_string())
+}
 
 /// A database of users, as the user wrote it. It may hold a password, which is not shown.
 #[derive(Clone)]

@@ -5,88 +5,19 @@ use std::time::Duration;
 
 use gake_core::plan::Expect;
 use gake_core::spec::value::{
-    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, OverflowValue, RateValue,
-    SpeedValue, StagesValue, TimeValue, UsersValue,
+    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, RateValue, SpeedValue,
+    StagesValue, TimeValue, UsersValue,
 };
 use gake_core::spec::{
-    BodySpec, ConnectionDraft, FieldPath, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec,
-    ScenarioDraft, SpecError, TlsDraft, TlsVersion,
+    self, BodySpec, ConnectionDraft, Field, FieldPath, GrpcSpec, HttpVersion, IpFamily, RunDraft,
+    RunSpec, ScenarioDraft, SpecError, TlsDraft,
 };
 use gake_run::RunError;
 
 use super::{recording, varying};
-use crate::cli::{
-    Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs, TlsVersionArg,
-};
+use crate::cli::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
 use crate::exit::Failure;
 use crate::form::form;
-
-/// The fields of a spec that have a flag, and the flag.
-const FLAGS: &[(&str, &str)] = &[
-    ("rate", "--rate"),
-    ("stages", "--stages"),
-    ("users", "--users"),
-    ("connections", "-c"),
-    ("duration", "-d"),
-    ("requests", "-n"),
-    ("iterations_per_user", "--once"),
-    ("warmup", "--warmup"),
-    ("arrivals", "--arrivals"),
-    ("seed", "--seed"),
-    ("think", "--think"),
-    ("lanes", "--max-in-flight"),
-    ("overflow", "--overflow"),
-    ("graceful_stop", "--drain"),
-    ("threads", "--threads"),
-    ("spin", "--spin"),
-    ("max_series", "--max-series"),
-    ("to", "--target"),
-    ("speed", "--speed"),
-    ("select", "--select"),
-    ("method", "--method"),
-    ("headers", "--header"),
-    ("body", "--data"),
-    ("user", "--user"),
-    ("expect", "--expect"),
-    ("expect_body", "--expect-body"),
-    ("ws_message", "--ws-message"),
-    ("ws_expect", "--ws-expect"),
-    ("ws_send_only", "--ws-send-only"),
-    ("proto", "--proto"),
-    ("proto_paths", "--proto-path"),
-    ("stream", "--stream"),
-    ("body_errors", "--body-errors"),
-    ("abort", "--abort"),
-    ("timeout", "--timeout"),
-    ("connect_timeout", "--connect-timeout"),
-    ("first_byte_timeout", "--first-byte-timeout"),
-    ("connect_rate", "--connect-rate"),
-    ("sources", "--interface"),
-    ("http", "--http"),
-    ("keepalive", "--no-keepalive"),
-    ("max_redirects", "--max-redirs"),
-    ("streams", "--streams"),
-    ("resolve", "--resolve"),
-    ("connect_to", "--connect-to"),
-    ("proxy", "--proxy"),
-    ("certificate", "--cert"),
-    ("key", "--key"),
-    ("ca_certificates", "--cacert"),
-    ("min_version", "--tls-min"),
-    ("max_version", "--tls-max"),
-    ("ciphers", "--ciphers"),
-    ("session_tickets", "--session-tickets"),
-    ("early_data", "--tls-early-data"),
-    ("ech", "--ech"),
-    ("key_log", "--key-log"),
-    ("objectives", "--slo"),
-    ("watch", "--watch"),
-];
-
-/// The flag of a field.
-pub fn flag(field: &str) -> Option<&'static str> {
-    FLAGS.iter().find(|(known, _)| *known == field).map(|(_, flag)| *flag)
-}
 
 /// What is wrong, in the words of the command line.
 pub fn failure(error: &RunError) -> Failure {
@@ -98,7 +29,8 @@ pub fn failure(error: &RunError) -> Failure {
 
 /// What is wrong with a field, in terms of its flag.
 fn said(path: &FieldPath, problem: &str) -> String {
-    let Some(flag) = path.field().and_then(flag) else { return problem.to_owned() };
+    let field = path.field().and_then(spec::field).filter(|field| !field.flag.is_empty());
+    let Some(Field { flag, .. }) = field else { return problem.to_owned() };
     let problem = problem.replace("iterations_per_user", "--once");
     match problem.strip_prefix("it ") {
         Some(rest) => {
@@ -144,11 +76,8 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
         Arrivals::Poisson => ArrivalsValue::Poisson,
     });
     scenario.think = time(load.think);
-    scenario.lanes = load.max_in_flight.map(count);
-    scenario.overflow = load.overflow.map(|overflow| match overflow {
-        OverflowArg::Wait => OverflowValue::Wait,
-        OverflowArg::Drop => OverflowValue::Drop,
-    });
+    scenario.max_in_flight = load.max_in_flight.map(count);
+    scenario.overflow = load.overflow;
     scenario.graceful_stop = time(load.drain);
     draft.warmup = time(load.warmup);
     draft.seed = load.seed.map(CountValue);
@@ -341,8 +270,8 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
         key: args.key.clone(),
         session_tickets: args.tls.session_tickets.then_some(true),
         early_data: args.tls.tls_early_data.then_some(true),
-        min_version: args.tls.tls_min.map(version),
-        max_version: args.tls.tls_max.map(version),
+        min_version: args.tls.tls_min,
+        max_version: args.tls.tls_max,
         ciphers: args.tls.ciphers.clone(),
         ech: args.tls.ech.clone(),
         key_log: args.tls.key_log.clone(),
@@ -357,21 +286,7 @@ fn http(args: &ConnectionArgs) -> Option<HttpVersion> {
     if args.http3 {
         return Some(HttpVersion::Http3);
     }
-    Some(match args.http? {
-        HttpArg::Http10 => HttpVersion::Http10,
-        HttpArg::Http11 => HttpVersion::Http11,
-        HttpArg::Http2 => HttpVersion::Http2,
-        HttpArg::Auto => HttpVersion::Auto,
-        HttpArg::Http3 => HttpVersion::Http3,
-        HttpArg::Auto3 => HttpVersion::Auto3,
-    })
-}
-
-fn version(version: TlsVersionArg) -> TlsVersion {
-    match version {
-        TlsVersionArg::Tls12 => TlsVersion::Tls12,
-        TlsVersionArg::Tls13 => TlsVersion::Tls13,
-    }
+    args.http
 }
 
 fn time(time: Option<Duration>) -> Option<TimeValue> {
