@@ -81,7 +81,7 @@ fn joined(own: ScenarioDraft, over: &ScenarioDraft, is_only: bool) -> ScenarioDr
     scenario.think = over.think.or(scenario.think);
     scenario.arrivals = over.arrivals.or(scenario.arrivals);
     scenario.overflow = over.overflow.or(scenario.overflow);
-    scenario.lanes = over.lanes.or(scenario.lanes);
+    scenario.max_in_flight = over.max_in_flight.or(scenario.max_in_flight);
     scenario.graceful_stop = over.graceful_stop.or(scenario.graceful_stop);
     scenario.start = over.start.or(scenario.start);
     scenario

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use gake_core::plan::{Expect, Rate};
-use gake_core::spec::value::UsersValue;
+use gake_core::spec::HttpVersion;
+use gake_core::spec::value::{OverflowValue, UsersValue};
 use gake_judge::Objective;
 
 use super::grpc::GrpcArgs;
@@ -207,9 +208,10 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub max_in_flight: Option<usize>,
 
-    /// What to do with a request that is due while every connection is busy (default wait)
-    #[arg(long, value_enum)]
-    pub overflow: Option<OverflowArg>,
+    /// What to do with a request that is due while every connection is busy: let it wait, which
+    /// counts as latency (the default), or drop and count it
+    #[arg(long, value_parser = values::OVERFLOW)]
+    pub overflow: Option<OverflowValue>,
 
     /// How long to wait for responses at the end (default 5s; with -n alone, the time-out)
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
@@ -312,27 +314,6 @@ pub struct RequestArgs {
     pub grpc: GrpcArgs,
 }
 
-/// A version of HTTP.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum HttpArg {
-    /// HTTP/1.0
-    #[value(name = "1.0")]
-    Http10,
-    /// HTTP/1.1
-    #[value(name = "1.1")]
-    Http11,
-    /// HTTP/2
-    #[value(name = "2")]
-    Http2,
-    /// HTTP/2 or 1.1
-    Auto,
-    /// HTTP/3
-    #[value(name = "3")]
-    Http3,
-    /// As auto, and HTTP/3 where answers offer it (Alt-Svc)
-    Auto3,
-}
-
 /// How to connect.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
@@ -361,9 +342,10 @@ pub struct ConnectionArgs {
     #[arg(long, conflicts_with_all = ["http", "http2"])]
     pub http3: bool,
 
-    /// HTTP version (default 1.1); auto: what ALPN chooses over TLS, 1.1 in clear text
-    #[arg(long, value_name = "VERSION", value_enum)]
-    pub http: Option<HttpArg>,
+    /// HTTP version (default 1.1); auto: what ALPN chooses over TLS, 1.1 in clear text; auto3: as
+    /// auto, and HTTP/3 where responses offer it (Alt-Svc)
+    #[arg(long, value_name = "VERSION", value_parser = values::HTTP)]
+    pub http: Option<HttpVersion>,
 
     /// Maximum number of concurrent requests on a connection of HTTP/2 or 3 (default 100; in a closed loop
     /// the users per connection: -c 50 --streams 10 is 500 users)
@@ -457,13 +439,4 @@ pub enum Arrivals {
     Uniform,
     /// Independent of each other
     Poisson,
-}
-
-/// What happens to a request that is due while every connection is busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OverflowArg {
-    /// Let it wait; the wait counts as latency
-    Wait,
-    /// Drop and count it
-    Drop,
 }

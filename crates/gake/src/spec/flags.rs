@@ -5,18 +5,16 @@ use std::time::Duration;
 
 use gake_core::plan::Expect;
 use gake_core::spec::value::{
-    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, OverflowValue, RateValue,
-    SpeedValue, StagesValue, TimeValue, UsersValue,
+    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, RateValue, SpeedValue,
+    StagesValue, TimeValue, UsersValue,
 };
 use gake_core::spec::{
     BodySpec, ConnectionDraft, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec, ScenarioDraft,
-    TlsDraft, TlsVersion,
+    TlsDraft,
 };
 
 use super::varying;
-use crate::cli::{
-    Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs, TlsVersionArg,
-};
+use crate::cli::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
 use crate::form::form;
 use gake_session::spec_error::failure;
 use gake_session::script::is_script;
@@ -57,11 +55,8 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
         Arrivals::Poisson => ArrivalsValue::Poisson,
     });
     scenario.think = time(load.think);
-    scenario.lanes = load.max_in_flight.map(count);
-    scenario.overflow = load.overflow.map(|overflow| match overflow {
-        OverflowArg::Wait => OverflowValue::Wait,
-        OverflowArg::Drop => OverflowValue::Drop,
-    });
+    scenario.max_in_flight = load.max_in_flight.map(count);
+    scenario.overflow = load.overflow;
     scenario.graceful_stop = time(load.drain);
     draft.warmup = time(load.warmup);
     draft.seed = load.seed.map(CountValue);
@@ -292,8 +287,8 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
         key: args.key.clone(),
         session_tickets: args.tls.session_tickets.then_some(true),
         early_data: args.tls.tls_early_data.then_some(true),
-        min_version: args.tls.tls_min.map(version),
-        max_version: args.tls.tls_max.map(version),
+        min_version: args.tls.tls_min,
+        max_version: args.tls.tls_max,
         ciphers: args.tls.ciphers.clone(),
         ech: args.tls.ech.clone(),
         key_log: args.tls.key_log.clone(),
@@ -308,21 +303,7 @@ fn http(args: &ConnectionArgs) -> Option<HttpVersion> {
     if args.http3 {
         return Some(HttpVersion::Http3);
     }
-    Some(match args.http? {
-        HttpArg::Http10 => HttpVersion::Http10,
-        HttpArg::Http11 => HttpVersion::Http11,
-        HttpArg::Http2 => HttpVersion::Http2,
-        HttpArg::Auto => HttpVersion::Auto,
-        HttpArg::Http3 => HttpVersion::Http3,
-        HttpArg::Auto3 => HttpVersion::Auto3,
-    })
-}
-
-fn version(version: TlsVersionArg) -> TlsVersion {
-    match version {
-        TlsVersionArg::Tls12 => TlsVersion::Tls12,
-        TlsVersionArg::Tls13 => TlsVersion::Tls13,
-    }
+    args.http
 }
 
 fn time(time: Option<Duration>) -> Option<TimeValue> {

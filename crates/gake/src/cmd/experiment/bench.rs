@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use gake_core::plan::Timeouts;
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
@@ -370,7 +369,7 @@ pub fn goodput(summary: &Summary) -> f64 {
 
 /// Gives every request and connection of a run at most this long.
 pub fn limited(mut spec: RunSpec, limit: Duration) -> RunSpec {
-    spec.connection.timeouts = Timeouts { connect: limit, first_byte: None, total: limit };
+    (spec.connection.connect_timeout, spec.connection.timeout) = (limit, limit);
     for scenario in &mut spec.scenarios {
         scenario.graceful_stop = limit;
     }

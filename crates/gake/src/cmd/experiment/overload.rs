@@ -107,7 +107,7 @@ fn burst(server: &Server, parts: Parts, capacity: f64) -> RunSpec {
     let mut spec = limited(load_on(server, "/fast", load), PATIENCE);
     // Whoever comes has a connection: what waits, waits in the server.
     spec.scenarios[0].connections = 2_000;
-    spec.scenarios[0].lanes = 2_000;
+    spec.scenarios[0].max_in_flight = 2_000;
     spec
 }
 

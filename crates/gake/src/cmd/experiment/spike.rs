@@ -201,7 +201,7 @@ fn turned_away(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), 
     let server = spike.server(bench, scale, "")?;
     let mut spec = spike.once(&server, scale);
     // A SYN that is sent again later may find room that the first one did not.
-    spec.connection.timeouts.connect = ONE_TRY;
+    spec.connection.connect_timeout = ONE_TRY;
     spec.connection.connect_rate = Some(spike.calm_pace(scale));
     let summary = bench.fire(&spec)?;
     let counts = summary.run.tally.counts;
@@ -238,7 +238,7 @@ fn who_leave(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), St
     server.watch_process(&mut spec);
     spec.scenarios[0].duration = None;
     spec.scenarios[0].requests = Some(spike.users);
-    spec.connection.timeouts.connect = ONE_TRY;
+    spec.connection.connect_timeout = ONE_TRY;
     spec.connection.connect_rate = Some(spike.pace(scale));
     let summary = bench.fire(&spec)?;
     let backlog = bounded(backlog, somaxconn()).unwrap_or(backlog);
@@ -272,7 +272,7 @@ fn ones(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     server.watch_process(&mut spec);
     // One after the other, so that no two handshakes are under way at once.
     spec.connection.connect_rate = Some(20.0);
-    spec.connection.timeouts.connect = Duration::from_millis(1_500);
+    spec.connection.connect_timeout = Duration::from_millis(1_500);
     spec.scenarios[0].graceful_stop = Duration::from_secs(30);
     let summary = bench.fire(&spec)?;
     let expectations = vec![

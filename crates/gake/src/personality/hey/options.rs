@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::plan::Timeouts;
 use gake_core::Load;
-use gake_core::spec::{BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_core::spec::{
+    BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
+    TlsSpec,
+};
 use gake_text::duration::parse_duration;
 
 use crate::personality::body_file;
@@ -196,7 +198,8 @@ impl Options {
         RunSpec {
             threads: self.cpus,
             connection: ConnectionSpec {
-                timeouts: Timeouts { connect, first_byte: None, total },
+                timeout: total,
+                connect_timeout: connect,
                 keepalive: self.keepalive,
                 http: if is_http2 { HttpVersion::Http2 } else { HttpVersion::Http11 },
                 max_redirects: if self.redirects { REDIRECTS } else { 0 },

@@ -106,7 +106,7 @@ fn end(scenario: &ScenarioSpec) -> Duration {
 
 /// The most users that scenarios have at one time.
 fn most_users(scenarios: &[ScenarioSpec]) -> usize {
-    let users = |one: &ScenarioSpec| one.load.users().unwrap_or(one.lanes);
+    let users = |one: &ScenarioSpec| one.load.users().unwrap_or(one.max_in_flight);
     let at = |instant: Duration| {
         let there = scenarios.iter().filter(|one| one.start <= instant && instant < end(one));
         there.map(users).sum()
