@@ -8,16 +8,16 @@ use gake_core::plan::{Expect, Rate};
 use gake_core::spec::value::UsersValue;
 use gake_judge::Objective;
 
-use super::destinations::OutputArgs;
-use super::fleet::FleetArgs;
 use super::grpc::GrpcArgs;
-use super::history::SaveArgs;
-use super::redaction::RedactionArgs;
 use super::tls::TlsArgs;
-use super::trace::TraceArgs;
 use super::values::{self, Stages, WatchedSource};
-use super::web::WebArgs;
 use super::websocket::WebSocketArgs;
+use gake_session::options::FleetArgs;
+use gake_session::options::OutputArgs;
+use gake_session::options::RedactionArgs;
+use gake_session::options::SaveArgs;
+use gake_session::options::TraceArgs;
+use gake_session::options::WebArgs;
 
 /// Load a URL or a targets file, and judge the run.
 ///

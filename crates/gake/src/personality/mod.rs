@@ -25,8 +25,8 @@ use std::path::Path;
 use gake_files::InputError;
 use gake_run::BODY_BYTES_MAX;
 
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 use native::Native;
 
 /// How a personality runs: the tool's arguments, gake's own beside them, and the streams.

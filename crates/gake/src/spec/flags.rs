@@ -9,105 +9,17 @@ use gake_core::spec::value::{
     SpeedValue, StagesValue, TimeValue, UsersValue,
 };
 use gake_core::spec::{
-    BodySpec, ConnectionDraft, FieldPath, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec,
-    ScenarioDraft, SpecError, TlsDraft, TlsVersion,
+    BodySpec, ConnectionDraft, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec, ScenarioDraft,
+    TlsDraft, TlsVersion,
 };
-use gake_run::RunError;
 
-use super::{recording, varying};
+use super::varying;
 use crate::cli::{
     Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs, TlsVersionArg,
 };
-use crate::exit::Failure;
 use crate::form::form;
-
-/// The fields of a spec that have a flag, and the flag.
-const FLAGS: &[(&str, &str)] = &[
-    ("rate", "--rate"),
-    ("stages", "--stages"),
-    ("users", "--users"),
-    ("connections", "-c"),
-    ("duration", "-d"),
-    ("requests", "-n"),
-    ("iterations_per_user", "--once"),
-    ("warmup", "--warmup"),
-    ("arrivals", "--arrivals"),
-    ("seed", "--seed"),
-    ("think", "--think"),
-    ("lanes", "--max-in-flight"),
-    ("overflow", "--overflow"),
-    ("graceful_stop", "--drain"),
-    ("threads", "--threads"),
-    ("spin", "--spin"),
-    ("max_series", "--max-series"),
-    ("to", "--target"),
-    ("speed", "--speed"),
-    ("select", "--select"),
-    ("method", "--method"),
-    ("headers", "--header"),
-    ("body", "--data"),
-    ("user", "--user"),
-    ("expect", "--expect"),
-    ("expect_body", "--expect-body"),
-    ("ws_message", "--ws-message"),
-    ("ws_expect", "--ws-expect"),
-    ("ws_send_only", "--ws-send-only"),
-    ("proto", "--proto"),
-    ("proto_paths", "--proto-path"),
-    ("stream", "--stream"),
-    ("body_errors", "--body-errors"),
-    ("abort", "--abort"),
-    ("timeout", "--timeout"),
-    ("connect_timeout", "--connect-timeout"),
-    ("first_byte_timeout", "--first-byte-timeout"),
-    ("connect_rate", "--connect-rate"),
-    ("sources", "--interface"),
-    ("http", "--http"),
-    ("keepalive", "--no-keepalive"),
-    ("max_redirects", "--max-redirs"),
-    ("streams", "--streams"),
-    ("resolve", "--resolve"),
-    ("connect_to", "--connect-to"),
-    ("proxy", "--proxy"),
-    ("certificate", "--cert"),
-    ("key", "--key"),
-    ("ca_certificates", "--cacert"),
-    ("min_version", "--tls-min"),
-    ("max_version", "--tls-max"),
-    ("ciphers", "--ciphers"),
-    ("session_tickets", "--session-tickets"),
-    ("early_data", "--tls-early-data"),
-    ("ech", "--ech"),
-    ("key_log", "--key-log"),
-    ("objectives", "--slo"),
-    ("watch", "--watch"),
-];
-
-/// The flag of a field.
-pub fn flag(field: &str) -> Option<&'static str> {
-    FLAGS.iter().find(|(known, _)| *known == field).map(|(_, flag)| *flag)
-}
-
-/// What is wrong, in the words of the command line.
-pub fn failure(error: &RunError) -> Failure {
-    match error {
-        RunError::Cannot(problem) | RunError::Sink(problem) => Failure::could_not(problem),
-        RunError::Spec(SpecError { path, problem }) => Failure::usage(said(path, problem)),
-    }
-}
-
-/// What is wrong with a field, in terms of its flag.
-fn said(path: &FieldPath, problem: &str) -> String {
-    let Some(flag) = path.field().and_then(flag) else { return problem.to_owned() };
-    let problem = problem.replace("iterations_per_user", "--once");
-    match problem.strip_prefix("it ") {
-        Some(rest) => {
-            let rest = rest.replace("needs a rate", "needs a --rate");
-            format!("{flag} {}", rest.replace("an objective", "an objective (--slo)"))
-        }
-        None => format!("{flag}: {problem}"),
-    }
-}
+use gake_session::spec_error::failure;
+use gake_session::{Failure, recording};
 
 /// The draft of the flags of `gake run`.
 ///
@@ -204,7 +116,9 @@ pub fn connections_or_users(scenario: &mut ScenarioDraft, connection: &Connectio
 }
 
 fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<(), Failure> {
-    if let Some(format) = recording::known(&args.replay, args.request.targets, target)? {
+    let replay = &args.replay;
+    let asked = replay.replay || replay.speed.is_some() || replay.target.is_some();
+    if let Some(format) = recording::known(asked, args.request.targets, target)? {
         if args.replay.target.is_none() && args.spec.spec.is_none() {
             return Err(Failure::usage(format!(
                 "{target} is {format}: say where it is to be sent, with --target http://HOST:PORT"

@@ -6,9 +6,10 @@ use gake_core::spec::value::HeaderValue;
 use gake_core::spec::{ConnectionDraft, RunDraft, ScenarioDraft, TlsDraft};
 use serde_json::{Map, Value};
 
-use super::flags::{connections_or_users, flag};
+use super::flags::connections_or_users;
 use crate::cli::RunArgs;
-use crate::exit::Failure;
+use gake_session::Failure;
+use gake_session::spec_error::flag;
 
 /// The keys that say what is sent: one of them takes the place of all.
 const SOURCES: [&str; 16] = [

@@ -3,17 +3,15 @@
 //! Flags become a draft, as a file holds one. Beside `--spec` they change what the file says, where
 //! it is clear what is meant.
 
-mod announce;
 mod flags;
 mod merge;
-mod recording;
 #[cfg(test)]
 mod tests;
 mod varying;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
@@ -27,14 +25,14 @@ use gake_lab::{Lab, LabConfig};
 use gake_run::{Inputs, LoadedRequests, Prepared, RunError};
 use gake_wire::Origin;
 
-pub use announce::{announce, warn};
 pub use flags::without_load;
-pub use recording::RecordedTraffic;
 
 use crate::cli::{RunArgs, SpecFormat};
 use crate::cmd::demo;
-use crate::console::Console;
-use crate::exit::Failure;
+use gake_session::Console;
+use gake_session::Failure;
+use gake_session::recording::inputs;
+use gake_session::spec_error::failure;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -87,7 +85,7 @@ pub fn take_target(args: &mut RunArgs) -> Result<(), Failure> {
 fn asked(args: &RunArgs) -> Result<Asked, Failure> {
     let flags = flags::draft(args)?;
     let Some(path) = &args.spec.spec else {
-        let spec = flags.decide().map_err(|error| flags::failure(&error.into()))?;
+        let spec = flags.decide().map_err(|error| failure(&error.into()))?;
         return Ok(Asked { spec, file: None });
     };
     let file = read(path)?;
@@ -199,7 +197,7 @@ impl Asked {
     pub fn failure(&self, error: RunError) -> Failure {
         match (error, &self.file) {
             (RunError::Spec(error), Some(file)) => Failure::usage(file.locate(error)),
-            (error, _) => flags::failure(&error),
+            (error, _) => failure(&error),
         }
     }
 
@@ -270,18 +268,4 @@ pub fn printed(spec: &RunSpec, format: SpecFormat) -> Result<String, Failure> {
         SpecFormat::Toml => Syntax::Toml,
     };
     draft.write(syntax).map_err(Failure::could_not)
-}
-
-/// Standard input and recordings, for specs that name them.
-pub fn inputs() -> Inputs<'static> {
-    Inputs {
-        stdin: Some(Box::new(BufReader::new(io::stdin()))),
-        recordings: Some(&RecordedTraffic),
-        given: Vec::new(),
-    }
-}
-
-/// What is wrong with a spec that no file holds.
-pub fn failure(error: &RunError) -> Failure {
-    flags::failure(error)
 }

@@ -15,12 +15,12 @@ use gake_run::{Beside, Prepared};
 use gake_text::redact::Redactor;
 
 use crate::cli::{CompareArgs, run_of};
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::Failure;
-use crate::origin::origin;
-use crate::signals::Signals;
 use crate::spec::{self, Asked};
+use gake_session::Console;
+use gake_session::Failure;
+use gake_session::Signals;
+use gake_session::origin::origin;
+use gake_session::{comparison, descriptors};
 
 /// The start of a slice that is left out when nothing else is asked for: connections open then.
 const WARMUP: Duration = Duration::from_millis(200);
@@ -66,10 +66,15 @@ pub fn take(
     // Plain requests have no metrics of their own.
     let own = SeriesTable::default();
     let known = sides.each_ref().map(|side| Known { plan: &side.prepared.plan, series: &own });
-    let figures = super::figures(question, known)?;
+    let figures = comparison::figures(question, known)?;
     if !args.quiet {
         for side in &sides {
-            spec::announce(&side.prepared, &side.asked.spec, Some(descriptors), console);
+            gake_session::announce::announce(
+                &side.prepared,
+                &side.asked.spec,
+                Some(descriptors),
+                console,
+            );
         }
     }
     let signals = Signals::watch().map_err(Failure::signals)?;

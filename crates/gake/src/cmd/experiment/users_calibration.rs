@@ -13,7 +13,7 @@ use super::bench::{Bench, Stopped, goodput};
 use super::server::Server;
 use super::theory;
 use super::users_db::posting;
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// Requests a second that the matrix asks for, if the service takes as many.
 pub const ASKED: [u32; 3] = [10, 100, 1_000];

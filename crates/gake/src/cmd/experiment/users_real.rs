@@ -18,8 +18,8 @@ use super::server::Server;
 use super::theory;
 use super::users_calibration::{Taken, calibrate, name as calibration};
 use super::users_db::{posts, rows};
-use crate::exit::Failure;
 use crate::users::{UserStore, UsersBefore};
+use gake_session::Failure;
 
 /// The cure: fewer than any server allows by default, all kept.
 const POOL: u64 = 50;

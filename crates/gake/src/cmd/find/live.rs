@@ -7,14 +7,14 @@ use gake_judge::search::{Found, Search, Step, Trial, TrialLoad};
 use gake_text::units;
 
 use crate::cli::FindArgs;
-use crate::console::Console;
-use crate::moving::Moving;
+use gake_session::Console;
+use gake_session::StatusLine;
 
 /// Standard error, while the search goes on.
 pub struct SearchLive<'a> {
     console: &'a Console,
     quiet: bool,
-    bar: Option<Moving>,
+    bar: Option<StatusLine>,
     budget: Duration,
 }
 

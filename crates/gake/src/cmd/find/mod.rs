@@ -27,19 +27,20 @@ use gake_run::{LoadedRequests, unix_now};
 use gake_text::redact::Redactor;
 use gake_text::units;
 
-use crate::cli::{DimensionArg, FindArgs, Form};
+use crate::cli::{DimensionArg, FindArgs};
 use crate::cmd::demo;
-use crate::cmd::show::Results;
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::{Exit, Failure};
-use crate::files;
-use crate::fleet::{self, FleetMaker};
-use crate::history::{Entry, Store, folder};
 use crate::personality::is_script;
-use crate::redaction::redactor;
-use crate::signals::Signals;
 use crate::spec;
+use gake_session::Console;
+use gake_session::Results;
+use gake_session::Signals;
+use gake_session::descriptors;
+use gake_session::files;
+use gake_session::fleet::{self, FleetMaker};
+use gake_session::history::{Entry, Store, folder};
+use gake_session::options::Form;
+use gake_session::redaction::redactor;
+use gake_session::{Exit, Failure};
 use live::SearchLive;
 use target::{ScriptTarget, Target};
 use trials::Trials;
@@ -151,8 +152,8 @@ fn target(
     let given = &args.search.slo;
     if !is_script(OsStr::new(&args.target)) {
         check(args, spec)?;
-        let target = LoadedRequests::read(spec, spec::inputs());
-        let mut target = target.map_err(|error| spec::failure(&error))?;
+        let target = LoadedRequests::read(spec, gake_session::recording::inputs());
+        let mut target = target.map_err(|error| gake_session::spec_error::failure(&error))?;
         if args.search.dimension == DimensionArg::TlsHandshakes && !target.is_secure() {
             let needs = "--dimension tls-handshakes needs https:// (or grpcs://) in every URL";
             return Err(Failure::usage(needs));

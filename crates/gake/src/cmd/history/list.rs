@@ -2,7 +2,7 @@
 
 use gake_text::units::{duration, percent, rate};
 
-use crate::history::Entry;
+use gake_session::history::Entry;
 
 /// Headings; the columns from the fifth to the eighth are numbers.
 const HEADINGS: [&str; 10] = [

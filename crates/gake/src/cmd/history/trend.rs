@@ -7,9 +7,9 @@ use gake_files::Access;
 use gake_report::html::{TrendRun, trend};
 use gake_text::units::{duration, rate};
 
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::history::Entry;
+use gake_session::Console;
+use gake_session::history::Entry;
+use gake_session::{Exit, Failure};
 
 /// Characters of the longest bar.
 const BAR: f64 = 40.0;

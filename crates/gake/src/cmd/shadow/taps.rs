@@ -18,8 +18,8 @@ use gake_text::redact::Redactor;
 use gake_text::units::{count, plural};
 
 use crate::cli::TapArgs;
-use crate::exit::Failure;
-use crate::files::distinct;
+use gake_session::Failure;
+use gake_session::files::distinct;
 
 /// Exchanges that may wait for the comparison or the recording.
 const QUEUE: usize = 4_096;

@@ -16,8 +16,8 @@ use super::archive::pack;
 use super::flags::RunFlags;
 use super::load::load_source;
 use super::source::ScriptSource;
-use crate::console::Console;
-use crate::fleet::FleetMaker;
+use gake_session::Console;
+use gake_session::fleet::FleetMaker;
 
 /// Names of the environment that begin so are gake's own: its tokens are no agent's business.
 const OWN: &str = "GAKE_";

@@ -13,8 +13,8 @@ use super::flags::RunFlags;
 use super::load::{Loaded, Refused, load};
 use super::source::STDIN;
 use super::{ANY, log};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 /// The flags that only this command has: where the archive goes, and whether `-e` is left out.
 const OUT: [&str; 2] = ["--archive-out", "-O"];

@@ -17,12 +17,12 @@ use super::load::load_source;
 use super::log;
 use super::source::ScriptSource;
 use crate::cli::AttachArgs;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::origin::origin;
 use crate::personality::native::Native;
-use crate::redaction::redactor;
-use crate::signals::Signals;
+use gake_session::Console;
+use gake_session::Signals;
+use gake_session::origin::origin;
+use gake_session::redaction::redactor;
+use gake_session::{Exit, Failure};
 
 /// How the result of a run is shown, as whoever started it wanted it.
 #[derive(Debug, Default, Serialize, Deserialize)]

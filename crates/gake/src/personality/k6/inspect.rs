@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::flags::RunFlags;
 use super::load::{Loaded, Refused, load};
 use super::{ANY, log};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 /// Adds what all tiers of options together ask for.
 const REQUIREMENTS: &str = "--execution-requirements";

@@ -17,9 +17,9 @@ use gake_run::{Beside, Moment, Prepared, RunError};
 use super::agents::{ForAgents, ScriptAgents, cannot};
 use super::flags::RunFlags;
 use super::load::{Loaded, load};
-use crate::console::Console;
-use crate::exit::Failure;
-use crate::fleet::{AGENT_LOST, FleetMaker};
+use gake_session::Console;
+use gake_session::Failure;
+use gake_session::fleet::{AGENT_LOST, FleetMaker};
 
 /// A loaded script, for one run.
 pub struct Journey {

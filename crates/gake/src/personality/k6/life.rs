@@ -27,16 +27,16 @@ use super::load::{Loaded, Refused, load};
 use super::out::{self, Outputs};
 use super::{ANY, log, progress};
 use crate::cli::SpecFormat;
-use crate::cmd::run::{Reconciliation, conclude};
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::{Exit, Failure};
-use crate::fleet::FleetMaker;
-use crate::origin::origin;
 use crate::personality::native::Native;
-use crate::redaction::usual;
-use crate::signals::Signals;
 use crate::spec;
+use gake_session::Console;
+use gake_session::Signals;
+use gake_session::descriptors;
+use gake_session::fleet::FleetMaker;
+use gake_session::origin::origin;
+use gake_session::redaction::usual;
+use gake_session::run::{Reconciliation, conclude};
+use gake_session::{Exit, Failure};
 
 /// Thresholds are judged this often, in seconds.
 const THRESHOLDS_EVERY: u64 = 2;
@@ -56,7 +56,7 @@ const TORN_DOWN: &str = "the process that had started the run had all of its fig
 
 /// k6's exit codes.
 pub(super) mod code {
-    use crate::exit::Exit;
+    use gake_session::Exit;
 
     pub const THRESHOLDS: Exit = Exit::Tool(99);
     pub const SETUP_LATE: Exit = Exit::Tool(100);

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 
-use crate::console::Console;
+use gake_session::Console;
 
 /// How lines of the log are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -25,11 +25,11 @@ mod source;
 mod tls;
 mod writes;
 
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 use crate::personality::native::Native;
 use beside::BesideArgs;
 use flags::RunFlags;
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 /// k6's code for all other failures.
 const ANY: Exit = Exit::Tool(255);

@@ -18,7 +18,7 @@ use gake_k6::values::scaled;
 use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAddress, ZstdFrames};
 
 use super::prometheus::PrometheusSettings;
-use crate::console::Console;
+use gake_session::Console;
 
 /// Batches that may wait for the disk. What comes then is lost, and counted.
 const BATCHES: usize = 4_096;

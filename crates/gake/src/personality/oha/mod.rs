@@ -20,8 +20,8 @@ use gake_text::foreign;
 use super::attack::{Attacked, TakeOutcomes, attack, prepare};
 use super::gathered::{gather, taken};
 use super::native::Native;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 use options::{Line, Options, OutputFormat, USAGE};
 use tallied::Tallied;
 

@@ -12,9 +12,9 @@ use gake_report::tools::oha::TimeUnit;
 use gake_text::duration::parse_duration;
 
 use super::requests;
-use crate::cli::read_count as count;
-use crate::exit::Failure;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::Failure;
+use gake_session::options::values::at_least_one as count;
 
 /// What stands for no time-out: a year.
 const FOREVER: Duration = Duration::from_secs(366 * 86_400);

@@ -11,9 +11,9 @@ use gake_text::foreign;
 
 use super::super::flags::{Flag, switch, value};
 use super::files::{self, ResultFiles};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::signals;
+use gake_session::Console;
+use gake_session::signals;
+use gake_session::{Exit, Failure};
 
 const FLAGS: &[Flag] = &[
     value(&["type", "reporter"]),

@@ -21,8 +21,8 @@ use gake_shadow::hooks::{
 use gake_text::foreign;
 
 use crate::cli::ScriptArgs;
-use crate::console::Console;
-use crate::exit::Failure;
+use gake_session::Console;
+use gake_session::Failure;
 use options::{BodyAs, Options};
 
 const SELECT: &str = "selectBackends";

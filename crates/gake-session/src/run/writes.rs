@@ -3,7 +3,7 @@
 use gake_core::metric::{SeriesTable, SeriesValue, Tags};
 use gake_judge::{Evaluation, Writes};
 
-use crate::cmd::run::Reconciliation;
+use gake_session::run::Reconciliation;
 
 /// The tag that tells requests that write a row from those that do not.
 pub(super) const WRITES_BY: &str = "method";

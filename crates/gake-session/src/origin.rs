@@ -152,7 +152,7 @@ mod tests {
     fn a_shell_reads_the_command_again() {
         let line = ["/usr/bin/gake", "run", "http://h/?a=1&b", "--slo", "p99<50ms", "it's", ""];
         assert_eq!(shown(&line), r"gake run 'http://h/?a=1&b' --slo 'p99<50ms' 'it'\''s' ''");
-        let again = crate::cli::words(&shown(&line)).unwrap();
+        let again = crate::options::words(&shown(&line)).unwrap();
         assert_eq!(again[1..], line[1..]);
         // A host and its port are no header.
         assert_eq!(shown(&["gake", "localhost:8080"]), "gake localhost:8080");

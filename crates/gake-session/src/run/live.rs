@@ -8,10 +8,10 @@ use gake_fleet::FleetListener;
 use gake_run::{Interrupt, Moment, Prepared};
 use gake_text::units::duration;
 
-use crate::cli::OutputArgs;
 use crate::console::Console;
 use crate::exit::Failure;
-use crate::moving::Moving;
+use crate::options::OutputArgs;
+use crate::status_line::StatusLine;
 use crate::tui::{self, Tui};
 
 use super::opening::Opening;
@@ -19,7 +19,7 @@ use super::opening::Opening;
 /// A progress bar on a terminal, a line a second when asked for, or nothing.
 #[derive(Debug)]
 pub struct RunLive {
-    bar: Option<Moving>,
+    bar: Option<StatusLine>,
     tui: Option<Tui>,
     /// Whether the view has been asked for.
     wants_tui: bool,

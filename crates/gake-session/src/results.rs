@@ -10,9 +10,9 @@ use gake_judge::Summary;
 use gake_report::{Format, Style};
 use gake_text::foreign;
 
-use crate::cli::{Form, Output};
 use crate::console::Console;
 use crate::exit::Failure;
+use crate::options::{Form, OutputSpec};
 
 /// The results asked for, their files created beforehand: a bad path costs nothing then.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Results {
     /// # Errors
     /// When two are to be printed, a file cannot be created, or this gake was built without the page.
     pub fn create<'a>(
-        outputs: impl IntoIterator<Item = &'a Output>,
+        outputs: impl IntoIterator<Item = &'a OutputSpec>,
         no_color: bool,
         console: &Console,
     ) -> Result<Self, Failure> {
@@ -42,7 +42,7 @@ impl Results {
     /// # Errors
     /// As [`Results::create`].
     pub fn private<'a>(
-        outputs: impl IntoIterator<Item = &'a Output>,
+        outputs: impl IntoIterator<Item = &'a OutputSpec>,
         no_color: bool,
         console: &Console,
     ) -> Result<Self, Failure> {
@@ -50,7 +50,7 @@ impl Results {
     }
 
     fn of<'a>(
-        outputs: impl IntoIterator<Item = &'a Output>,
+        outputs: impl IntoIterator<Item = &'a OutputSpec>,
         no_color: bool,
         access: Access,
         console: &Console,

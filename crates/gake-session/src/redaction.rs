@@ -2,9 +2,9 @@
 
 use gake_text::redact::{Names, Redactor};
 
-use crate::cli::RedactionArgs;
 use crate::console::Console;
 use crate::exit::Failure;
+use crate::options::RedactionArgs;
 use crate::random;
 
 /// The word that turns it off.

@@ -4,12 +4,25 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+use clap::ValueEnum;
 use gake_text::foreign;
 use owo_colors::OwoColorize;
 
-use crate::cli::Color;
 use crate::exit::Failure;
-use crate::moving::{self, Moving};
+use crate::status_line::{self, StatusLine};
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Color {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Also into files and pipes
+    Always,
+    /// Not at all
+    Never,
+}
 
 /// Standard output and error, and what they can do.
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +97,12 @@ impl<W: Write> Write for Shown<W> {
     }
 }
 
+impl Default for Console {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Console {
     /// Looks at the streams, and at what the environment says of colours.
     pub fn new() -> Self {
@@ -145,7 +164,7 @@ impl Console {
 
     fn write_result(text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        match moving::aside(|| out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
+        match status_line::aside(|| out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::OutputClosed),
             Err(error) => Err(Failure::could_not(format!("the result cannot be written: {error}"))),
@@ -182,19 +201,20 @@ impl Console {
     /// Writes to standard error without a line's end.
     pub fn plain(&self, text: &str) {
         // Nobody is left to tell when this fails.
-        let _ = moving::aside(|| io::stderr().write_all(safe(text, self.colour_err).as_bytes()));
+        let _ =
+            status_line::aside(|| io::stderr().write_all(safe(text, self.colour_err).as_bytes()));
     }
 
     /// Writes to standard error with the colours that a text has, without a line's end.
     pub fn coloured_plain(&self, text: &str) {
         // Nobody is left to tell when this fails.
-        let _ = moving::aside(|| io::stderr().write_all(safe(text, true).as_bytes()));
+        let _ = status_line::aside(|| io::stderr().write_all(safe(text, true).as_bytes()));
     }
 
     /// Tells the user something that is not the result.
     pub fn note(&self, text: &str) {
         // Nobody is left to tell when this fails.
-        let _ = moving::aside(|| writeln!(io::stderr(), "{}", safe(text, self.colour_err)));
+        let _ = status_line::aside(|| writeln!(io::stderr(), "{}", safe(text, self.colour_err)));
     }
 
     /// What clap has to say: help and versions are results.
@@ -212,13 +232,16 @@ impl Console {
 
     /// A line that moves while something goes on, of this length when it is known; `None` when
     /// nobody watches standard error.
-    pub fn moving(&self, length: Option<Duration>) -> Option<Moving> {
-        self.live.then(|| Moving::start(length))
+    pub fn moving(&self, length: Option<Duration>) -> Option<StatusLine> {
+        self.live.then(|| StatusLine::start(length))
     }
 
     /// The same of a line that says what `text` gives each time it is drawn.
-    pub fn moving_with(&self, text: impl Fn() -> String + Send + Sync + 'static) -> Option<Moving> {
-        self.live.then(|| Moving::telling(text))
+    pub fn moving_with(
+        &self,
+        text: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Option<StatusLine> {
+        self.live.then(|| StatusLine::telling(text))
     }
 
     /// A warning.

@@ -1,5 +1,22 @@
 //! From a prepared run to its result: where figures go meanwhile, what is shown of it, its exit code.
 
+mod agents;
+mod destinations;
+mod live;
+mod opening;
+mod reconcile;
+mod rows;
+mod save;
+mod traces;
+mod web;
+
+pub use agents::{assemble, conclude};
+pub use destinations::destinations;
+pub use reconcile::Reconciliation;
+pub use save::Saving;
+pub use traces::start as start_traces;
+pub use web::{Controls, Web};
+
 use gake_core::record::Ending;
 use gake_core::spec::RunSpec;
 use gake_fleet::Fleet;
@@ -8,29 +25,29 @@ use gake_run::sink::{LogSink, RunFileSink};
 use gake_run::{Beside, Moment, Prepared, RateControl, RunError, Sink, Watching};
 use gake_text::redact::Redactor;
 
-use super::live::RunLive;
-use super::reconcile::Reconciliation;
-use super::{Controls, Saving, Web, destinations, fleet};
-use crate::cli::{OutputArgs, SaveArgs, WebArgs};
-use crate::cmd::show::Results;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use crate::options::{OutputArgs, SaveArgs, WebArgs};
 use crate::origin::{kept, origin};
-use crate::signals::Signals;
+use crate::{Console, Exit, Failure, Results, Signals};
+use live::RunLive;
 
 /// Where the figures of a run go, and how it is shown.
 #[derive(Debug, Clone, Copy)]
-pub struct Show<'a> {
+pub struct Session<'a> {
+    /// The results, and where figures go.
     pub output: &'a OutputArgs,
+    /// The live page.
     pub web: &'a WebArgs,
+    /// Whether the run is kept, and what it is compared with.
     pub history: &'a SaveArgs,
+    /// Hides secrets.
     pub redactor: &'a Redactor,
+    /// The standard streams.
     pub console: &'a Console,
     /// What is run, for the file that keeps it.
     pub spec: Option<&'a RunSpec>,
 }
 
-impl Show<'_> {
+impl Session<'_> {
     /// Runs `prepared`, whose spans go to `spans`, and shows it. `begin` does what must be done once the files are there: it
     /// gives the agents, when others do the run, and what is counted before and after it.
     ///
@@ -100,7 +117,7 @@ impl Show<'_> {
         // The text has a line about each agent.
         let says_nothing = quiet || output.is_text_printed();
         let exit = fleet.as_ref().map_or(exit, |fleet| {
-            fleet::conclude((fleet, &summary.run.agents), says_nothing, exit, console)
+            conclude((fleet, &summary.run.agents), says_nothing, exit, console)
         });
         web.finish(&summary);
         let exit = match saving {

@@ -10,11 +10,11 @@ use gake_report::compare::{CompareReport, markdown};
 use gake_run::sink::RunFileSink;
 use gake_run::{RunError, Sink};
 
-use crate::cli::SaveArgs;
-use crate::cmd::compare;
+use crate::comparison;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::history::{Entry, Store, folder, new_run_file, run_file};
+use crate::options::SaveArgs;
 
 /// A run that is kept.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Saving {
         let Some(baseline) = self.baseline else { return Ok(exit) };
         let [a, b] = [&baseline.file, &self.path].map(|path| path.to_string_lossy().into_owned());
         let question = Question { tolerance: baseline.tolerance, ..Question::default() };
-        let (comparison, sides) = compare::files([&a, &b], &question, console)?;
+        let (comparison, sides) = comparison::files([&a, &b], &question, console)?;
         let name = format!("this run (#{id})");
         let report = CompareReport {
             comparison: &comparison,

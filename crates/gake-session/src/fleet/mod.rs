@@ -15,8 +15,8 @@ use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
 use gake_text::duration::format_duration;
 use local::Local;
 
-use crate::cli::{FleetArgs, NatsArgs, OnLossArg};
 use crate::exit::Failure;
+use crate::options::{FleetArgs, NatsArgs, OnLossArg};
 
 /// Bytes that are read of a file with a token, a key or credentials.
 const SECRET_MAX: u64 = 16_384;

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use gake_report::Format;
 
-use super::values::Known;
+use super::values::KnownValues;
 
 /// Formats of `gake run`.
-pub const OF_RUN: Known<Output> = Known::new(
+pub const OF_RUN: KnownValues<OutputSpec> = KnownValues::new(
     &["text", "json", "csv", "csv-summary", "markdown", "html", "junit", "openmetrics", "hdrplot"],
     of_run,
 );
 
 /// Formats of `gake report`.
-pub const OF_REPORT: Known<Output> = Known::new(
+pub const OF_REPORT: KnownValues<OutputSpec> = KnownValues::new(
     &[
         "text",
         "json",
@@ -30,10 +30,12 @@ pub const OF_REPORT: Known<Output> = Known::new(
 );
 
 /// Formats of `gake compare`.
-pub const OF_COMPARE: Known<Output> = Known::new(&["text", "markdown", "json", "html"], of_compare);
+pub const OF_COMPARE: KnownValues<OutputSpec> =
+    KnownValues::new(&["text", "markdown", "json", "html"], of_compare);
 
 /// Formats of a search, or of judged shadows.
-pub const OF_ANSWER: Known<Output> = Known::new(&["text", "json", "html"], of_answer);
+pub const OF_ANSWER: KnownValues<OutputSpec> =
+    KnownValues::new(&["text", "json", "html"], of_answer);
 
 /// The form of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +48,7 @@ pub enum Form {
 
 /// One result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
+pub struct OutputSpec {
     /// Its form.
     pub form: Form,
     /// The file it is written to; standard output without one.
@@ -54,14 +56,16 @@ pub struct Output {
 }
 
 /// The files that outputs are written to.
-pub fn files<'a>(outputs: impl IntoIterator<Item = &'a Output>) -> impl Iterator<Item = &'a Path> {
+pub fn files<'a>(
+    outputs: impl IntoIterator<Item = &'a OutputSpec>,
+) -> impl Iterator<Item = &'a Path> {
     outputs.into_iter().filter_map(|output| output.file.as_deref())
 }
 
 /// An output of `gake run`.
-fn of_run(text: &str) -> Result<Output, String> {
+fn of_run(text: &str) -> Result<OutputSpec, String> {
     match of_report(text)? {
-        Output { form: Form::Hlog, .. } => {
+        OutputSpec { form: Form::Hlog, .. } => {
             Err("a run writes its run file as it goes: --out FILE".to_owned())
         }
         output => Ok(output),
@@ -69,7 +73,7 @@ fn of_run(text: &str) -> Result<Output, String> {
 }
 
 /// An output of `gake report`.
-fn of_report(text: &str) -> Result<Output, String> {
+fn of_report(text: &str) -> Result<OutputSpec, String> {
     let (name, file) = match text.split_once('=') {
         Some((_, "")) => return Err("there is no file after the =".to_owned()),
         Some((name, file)) => (name, Some(PathBuf::from(file))),
@@ -79,11 +83,11 @@ fn of_report(text: &str) -> Result<Output, String> {
         "hlog" => Form::Hlog,
         _ => Form::Summary(name.parse().map_err(|e: gake_report::FormatError| e.to_string())?),
     };
-    Ok(Output { form, file })
+    Ok(OutputSpec { form, file })
 }
 
 /// An output of `gake compare`.
-fn of_compare(text: &str) -> Result<Output, String> {
+fn of_compare(text: &str) -> Result<OutputSpec, String> {
     let output = of_report(text)?;
     match output.form {
         Form::Summary(Format::Text | Format::Markdown | Format::Json | Format::Html) => Ok(output),
@@ -92,7 +96,7 @@ fn of_compare(text: &str) -> Result<Output, String> {
 }
 
 /// An output of a search, or of judged shadows.
-fn of_answer(text: &str) -> Result<Output, String> {
+fn of_answer(text: &str) -> Result<OutputSpec, String> {
     let output = of_report(text)?;
     match output.form {
         Form::Summary(Format::Text | Format::Json | Format::Html) => Ok(output),
@@ -115,19 +119,19 @@ pub fn run_file(text: &str) -> Result<PathBuf, String> {
 }
 
 /// The file of `--html`, short for `-o html=FILE`.
-pub fn html(text: &str) -> Result<Output, String> {
+pub fn html(text: &str) -> Result<OutputSpec, String> {
     file_of(Format::Html, text)
 }
 
 /// The file of `--json`, short for `-o json=FILE`.
-pub fn json(text: &str) -> Result<Output, String> {
+pub fn json(text: &str) -> Result<OutputSpec, String> {
     file_of(Format::Json, text)
 }
 
-fn file_of(format: Format, text: &str) -> Result<Output, String> {
+fn file_of(format: Format, text: &str) -> Result<OutputSpec, String> {
     match text {
         "" => Err("it names no file".to_owned()),
-        file => Ok(Output { form: Form::Summary(format), file: Some(PathBuf::from(file)) }),
+        file => Ok(OutputSpec { form: Form::Summary(format), file: Some(PathBuf::from(file)) }),
     }
 }
 
@@ -139,8 +143,8 @@ mod tests {
     fn a_format_may_have_a_file() {
         let file = Some(PathBuf::from("a=b, c.xml"));
         let junit = Form::Summary(Format::Junit);
-        assert_eq!(of_run("junit=a=b, c.xml"), Ok(Output { form: junit, file }));
-        assert_eq!(of_report("hlog"), Ok(Output { form: Form::Hlog, file: None }));
+        assert_eq!(of_run("junit=a=b, c.xml"), Ok(OutputSpec { form: junit, file }));
+        assert_eq!(of_report("hlog"), Ok(OutputSpec { form: Form::Hlog, file: None }));
         for (text, part) in [("hlog", "--out"), ("json=", "no file"), ("xml", "junit")] {
             assert!(of_run(text).unwrap_err().contains(part), "{text}");
         }

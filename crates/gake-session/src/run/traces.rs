@@ -7,16 +7,16 @@ use gake_run::{Prepared, Sink};
 use gake_sinks::{SinkKind, SpanExporter};
 use gake_wire::Tracer;
 
-use super::token;
-use crate::cli::{SinkArgs, TraceArgs};
+use super::destinations::token;
 use crate::exit::Failure;
+use crate::options::{SinkArgs, TraceArgs};
 use crate::random;
 
 /// Makes `prepared` sample requests, when that is asked for. Returns the sinks of their spans.
 ///
 /// # Errors
 /// When no sink takes spans, or something cannot be used.
-pub(super) fn start(
+pub fn start(
     args: &TraceArgs,
     sinks: &SinkArgs,
     has_agents: bool,

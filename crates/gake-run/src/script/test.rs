@@ -21,7 +21,7 @@ use super::prometheus::PrometheusSettings;
 use super::source::ScriptSource;
 use super::writes::WRITES_BY;
 use super::{ANY, environment, network, plan, tls};
-use crate::exit::Exit;
+use gake_session::Exit;
 
 /// Why there is no run.
 pub(super) struct Refused {

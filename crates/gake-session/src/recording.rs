@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
 use gake_core::schedule::TraceBuilder;
 use gake_core::spec::{FieldPath, LoadSpec, RecordingSpec, ScenarioSpec};
-use gake_run::{Recordings, Replay, RunError};
+use gake_run::{Inputs, Recordings, Replay, RunError};
 use gake_shadow::compare::rules::Glob;
 use gake_shadow::compare::template::Templates;
 use gake_shadow::traffic::{Record, Traffic, TrafficError};
 use gake_wire::{HttpRequest, Location, WeightedRequest, basic_authorization};
 
-use crate::cli::ReplayArgs;
 use crate::exit::Failure;
 
 /// Memory for the different requests of a recording.
@@ -37,16 +37,12 @@ const OWN_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
-/// What recording `target` names, when it names one.
+/// The format of the recording that `target` names, when it names one. `asked`: whether it should
+/// be one; `targets`: whether it is a targets file.
 ///
 /// # Errors
 /// When it should be a recording and is not.
-pub fn known(
-    flags: &ReplayArgs,
-    targets: bool,
-    target: &str,
-) -> Result<Option<&'static str>, Failure> {
-    let asked = flags.replay || flags.speed.is_some() || flags.target.is_some();
+pub fn known(asked: bool, targets: bool, target: &str) -> Result<Option<&'static str>, Failure> {
     let path = Path::new(target);
     let may_be = !target.contains("://") && !targets && path.is_file();
     match Traffic::open(path) {
@@ -61,6 +57,16 @@ pub fn known(
             Err(Failure::usage(format!("{target}: {}", TrafficError::Format)))
         }
         Err(error) => Err(Failure::could_not(format!("{target}: {error}"))),
+    }
+}
+
+/// Standard input and recordings, for specs that name them.
+#[must_use]
+pub fn inputs() -> Inputs<'static> {
+    Inputs {
+        stdin: Some(Box::new(BufReader::new(io::stdin()))),
+        recordings: Some(&RecordedTraffic),
+        given: Vec::new(),
     }
 }
 

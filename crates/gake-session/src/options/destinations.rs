@@ -6,7 +6,7 @@ use clap::Args;
 use gake_report::Format;
 use gake_sinks::SinkAddress;
 
-use super::output::{self, Form, Output};
+use super::output::{self, Form, OutputSpec};
 use super::values;
 
 /// The results and where they go.
@@ -16,11 +16,11 @@ pub struct OutputArgs {
     /// text, json, csv (one row per second), csv-summary, markdown, html, junit, openmetrics or
     /// hdrplot; with =FILE into a file, otherwise printed. May be repeated; the default is text
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_RUN, hide_possible_values = true)]
-    pub formats: Vec<Output>,
+    pub formats: Vec<OutputSpec>,
 
     /// Write the report with charts, one HTML file: short for -o html=FILE
     #[arg(long, value_name = "FILE", value_parser = output::html)]
-    pub html: Option<Output>,
+    pub html: Option<OutputSpec>,
 
     /// Write the run file: an HdrHistogram log that `gake report` and others read
     #[arg(long, value_name = "FILE", value_parser = output::run_file)]
@@ -74,7 +74,7 @@ pub struct SinkArgs {
 
 impl OutputArgs {
     /// Every result asked for.
-    pub fn results(&self) -> impl Iterator<Item = &Output> {
+    pub fn results(&self) -> impl Iterator<Item = &OutputSpec> {
         self.formats.iter().chain(&self.html)
     }
 

@@ -32,9 +32,9 @@ fn shown(line: Option<ProgressBar>) {
 
 /// A line that moves; its clones are the same line.
 #[derive(Debug, Clone)]
-pub struct Moving(ProgressBar);
+pub struct StatusLine(ProgressBar);
 
-impl Moving {
+impl StatusLine {
     /// A line that moves with the time, whenever there is something new to say. Of what takes
     /// `length` it shows a bar. What does not fit is cut.
     pub fn start(length: Option<Duration>) -> Self {

@@ -12,9 +12,9 @@ use gake_run::sink::LivePage;
 use gake_run::{Interrupt, Prepared, RateControl, Sink};
 use gake_sinks::{LiveControls, RateSetter};
 
-use crate::cli::WebArgs;
 use crate::console::Console;
 use crate::exit::Failure;
+use crate::options::WebArgs;
 use crate::random;
 
 /// How long the end of a run waits for a browser that gake has opened.
