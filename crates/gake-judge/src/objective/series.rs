@@ -10,7 +10,7 @@ use gake_core::record::Tally;
 use gake_text::duration::parse_duration;
 use gake_text::size::parse_byte_amount;
 
-use super::quantity::{Flow, Measure, Quantity, Statistic, exact};
+use super::quantity::{Flow, Measure, Quantity, Statistic, exact, parse_statistic};
 use super::{Label, Measured, Unit, View, listed, selector};
 use crate::stats::per_second;
 
@@ -221,7 +221,7 @@ impl SeriesStatistic {
             "count" => Self::Count,
             "rate" => Self::Rate,
             "value" => Self::Value,
-            text => Self::Of(super::parse::parse_statistic(text)?),
+            text => Self::Of(parse_statistic(text)?),
         })
     }
 
