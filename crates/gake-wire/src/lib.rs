@@ -20,14 +20,14 @@ mod tls;
 
 pub use client::Client;
 pub use client::error::WireError;
+pub use client::grpc::{
+    GrpcError, GrpcMessages, GrpcMethod, GrpcReflection, GrpcSchema, grpc_call, grpc_frame,
+};
 pub use client::network::Network;
 pub use client::origin::Origin;
 pub use client::request::{HttpRequest, PreparedRequest};
 pub use client::session::{WebSocketEvent, WebSocketSession};
-pub use client::settings::{Keep, MessageAnswer, Protocol, Settings};
-pub use codec::grpc::{
-    GrpcError, GrpcMessages, GrpcMethod, GrpcReflection, GrpcSchema, grpc_call, grpc_frame,
-};
+pub use client::settings::{Keep, MessageAnswer, Settings};
 pub use codec::websocket::UpgradeResponse;
 pub use codec::{http1, http2, http3};
 pub use load::check::{BodyCheck, BodyCheckError};
@@ -39,9 +39,9 @@ pub use load::trace::{Span, Spans, Tracer};
 pub use load::wire::Wire;
 pub use load::work::HttpWork;
 pub use net::address::{Address, ConnectTo, ResolveError, Resolver};
-pub use net::authorization::basic_authorization;
 pub use net::deadline::Deadline;
 pub use net::fault;
+pub use net::location::basic_authorization;
 pub use net::location::{Location, LocationError, Scheme};
 pub use net::percent::percent_decoded;
 pub use net::permit::ConnectionPermit;
@@ -51,4 +51,5 @@ pub use net::source::{SourceAddressError, Sources};
 pub use tls::facts::{ConnectionFacts, TlsFacts, TlsVersion};
 pub use tls::handshakes::handshake_metrics;
 pub use tls::key_log::TlsKeyLog;
+pub use tls::protocol::Protocol;
 pub use tls::{TlsError, TlsIdentity, TlsOptions, tls_suites, tls12_suites};

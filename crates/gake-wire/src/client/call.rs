@@ -10,12 +10,12 @@ use crate::client::meter::bump;
 use crate::client::pool::{Place, Pool};
 use crate::client::redirect::{BAD_LOCATION, RedirectVisitor};
 use crate::client::request::{Message, PreparedRequest};
-use crate::client::settings::Protocol;
 use crate::client::shared::Shared;
 use crate::client::transport::{AnyTransport, IdleState, Timing, Transport, TransportError};
 use crate::codec::http1::Visitor;
 use crate::net::alarm::Alarm;
 use crate::net::deadline::Deadline;
+use crate::tls::protocol::Protocol;
 
 /// How often a request is sent again that the server says it did not handle: a server that never
 /// handles any must not be asked for ever.

@@ -22,7 +22,6 @@ use crate::client::early::EarlyRequest;
 use crate::client::meter::{Meter, OpenGuard};
 use crate::client::network::{Network, is_loopback};
 use crate::client::request::PreparedRequest;
-use crate::client::settings::Protocol;
 use crate::client::transport::{AnyTransport, Http1, Http2, Opening, WebSocket, websocket_open};
 use crate::codec::http1::KnownHeads;
 use crate::codec::websocket::Upgrade;
@@ -37,6 +36,7 @@ use crate::net::sockopt;
 use crate::net::stream::Stream;
 use crate::tls::facts::ConnectionFacts;
 use crate::tls::handshakes::Handshake;
+use crate::tls::protocol::Protocol;
 use crate::tls::stapling;
 
 /// A source address whose ports ran out is left alone for this long: every further try would

@@ -11,9 +11,10 @@ use gake_core::record::Exchange;
 use rustls::ClientConfig;
 use rustls::client::ClientConnection;
 
-use crate::client::settings::{Protocol, Settings};
+use crate::client::settings::Settings;
 use crate::quic::QuicSettings;
 use crate::tls;
+use crate::tls::protocol::Protocol;
 
 /// How connections are opened whose first request goes with the handshake; empty unless that is
 /// wanted.

@@ -12,7 +12,7 @@ use crate::client::early::EarlySettings;
 use crate::client::error::WireError;
 use crate::client::origin::{DiscoveredOrigins, Origin};
 use crate::client::request::{HttpRequest, Message, PreparedRequest};
-use crate::client::settings::{Protocol, Settings};
+use crate::client::settings::Settings;
 use crate::codec::http1::request::{Rendered, RequestError};
 use crate::codec::http2::{RequestTemplate, SharedFields};
 use crate::codec::websocket::{MessageFrame, Upgrade};
@@ -22,6 +22,7 @@ use crate::net::permit::{ConnectionPermit, PermittedConnection};
 use crate::net::ports::LocalPorts;
 use crate::net::proxy::HttpProxy;
 use crate::quic::QuicSettings;
+use crate::tls::protocol::Protocol;
 use crate::tls::{self, TlsOptions};
 
 /// Bytes that a new connection may send before it hears of the peer: ten segments (RFC 6928) of

@@ -7,8 +7,7 @@ use gake_core::record::Fault;
 use crate::client::request::Message;
 use crate::codec::http1::{BodyPiece, ResponseHead, Visitor};
 use crate::net::alternative::http3_port;
-use crate::net::authorization::basic_authorization;
-use crate::net::location::Location;
+use crate::net::location::{Location, basic_authorization};
 use crate::tls::facts::ConnectionFacts;
 
 /// A `Location` that is not a URL which can be asked.

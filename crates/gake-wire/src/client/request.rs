@@ -7,8 +7,7 @@ use crate::codec::http1::request::{Rendered, RequestError, RequestParts, render}
 use crate::codec::http2::RequestTemplate;
 use crate::codec::http3::StreamRequest;
 use crate::codec::websocket::MessageFrame;
-use crate::net::authorization::basic_authorization;
-use crate::net::location::{Location, Scheme};
+use crate::net::location::{Location, Scheme, basic_authorization};
 use crate::net::proxy::HttpProxy;
 
 /// A request to send. `Host`, `User-Agent` and `Content-Length` are added unless a header sets

@@ -16,7 +16,6 @@ use crate::client::Client;
 use crate::client::dial::Connected;
 use crate::client::meter::{OpenGuard, bump};
 use crate::client::request::{HttpRequest, Message, PreparedRequest};
-use crate::client::settings::Protocol;
 use crate::client::transport::websocket_open;
 use crate::codec::websocket::{
     CONTROL_MAX, FrameEvents, FrameReader, UpgradeResponse, opcode, put_frame, random_mask,
@@ -28,6 +27,7 @@ use crate::net::location::Location;
 use crate::net::scratch::Scratch;
 use crate::net::stream::Stream;
 use crate::tls;
+use crate::tls::protocol::Protocol;
 
 /// A request that cannot be sent.
 const BAD_REQUEST: Fault = Fault::Malformed("request");

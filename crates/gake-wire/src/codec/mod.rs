@@ -1,7 +1,5 @@
 //! What is said on a connection, without input and output: a module for each protocol.
 
-pub(crate) mod encode;
-pub(crate) mod grpc;
 pub mod http1;
 pub mod http2;
 pub mod http3;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use regex_automata::meta::Regex;
 use serde_json::Value;
 
-use crate::codec::grpc::GrpcMethod;
+use crate::client::grpc::GrpcMethod;
 
 /// Bytes of a body that are held for a check, coded and decoded. A larger one does not meet it.
 pub(crate) const CHECKED_BYTES_MAX: usize = 16 << 20;

@@ -237,10 +237,11 @@ mod tests {
 
     use super::*;
     use crate::client::request::HttpRequest;
-    use crate::client::settings::{Protocol, Settings};
+    use crate::client::settings::Settings;
     use crate::load::wire::Wire;
     use crate::net::address::Resolver;
     use crate::tls::TlsOptions;
+    use crate::tls::protocol::Protocol;
 
     fn wire(request: HttpRequest) -> Wire {
         let settings = Settings { protocol: Protocol::Http2, ..Settings::default() };

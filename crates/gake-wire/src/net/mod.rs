@@ -3,7 +3,6 @@
 pub(crate) mod address;
 pub(crate) mod alarm;
 pub(crate) mod alternative;
-pub(crate) mod authorization;
 pub(crate) mod deadline;
 pub mod fault;
 pub(crate) mod location;

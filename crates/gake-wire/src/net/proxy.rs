@@ -7,8 +7,7 @@ use gake_core::record::Fault;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::net::authorization::basic_authorization;
-use crate::net::location::{Location, Scheme};
+use crate::net::location::{Location, Scheme, basic_authorization};
 
 /// Bytes of the head with which a proxy answers CONNECT.
 const HEAD_MAX: usize = 16 * 1024;

@@ -4,6 +4,7 @@ pub(crate) mod ech;
 pub(crate) mod facts;
 pub(crate) mod handshakes;
 pub(crate) mod key_log;
+pub(crate) mod protocol;
 pub(crate) mod stapling;
 
 use std::fmt;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use self::facts::{TlsVersion, suite_name};
 use self::key_log::TlsKeyLog;
 use self::stapling::NotingVerifier;
-use crate::client::settings::Protocol;
+use crate::tls::protocol::Protocol;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{EchMode, EchStatus, ResolvesClientCert, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;

@@ -11,9 +11,9 @@ use super::http2_task::{Task, Turn};
 use super::interface::{Timing, Transport, TransportError};
 use super::link::{Link, Shown};
 use super::sampler::TcpSampler;
+use crate::client::grpc;
 use crate::client::meter::OpenGuard;
 use crate::client::request::PreparedRequest;
-use crate::codec::grpc;
 use crate::codec::http1::{BodyPiece, ResponseHead, Version, Visitor};
 use crate::codec::http2::{
     ClientConnection, ConnectionLimits, HeaderFields, StreamEnd, StreamEnding,

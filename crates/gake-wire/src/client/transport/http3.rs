@@ -15,9 +15,9 @@ use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarI
 use super::http3_link::{Http3Link, OpenStream};
 use super::http3_task;
 use super::interface::{Timing, Transport, TransportError};
+use crate::client::grpc;
 use crate::client::meter::OpenGuard;
 use crate::client::request::PreparedRequest;
-use crate::codec::grpc;
 use crate::codec::http1::Visitor;
 use crate::codec::http2::ConnectionLimits;
 use crate::codec::http3::{ResponseReader, StreamRequest, StreamResponse, StreamViolation};

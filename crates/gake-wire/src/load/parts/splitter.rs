@@ -42,7 +42,7 @@ impl Splitter {
         let text = std::str::from_utf8(content_type).unwrap_or_default();
         let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let form = match kind.as_str() {
-            _ if crate::codec::grpc::is_content_type(&kind) => Form::Messages,
+            _ if crate::client::grpc::is_content_type(&kind) => Form::Messages,
             _ if is_coded => Form::Pieces,
             "text/event-stream" => Form::Events,
             "application/x-ndjson"
@@ -127,7 +127,7 @@ impl Splitter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::grpc::grpc_frame;
+    use crate::client::grpc::grpc_frame;
 
     /// How many parts a body has, however it is cut.
     fn parts(content_type: &str, body: &[u8]) -> u64 {

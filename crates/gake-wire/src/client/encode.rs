@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::client::grpc;
 use crate::client::request::Message;
-use crate::codec::grpc;
 use crate::codec::http1::request::RequestError;
 use crate::codec::http2::{RequestTemplate, SharedFields};
 use crate::codec::http3::StreamRequest;
