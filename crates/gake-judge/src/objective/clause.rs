@@ -9,7 +9,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 
 use super::gauge::Gauge;
-use super::quantity::{Measure, Quantity, Statistic};
+use super::quantity::{Bad, Bound, Measure, Quantity, Statistic};
 use super::series::SeriesClaim;
 use super::series_clause::SeriesClause;
 use super::{Claim, Objective, Operator, Scope};
@@ -25,15 +25,6 @@ pub struct Clause {
     source: Source,
 }
 
-/// How a clause is bounded.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Bound {
-    /// At most this share (0 to 1, exclusive) of the requests may be bad.
-    Share(f64),
-    /// A level, read once a second, may not be over this, in the level's own unit.
-    Level(f64),
-}
-
 /// Where its numbers come from.
 #[derive(Debug, Clone, PartialEq)]
 enum Source {
@@ -47,15 +38,6 @@ enum Source {
     Target(String),
     /// Samples of a metric of the run's own.
     Series(SeriesClause),
-}
-
-/// Bad requests, out of how many.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Bad {
-    /// Bad ones.
-    pub bad: f64,
-    /// All that were due.
-    pub of: f64,
 }
 
 impl Objective {

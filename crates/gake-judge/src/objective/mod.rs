@@ -28,17 +28,17 @@ use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Registry, Tags};
 use gake_core::plan::Plan;
 use gake_core::record::{Run, ScenarioRun, Tally, Watched};
+use gake_text::units;
 
-pub use clause::{Bad, Bound, Clause};
+pub use clause::Clause;
 pub use limit::{Limit, Subject};
 pub use parse::ObjectiveError;
+pub use quantity::{Bad, Bound};
 
 use quantity::{Measure, Part, Quantity};
 use series::SeriesClaim;
 
 pub(crate) use selector::split as split_selector;
-
-use gake_text::units;
 
 /// A bound that a run must meet.
 #[derive(Debug, Clone, PartialEq)]

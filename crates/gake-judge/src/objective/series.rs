@@ -10,8 +10,9 @@ use gake_core::record::{Metric, Tally};
 use gake_text::duration::parse_duration;
 use gake_text::size::parse_byte_amount;
 
-use super::quantity::{Flow, Measure, Quantity, Statistic, exact};
-use super::parse::K6_SERVICE;
+use super::quantity::{
+    Flow, K6_SERVICE, Measure, Quantity, Statistic, exact, parse_statistic,
+};
 use super::{Measured, Scope, Unit, View, listed, selector};
 use crate::stats::per_second;
 
@@ -239,7 +240,7 @@ impl SeriesStatistic {
             "count" => Self::Count,
             "rate" => Self::Rate,
             "value" => Self::Value,
-            text => Self::Of(super::parse::parse_statistic(text)?),
+            text => Self::Of(parse_statistic(text)?),
         })
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::targets::TargetFormat;
+use gake_run::targets::TargetFormat;
 use gake_core::spec::{ConnectionSpec, HttpVersion, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::vegeta::go;
 
