@@ -212,7 +212,9 @@ impl<'a> Fields<'a> {
         match self {
             Self::Map(map) => map.get_all(name).iter().find_map(|value| look(value.as_bytes())),
             Self::Bytes(head) => head.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
-                let value = line.strip_prefix(name.as_str().as_bytes())?.strip_prefix(b": ")?;
+                let (start, value) = line.split_at_checked(name.as_str().len())?;
+                let is_name = start.eq_ignore_ascii_case(name.as_str().as_bytes());
+                let value = value.strip_prefix(b": ").filter(|_| is_name)?;
                 look(value.strip_suffix(b"\r").unwrap_or(value))
             }),
         }
@@ -334,7 +336,7 @@ mod tests {
     fn a_cookie_is_found_by_its_whole_name() {
         let mut headers = HeaderMap::new();
         headers.append(header::COOKIE, HeaderValue::from_static("xsid=1; sid=abc; z=2"));
-        let head = b"GET / HTTP/1.1\r\nx-cookie: sid=0\r\ncookie: xsid=1; sid=abc; z=2\r\n\r\n";
+        let head = b"GET / HTTP/1.1\r\nx-cookie: sid=0\r\nCookie: xsid=1; sid=abc; z=2\r\n\r\n";
         for fields in [Fields::Map(&headers), Fields::Bytes(head)] {
             assert_eq!(cookie(&fields, "sid"), Some(&b"abc"[..]));
             assert_eq!(cookie(&fields, "z"), Some(&b"2"[..]));

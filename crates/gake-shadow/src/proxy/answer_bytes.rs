@@ -179,7 +179,7 @@ impl AnswerWriter<'_> {
                 && written
                 && std::ptr::eq(length.line, header.value)
             {
-                write_line(self.out, b"content-length", length.first);
+                write_line(self.out, name, length.first);
             }
             return;
         }
@@ -245,11 +245,9 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Writes a header line, the name in lower case.
+/// Writes a header line, the name in the case in which it is given.
 pub(crate) fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    let start = out.len();
     out.extend_from_slice(name);
-    out[start..].make_ascii_lowercase();
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);
     out.extend_from_slice(b"\r\n");

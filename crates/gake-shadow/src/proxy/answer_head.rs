@@ -1,6 +1,7 @@
 //! The head of an answer in parts, on its way to a client that speaks HTTP/1.1.
 
-use http::header::{CONNECTION, CONTENT_LENGTH, DATE, TRAILER, TRANSFER_ENCODING};
+use gake_wire::http1::ResponseHead;
+use http::header::{CONNECTION, CONTENT_LENGTH, DATE, HeaderName, TRAILER, TRANSFER_ENCODING};
 use http::response::Parts;
 use http::{HeaderValue, StatusCode};
 
@@ -10,6 +11,22 @@ use super::request_head::digits;
 /// The reason phrase of a backend's answer, where it is not the usual one.
 #[derive(Debug, Clone)]
 pub(super) struct Reason(pub(super) String);
+
+/// The names of an answer's header lines in the case in which they were written.
+#[derive(Debug, Clone)]
+pub(super) struct WrittenNames(Vec<Box<str>>);
+
+impl WrittenNames {
+    pub(super) fn of(head: &ResponseHead<'_>) -> Self {
+        Self(head.headers.iter().map(|line| line.name.into()).collect())
+    }
+
+    /// A name as its line with this number was written; as ours are where there was none.
+    fn nth<'a>(&'a self, name: &'a HeaderName, number: usize) -> &'a [u8] {
+        let is_it = |written: &&Box<str>| written.eq_ignore_ascii_case(name.as_str());
+        self.0.iter().filter(is_it).nth(number).map_or(name.as_str(), |name| name).as_bytes()
+    }
+}
 
 /// How the body of an answer is framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,9 +48,9 @@ pub(super) struct BodyFacts {
 
 /// Writes a head. Returns how the body that follows is framed; the connection may have to end
 /// behind it.
-pub(super) fn write(
+pub(super) fn write<'a>(
     out: &mut Vec<u8>,
-    head: &Parts,
+    head: &'a Parts,
     body: BodyFacts,
     about: &mut Answering<'_>,
 ) -> AnswerFraming {
@@ -50,7 +67,14 @@ pub(super) fn write(
         (true, None) => AnswerFraming::Chunked,
     };
     about.closes |= framing == AnswerFraming::Close;
+    let names = head.extensions.get::<WrittenNames>();
+    let written = |name: &'a HeaderName, number| match names {
+        Some(names) => names.nth(name, number),
+        None => name.as_str().as_bytes(),
+    };
+    let mut last = (None, 0);
     for (name, value) in &head.headers {
+        last = if last.0 == Some(name) { (Some(name), last.1 + 1) } else { (Some(name), 0) };
         let is_ours = match *name {
             CONTENT_LENGTH | TRANSFER_ENCODING => true,
             CONNECTION if !is_switch => {
@@ -61,7 +85,7 @@ pub(super) fn write(
             _ => false,
         };
         if !is_ours {
-            write_line(out, name.as_str().as_bytes(), value.as_bytes());
+            write_line(out, written(name, last.1), value.as_bytes());
         }
     }
     match framing {
@@ -75,7 +99,8 @@ pub(super) fn write(
                 false => can_body.then_some(length),
             };
             if let Some(length) = said {
-                write_line(out, b"content-length", HeaderValue::from(length).as_bytes());
+                let name = written(&CONTENT_LENGTH, 0);
+                write_line(out, name, HeaderValue::from(length).as_bytes());
             }
         }
     }

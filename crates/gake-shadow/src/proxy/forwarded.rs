@@ -62,6 +62,8 @@ pub(crate) struct Origin {
 /// What a proxy before this one has said in a request's head.
 #[derive(Debug, Default)]
 pub(crate) struct Said<'a> {
+    /// The name of the first `X-Forwarded-For`.
+    for_name: Option<&'a str>,
     for_lines: Vec<&'a [u8]>,
     proto: bool,
     port: bool,
@@ -72,10 +74,11 @@ pub(crate) struct Said<'a> {
 impl<'a> Said<'a> {
     /// Takes note of a header about the way. Returns whether it stays where it is; `None` for one
     /// that must be read.
-    pub(crate) fn take(&mut self, name: &str, value: &'a [u8]) -> Option<bool> {
+    pub(crate) fn take(&mut self, name: &'a str, value: &'a [u8]) -> Option<bool> {
         let said = match name {
             _ if name.eq_ignore_ascii_case("forwarded") => return None,
             _ if name.eq_ignore_ascii_case("x-forwarded-for") => {
+                self.for_name.get_or_insert(name);
                 self.for_lines.push(value);
                 return Some(false);
             }
@@ -158,7 +161,8 @@ impl Origin {
             let element = self.element(own.as_ref());
             self.last = Some((own, element));
         }
-        head.extend_from_slice(b"x-forwarded-for: ");
+        head.extend_from_slice(said.for_name.unwrap_or("x-forwarded-for").as_bytes());
+        head.extend_from_slice(b": ");
         for line in &said.for_lines {
             head.extend_from_slice(line);
             head.extend_from_slice(b", ");

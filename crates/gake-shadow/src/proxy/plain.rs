@@ -235,7 +235,7 @@ fn write_headers(
                 if host.replace(value).is_some() || value.is_empty() || !is_host(value) {
                     return None;
                 }
-                write_line(head, b"host", value);
+                write_line(head, name.as_bytes(), value);
             }
             Place::Length => {
                 let has_zeros = value.len() > 1 && value.starts_with(b"0");
@@ -244,14 +244,14 @@ fn write_headers(
                 if body.replace(Framing::Length(length)).is_some() {
                     return None;
                 }
-                write_line(head, b"content-length", value);
+                write_line(head, name.as_bytes(), value);
             }
             Place::Coding => {
                 if body.replace(Framing::Chunked).is_some() || !is(value, "chunked") {
                     return None;
                 }
                 // As everybody knows it, whatever its case was.
-                write_line(head, b"transfer-encoding", b"chunked");
+                write_line(head, name.as_bytes(), b"chunked");
             }
             // Kept by us.
             Place::Expect if !expects && is(value, "100-continue") => expects = true,
@@ -356,20 +356,20 @@ mod tests {
         let request = "GET /a/../b?c=%2F HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nX-TWICE:  2 \r\n\
                        Keep-Alive: 5\r\nProxy-Connection: x\r\nProxy-Authorization: y\r\n\
                        X-Gake-Shadow: 1\r\nConnection: Keep-Alive\r\n\r\n";
-        let expected = "GET /a/../b?c=%2F HTTP/1.1\r\nhost: h\r\nx-twice: 1\r\nx-twice: 2\r\n";
+        let expected = "GET /a/../b?c=%2F HTTP/1.1\r\nHost: h\r\nX-Twice: 1\r\nX-TWICE: 2\r\n";
         assert_eq!(passed(request).unwrap(), format!("{expected}{ADDED}"));
         // Whatever the client speaks, backends are spoken to in 1.1.
         let old = "GET / HTTP/1.0\r\nHost: h\r\n\r\n";
-        assert_eq!(passed(old).unwrap(), format!("GET / HTTP/1.1\r\nhost: h\r\n{ADDED}"));
+        assert_eq!(passed(old).unwrap(), format!("GET / HTTP/1.1\r\nHost: h\r\n{ADDED}"));
         // A coding is written as everybody knows it, and an expectation is kept by us.
         let chunked = "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nTransfer-Encoding: chunKed\r\n\r\n";
         assert_eq!(
             passed(chunked).unwrap(),
-            format!("POST / HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n{ADDED}")
+            format!("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n{ADDED}")
         );
         // Line feeds alone, and what follows.
         let bare = "HEAD / HTTP/1.1\nHost: h\n\nGET /next HTTP/1.1\r\n";
-        assert_eq!(passed(bare).unwrap(), format!("HEAD / HTTP/1.1\r\nhost: h\r\n{ADDED}"));
+        assert_eq!(passed(bare).unwrap(), format!("HEAD / HTTP/1.1\r\nHost: h\r\n{ADDED}"));
     }
 
     #[test]
@@ -378,20 +378,20 @@ mod tests {
                       X-Forwarded-Proto: https\r\nX-Forwarded-Port: 99\r\nX-Real-IP: 10.0.0.1\r\n\
                       X-Forwarded-Host: o\r\nX-Forwarded-Prefix: /p\r\nTrue-Client-IP: 1\r\n";
         let request = format!("GET / HTTP/1.1\r\nHost: h\r\n{before}\r\n");
-        let start = "GET / HTTP/1.1\r\nhost: h\r\n";
+        let start = "GET / HTTP/1.1\r\nHost: h\r\n";
         assert_eq!(
             passed(&request).unwrap(),
             format!(
-                "{start}x-forwarded-proto: https\r\nx-forwarded-port: 99\r\n\
-                 x-real-ip: 10.0.0.1\r\nx-forwarded-host: o\r\nx-forwarded-prefix: /p\r\n\
-                 true-client-ip: 1\r\nx-forwarded-for: 10.0.0.1, 10.0.0.2, 192.0.2.1\r\n\
+                "{start}X-Forwarded-Proto: https\r\nX-Forwarded-Port: 99\r\n\
+                 X-Real-IP: 10.0.0.1\r\nX-Forwarded-Host: o\r\nX-Forwarded-Prefix: /p\r\n\
+                 True-Client-IP: 1\r\nX-Forwarded-For: 10.0.0.1, 10.0.0.2, 192.0.2.1\r\n\
                  forwarded: for=192.0.2.1;host=\"h\";proto=http\r\nvia: us\r\n\r\n"
             )
         );
         let replaced = passed_by(Forwarded::Replace, &request).unwrap();
         assert_eq!(replaced, format!("{start}{ADDED}"));
         let off = passed_by(Forwarded::Off, &request).unwrap();
-        assert_eq!(off, format!("{start}{}via: us\r\n\r\n", before.to_lowercase()));
+        assert_eq!(off, format!("{start}{}via: us\r\n\r\n", before));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use http::header::{TRANSFER_ENCODING, UPGRADE};
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 
-use super::answer_head::Reason;
+use super::answer_head::{Reason, WrittenNames};
 use super::headers;
 use super::intake::length;
 use super::link::{Link, Scratch};
@@ -170,6 +170,7 @@ impl Visitor for Answer {
         if status.canonical_reason() != Some(head.reason) {
             answer.extensions_mut().insert(Reason(head.reason.to_owned()));
         }
+        answer.extensions_mut().insert(WrittenNames::of(head));
         let is_coded = answer.headers().contains_key(TRANSFER_ENCODING);
         self.left = if is_coded { None } else { length(answer.headers()) };
         self.head = Some(answer);
