@@ -14,6 +14,7 @@ pub mod config;
 mod control;
 pub mod exchange;
 pub mod hooks;
+mod message;
 mod mirror;
 mod proxy;
 pub mod traffic;

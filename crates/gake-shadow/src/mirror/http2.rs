@@ -1,12 +1,13 @@
 //! A copy to a shadow that speaks HTTP/2: a stream of a connection that the thread's lanes share.
 
+use std::sync::Arc;
+
 use gake_core::record::{Fault, Phase};
 use http::Response;
 use http_body_util::BodyExt;
 
-use super::Copied;
-use super::copy::CopyBody;
-use super::lane::{Sending, Sent, whole};
+use super::lane::{Sending, Sent};
+use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::proxy::fault;
 use crate::proxy::intake::StreamBody;
 use crate::proxy::link::is_stale;
@@ -17,11 +18,11 @@ use crate::proxy::watch::before;
 /// the present tick.
 pub(super) async fn send(
     sending: &mut Sending<'_>,
-    copy: &Copied,
+    asked: &Arc<ShadowRequest>,
     streams: &SharedStreams,
     now: u64,
 ) -> Result<Sent, Fault> {
-    let copy = whole(copy)?;
+    let (head, method) = (sending.head(asked), asked.head.method());
     let mut taken = streams.take(now);
     loop {
         let mut place = match taken.take() {
@@ -33,11 +34,8 @@ pub(super) async fn send(
                 opened.map_err(|error| fault::of(&error, Phase::Connect))?
             }
         };
-        let body = CopyBody::new(copy.clone());
-        let headers = sending.headers(&copy);
-        let target = &sending.backend.target;
-        let request =
-            shared_streams::request(copy.method.clone(), &copy.uri, headers, target, body)?;
+        let body = ShadowBody::new(Arc::clone(asked));
+        let request = shared_streams::request(&head, &sending.backend.target, body)?;
         let (error, unsent) = match place.ask(request) {
             Err(unsent) => (unsent.error, unsent.request.is_some()),
             Ok(asked) => match before(sending.watch, asked).await {
@@ -51,7 +49,7 @@ pub(super) async fn send(
         };
         let fault = fault::of(&error, Phase::FirstByte);
         let unsent = unsent || fault::is_untouched(&error);
-        let again = unsent || (copy.method.is_idempotent() && is_stale(fault));
+        let again = unsent || (method.is_idempotent() && is_stale(fault));
         if !(place.used && again) {
             return Err(fault);
         }

@@ -9,21 +9,22 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
 use gake_wire::http1::{ResponseHead, Visitor};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{Method, StatusCode};
 
-use super::copy::Copy;
 use super::ledger::Category;
 use super::outgoing::Outgoing;
 use super::thread::Station;
-use super::{Copied, Job, ShadowBackend, http2};
+use super::{Job, ShadowBackend, http2};
 use crate::collect::Slot;
 use crate::config::MarkerSecret;
 use crate::exchange::BackendFailure;
 use crate::hooks;
-use crate::proxy::headers;
+use crate::message::body::ShadowRequest;
+use crate::message::head::RequestHead;
 use crate::proxy::link::{Link, Scratch, is_stale};
 use crate::proxy::stream::Stream;
 use crate::proxy::watch::{Watch, before};
+use crate::proxy::{edits, headers};
 
 /// How often a connection is read in one turn: others wait for theirs.
 const READS: usize = 16;
@@ -36,29 +37,26 @@ pub(super) async fn run(station: Rc<Station>) {
     let mut link = None;
     let time = station.ticker.ticks(backend.config.timeout);
     loop {
-        let Job { copy, mut ticket, mut slot } = station.next().await;
+        let Job { mut request, mut ticket, mut slot } = station.next().await;
         ticket.turn();
         if backend.gate.is_killed() {
             ticket.end(Category::Killed);
             not_sent(slot, Category::Killed);
             continue;
         }
-        let copy = match (&shared.hooks, copy) {
-            (Some(hooks), Copied::Whole(copy))
-                if hooks.munges(&backend.config.backend.name) != hooks::ChangeScope::No =>
-            {
-                match Box::pin(hooks::munge_copy(hooks, &backend.config.backend.name, &copy)).await
-                {
-                    Some(copy) => Copied::Whole(copy),
-                    None => {
-                        ticket.end(Category::MungeFailed);
-                        not_sent(slot, Category::MungeFailed);
-                        continue;
-                    }
+        if let Some(hooks) = &shared.hooks
+            && hooks.munges(&backend.config.backend.name) != hooks::ChangeScope::No
+        {
+            let name = &backend.config.backend.name;
+            match Box::pin(hooks::munge_whole(hooks, name, &request)).await {
+                Some(changed) => request = unmarked(changed, backend),
+                None => {
+                    ticket.end(Category::MungeFailed);
+                    not_sent(slot, Category::MungeFailed);
+                    continue;
                 }
             }
-            (_, copy) => copy,
-        };
+        }
         if let Some(slot) = &mut slot {
             slot.turn();
         }
@@ -74,9 +72,9 @@ pub(super) async fn run(station: Rc<Station>) {
         };
         let sent = if backend.target.backend.http2 {
             let now = station.ticker.now();
-            Box::pin(http2::send(&mut sending, &copy, &station.streams, now)).await
+            Box::pin(http2::send(&mut sending, &request, &station.streams, now)).await
         } else {
-            sending.send(&copy, &mut link).await
+            sending.send(&request, &mut link).await
         };
         match sent {
             Ok(Sent { status, bytes, cut }) => {
@@ -95,6 +93,18 @@ pub(super) async fn run(station: Rc<Station>) {
             }
         }
         watch.clear();
+    }
+}
+
+/// A request that a hook has changed, without a marker of the hook's own.
+fn unmarked(request: Arc<ShadowRequest>, backend: &ShadowBackend) -> Arc<ShadowRequest> {
+    match &backend.config.marker {
+        Some((name, _)) if request.head.has(name.as_str()) => {
+            let ShadowRequest { head, body } = &*request;
+            let (head, body) = (head.without(name.as_str()), body.clone());
+            Arc::new(ShadowRequest { head, body })
+        }
+        _ => request,
     }
 }
 
@@ -126,15 +136,19 @@ pub(super) struct Sending<'a> {
 impl Sending<'_> {
     /// One copy and its answer, on a new connection if the old one turns out to be closed. The
     /// connection is kept when it can be used again.
-    async fn send(&mut self, copy: &Copied, kept: &mut Option<Link>) -> Result<Sent, Fault> {
+    async fn send(
+        &mut self,
+        request: &ShadowRequest,
+        kept: &mut Option<Link>,
+    ) -> Result<Sent, Fault> {
         loop {
             let mut link = match kept.take().and_then(Link::ready) {
                 Some(link) => link,
                 None => Box::pin(self.connect()).await?,
             };
             let stale = link.used;
-            let mut outgoing = self.outgoing(copy)?;
-            let method = method(copy);
+            let mut outgoing = Outgoing::new(&self.head(request), &request.body);
+            let method = request.head.method();
             link.start(*method == Method::HEAD);
             let mut answer = Answer { status: 0, bytes: 0, slot: self.slot.as_deref_mut() };
             let asking = ask(&mut link, &mut outgoing, &mut answer, self.scratch, self.limit);
@@ -175,64 +189,18 @@ impl Sending<'_> {
         Ok(stream)
     }
 
-    /// The copy as this shadow gets it.
-    fn outgoing(&self, copy: &Copied) -> Result<Outgoing, Fault> {
-        let copy = match copy {
-            Copied::Whole(copy) => Arc::clone(copy),
-            Copied::Plain(copy) if self.backend.target.changes_nothing() => {
-                let marker = self.marker(&copy.method, target_of(&copy.head));
-                return Ok(Outgoing::plain(copy, marker.as_ref()));
-            }
-            Copied::Plain(_) => whole(copy)?,
+    /// The head of a copy as this shadow gets it, with what marks it as one.
+    pub(super) fn head(&self, request: &ShadowRequest) -> RequestHead {
+        let (head, target) = (&request.head, &self.backend.target);
+        let Some((name, value)) = &self.backend.config.marker else {
+            return edits::for_backend(head, target, &[]);
         };
-        let target = copy.uri.to_string();
-        Ok(Outgoing::whole(&copy.method, &target, self.headers(&copy), &copy.body))
+        let signed = self
+            .secret
+            .map(|secret| secret.sign(value, SystemTime::now(), head.method(), head.target()));
+        let marker = (name.as_str().as_bytes(), signed.as_ref().unwrap_or(value).as_bytes());
+        edits::for_backend(head, target, &[marker])
     }
-
-    /// The headers of a copy as this shadow gets them.
-    pub(super) fn headers(&self, copy: &Copy) -> HeaderMap {
-        let mut headers = copy.headers.clone();
-        headers::for_backend(&mut headers, &self.backend.target);
-        let target = copy.uri.path_and_query().map_or("/", |target| target.as_str());
-        if let Some((name, value)) = self.marker(&copy.method, target) {
-            headers.insert(name, value);
-        }
-        headers
-    }
-
-    /// What marks the copy as one.
-    fn marker(&self, method: &Method, target: &str) -> Option<(HeaderName, HeaderValue)> {
-        let (name, value) = self.backend.config.marker.as_ref()?;
-        let value = match self.secret {
-            Some(secret) => secret.sign(value, SystemTime::now(), method, target),
-            None => value.clone(),
-        };
-        Some((name.clone(), value))
-    }
-}
-
-/// A copy in parts.
-pub(super) fn whole(copy: &Copied) -> Result<Arc<Copy>, Fault> {
-    match copy {
-        Copied::Whole(copy) => Ok(Arc::clone(copy)),
-        Copied::Plain(copy) => {
-            let copy = Copy::of_plain(copy);
-            Ok(Arc::new(copy.ok_or(Fault::Malformed("the copy is no request"))?))
-        }
-    }
-}
-
-fn method(copy: &Copied) -> &Method {
-    match copy {
-        Copied::Whole(copy) => &copy.method,
-        Copied::Plain(copy) => &copy.method,
-    }
-}
-
-/// The target in a plain request's head.
-fn target_of(head: &Bytes) -> &str {
-    let target = head.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
-    std::str::from_utf8(target).unwrap_or("/")
 }
 
 /// How an answer ended.

@@ -1,6 +1,5 @@
 //! Copies of requests on their way to the shadows, on threads of their own.
 
-pub(crate) mod copy;
 pub(crate) mod gate;
 mod http2;
 mod lane;
@@ -12,18 +11,16 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::Method;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::collect::Slot;
 use crate::config::Shadow;
 use crate::exchange::BackendFailure;
+use crate::message::body::ShadowRequest;
 use crate::proxy::shared::Shared;
 use crate::proxy::target::Target;
 use crate::proxy::watch::{Watch, before};
-use copy::{Copy, Kept};
 use gate::Gate;
 use ledger::{Category, Page};
 
@@ -79,35 +76,9 @@ pub(crate) struct Mirror {
 /// A copy that waits for its turn. The channel has no bound of its own: the gate has.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) copy: Copied,
+    pub(crate) request: Arc<ShadowRequest>,
     pub(crate) ticket: Ticket,
     pub(crate) slot: Option<Box<Slot>>,
-}
-
-/// A request to be sent to shadows.
-#[derive(Debug, Clone)]
-pub(crate) enum Copied {
-    Whole(Arc<Copy>),
-    Plain(PlainCopy),
-}
-
-/// A plain request as bytes.
-#[derive(Debug, Clone)]
-pub(crate) struct PlainCopy {
-    pub(crate) method: Method,
-    pub(crate) head: Bytes,
-    /// `None` when it has no body.
-    pub(crate) body: Option<Arc<Kept>>,
-}
-
-impl Copied {
-    /// Bytes of its body.
-    fn body_len(&self) -> u64 {
-        match self {
-            Self::Whole(copy) => copy.body.len,
-            Self::Plain(copy) => copy.body.as_ref().map_or(0, |body| body.len),
-        }
-    }
 }
 
 /// A copy's entry in the ledger and its share of the queue; whatever happens, both are settled.
@@ -201,9 +172,9 @@ impl Mirror {
     }
 
     /// Sends a copy to a shadow, unless its gate says no.
-    fn send(&self, copy: Copied, shadow: usize, slot: Option<Box<Slot>>) {
+    fn send(&self, request: Arc<ShadowRequest>, shadow: usize, slot: Option<Box<Slot>>) {
         let backend = &self.shared.shadows[shadow];
-        let bytes = copy.body_len();
+        let bytes = request.body.len;
         if let Err(category) = backend.gate.admit(&backend.config, bytes) {
             return self.end(shadow, slot, category);
         }
@@ -216,7 +187,7 @@ impl Mirror {
             ended: false,
         };
         let mut batch = self.batch.borrow_mut();
-        batch.push(Job { copy, ticket, slot });
+        batch.push(Job { request, ticket, slot });
         if batch.len() == 1 {
             self.begun.notify_one();
         }
@@ -248,7 +219,6 @@ pub(crate) struct Pending {
     shadows: u32,
     #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
     slots: Vec<Box<Slot>>,
-    head: Option<Copy>,
 }
 
 impl Pending {
@@ -258,38 +228,14 @@ impl Pending {
         for shadow in bits(shadows) {
             mirror.page(shadow).start();
         }
-        Self { mirror: Rc::clone(mirror), shadows, slots, head: None }
-    }
-
-    /// Keeps the head until the body is whole.
-    pub(crate) fn with(mut self, head: Copy) -> Self {
-        self.head = Some(head);
-        self
+        Self { mirror: Rc::clone(mirror), shadows, slots }
     }
 
     /// The request is whole: the copies go out.
-    pub(crate) fn send(mut self, body: Kept) {
-        let Some(mut copy) = self.head.take() else { return };
-        copy.body = body;
-        self.send_copy(&Arc::new(copy));
-    }
-
-    /// The same with a copy that is whole already.
-    pub(crate) fn send_copy(self, copy: &Arc<Copy>) {
-        self.send_all(&Copied::Whole(Arc::clone(copy)));
-    }
-
-    /// The same with a plain request.
-    pub(crate) fn send_plain(self, method: &Method, head: &Bytes, body: Kept) {
-        let body = (body.len > 0 || body.chunked).then(|| Arc::new(body));
-        let (method, head) = (method.clone(), head.clone());
-        self.send_all(&Copied::Plain(PlainCopy { method, head, body }));
-    }
-
-    fn send_all(mut self, copy: &Copied) {
+    pub(crate) fn send(mut self, request: &Arc<ShadowRequest>) {
         let mut slots = std::mem::take(&mut self.slots).into_iter();
         for shadow in bits(std::mem::take(&mut self.shadows)) {
-            self.mirror.send(copy.clone(), shadow, slots.next());
+            self.mirror.send(Arc::clone(request), shadow, slots.next());
         }
     }
 

@@ -1,27 +1,26 @@
 //! An answer on its way to the client as bytes: the head without what belonged to the backend's
 //! hop, the body in a framing of ours.
 
-use std::io::Write;
-
 use bytes::Bytes;
 use gake_wire::http1::{Header, ResponseHead, Visitor};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 use super::headers::{self, ANSWER_HOP, VIA_US};
 use super::link::SWITCHING;
 use crate::collect::Slot;
+use crate::message::chunks::{write_chunk, write_end};
+use crate::message::line::{is, is_one_of, list, write_line};
 
 /// What is ready of a message is put together up to this size before it is written.
 pub(super) const TOGETHER: usize = 16 << 10;
-
-/// The end of a body in chunks, without trailers.
-pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// What is known of an answer before it comes.
 pub(super) struct Answering<'a> {
     pub(super) request_is_head: bool,
     /// The client speaks HTTP/1.0.
     pub(super) is_old: bool,
+    /// Trailers may stand behind it.
+    pub(super) takes_trailers: bool,
     /// The connection ends behind it.
     pub(super) closes: bool,
     /// The value of `Date`, where the backend sends none.
@@ -38,6 +37,9 @@ pub(super) struct AnswerState {
     /// Its end is the connection's: the client knows no chunks.
     pub(super) is_ended_by_close: bool,
     is_chunked: bool,
+    /// The `Trailer` lines, when the client takes what they announce.
+    announced: Vec<Box<[u8]>>,
+    trailers: Option<HeaderMap>,
 }
 
 /// Writes an answer as it is parsed.
@@ -71,11 +73,10 @@ impl AnswerState {
         self.status != 0 && !self.is_strange
     }
 
-    /// Writes the end of a whole body. Fields behind it go to clients that say `TE: trailers`, and
-    /// no plain request does.
+    /// Writes the end of a whole body.
     pub(super) fn finish(&self, out: &mut Vec<u8>) {
         if self.is_chunked {
-            out.extend_from_slice(LAST_CHUNK);
+            write_end(out, self.announced.iter().map(|line| &**line), self.trailers.as_ref());
         }
     }
 }
@@ -103,6 +104,10 @@ impl Visitor for AnswerWriter<'_> {
         for header in head.headers {
             self.line(header, &facts, can_body);
         }
+        if self.about.takes_trailers {
+            let lines = head.headers.iter().filter(|line| is(line.name.as_bytes(), "trailer"));
+            self.state.announced = lines.map(|line| line.value.into()).collect();
+        }
         write_line(self.out, b"via", VIA_US.as_bytes());
         let has_end = !can_body || (facts.length.is_some() && !facts.is_coded);
         self.state.is_ended_by_close = self.about.is_old && !has_end;
@@ -129,6 +134,18 @@ impl Visitor for AnswerWriter<'_> {
         } else {
             self.out.extend_from_slice(bytes);
         }
+    }
+
+    fn wants_trailers(&self) -> bool {
+        self.about.takes_trailers || self.slot.is_some()
+    }
+
+    fn trailers(&mut self, trailers: &[Header<'_>]) {
+        let trailers = headers::map_of(trailers);
+        if let Some(slot) = &mut self.slot {
+            slot.trailers(&trailers);
+        }
+        self.state.trailers = Some(trailers);
     }
 }
 
@@ -243,34 +260,4 @@ impl<'a> Facts<'a> {
             && named().any(|one| one.eq_ignore_ascii_case(name))
             && !is_one_of(name, &["host", "content-length", "transfer-encoding", "te"])
     }
-}
-
-/// Writes a header line, the name in the case in which it is given.
-pub(crate) fn write_line(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
-    out.extend_from_slice(name);
-    out.extend_from_slice(b": ");
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// Writes data as one chunk.
-pub(crate) fn write_chunk(out: &mut Vec<u8>, bytes: &[u8]) {
-    // Writing to memory cannot fail.
-    let _ = write!(out, "{:X}\r\n", bytes.len());
-    out.extend_from_slice(bytes);
-    out.extend_from_slice(b"\r\n");
-}
-
-/// The members of a list.
-pub(crate) fn list(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
-}
-
-/// Whether a name or word is this one, in any case.
-pub(super) fn is(name: &[u8], word: &str) -> bool {
-    name.eq_ignore_ascii_case(word.as_bytes())
-}
-
-pub(crate) fn is_one_of(name: &[u8], words: &[&str]) -> bool {
-    words.iter().any(|word| is(name, word))
 }

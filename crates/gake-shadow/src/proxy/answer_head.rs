@@ -5,8 +5,8 @@ use http::header::{CONNECTION, CONTENT_LENGTH, DATE, HeaderName, TRAILER, TRANSF
 use http::response::Parts;
 use http::{HeaderValue, StatusCode};
 
-use super::answer_bytes::{Answering, is, list, write_line};
-use super::request_head::digits;
+use super::answer_bytes::Answering;
+use crate::message::line::{digits, is, list, write_line};
 
 /// The reason phrase of a backend's answer, where it is not the usual one.
 #[derive(Debug, Clone)]

@@ -5,32 +5,34 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::record::{Fault, Phase};
-use http::{Request, Response};
+use http::Response;
 use http_body::Body;
 
 use super::client::Client;
+use super::fault;
 use super::link::Link;
 use super::pool::Pool;
 use super::send_body::SendBody;
-use super::service::Head;
 use super::shared::count;
-use super::upstream::Upstream;
+use super::upstream::{Upstream, UpstreamRequest};
 use super::watch::before;
-use super::{fault, headers, shared_streams};
 use crate::collect::Slot;
+use crate::message::body::{ShadowBody, ShadowRequest};
+use crate::message::head::RequestHead;
 use crate::mirror::Pending;
-use crate::mirror::copy::{Copy, CopyBody};
 
 /// What is asked.
 pub(crate) struct Ask {
-    pub(crate) head: Head,
+    pub(crate) head: RequestHead,
+    /// The head asks to switch protocols.
+    pub(crate) is_upgrade: bool,
     pub(crate) body: SendBody,
-    /// The same, should it have to be asked again.
-    pub(crate) again: Option<Arc<Copy>>,
+    /// The same, should its body have to be sent again.
+    pub(crate) again: Option<Arc<ShadowRequest>>,
     /// The shadows' copies of a request that is whole already. They go out with the request: were
     /// they sent before, a client that leaves while a connection is made would have asked the
     /// shadows alone.
-    pub(crate) copies: Option<(Pending, Arc<Copy>)>,
+    pub(crate) copies: Option<(Pending, Arc<ShadowRequest>)>,
 }
 
 /// Asks, and waits for the answer's head.
@@ -41,8 +43,7 @@ pub(crate) async fn run(
     mut slot: Option<&mut Slot>,
 ) -> Result<(Upstream, Response<()>), Fault> {
     let worker = &client.worker;
-    let mut request = request(ask.head, ask.body, pool)?;
-    let mut copies = ask.copies;
+    let Ask { head, is_upgrade, mut body, again, mut copies } = ask;
     let mut pooled = pool.take(worker.ticker.now());
     loop {
         let stale = pooled.is_some();
@@ -51,29 +52,29 @@ pub(crate) async fn run(
             None => Box::pin(connect(client, pool, slot.as_deref_mut())).await,
         };
         // A backend that cannot be reached keeps nothing from the shadows.
-        if let Some((pending, copy)) = copies.take() {
-            pending.send_copy(&copy);
+        if let Some((pending, request)) = copies.take() {
+            pending.send(&request);
         }
         let mut upstream = connected?;
         // Asking twice must not do anything twice, and the body is gone after the first time.
-        let is_empty = request.body().is_end_stream();
-        let is_kept = is_empty || ask.again.is_some();
-        let is_idempotent = request.method().is_idempotent();
-        let spare = (stale && is_empty && ask.again.is_none()).then(|| bare(&request));
+        let is_empty = body.is_end_stream();
+        let request = UpstreamRequest { head: &head, is_upgrade, body, target: &pool.target };
         let unanswered = match upstream.ask(request, &client.watch, &worker.scratch).await {
             Ok(answer) => return Ok((upstream, answer)),
             Err(unanswered) => unanswered,
         };
         let (fault, untouched) = (unanswered.fault, unanswered.is_untouched);
         let closed = matches!(fault, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write);
-        let repeats = is_kept && (untouched || is_idempotent);
-        request = match (unanswered.unsent, spare, &ask.again) {
+        let repeats = untouched || head.method().is_idempotent();
+        body = match (unanswered.unsent, &again) {
             _ if !stale || !(closed || untouched) => return Err(fault),
             // Not a byte of it was written.
-            (Some(request), ..) => *request,
-            (None, Some(request), _) if repeats => request,
-            (None, None, Some(copy)) if repeats => copied(copy, pool)?,
-            (None, ..) => return Err(fault),
+            (Some(body), _) => body,
+            (None, Some(request)) if repeats => {
+                SendBody::Copy(ShadowBody::new(Arc::clone(request)))
+            }
+            (None, None) if repeats && is_empty => SendBody::Empty,
+            (None, _) => return Err(fault),
         };
         count(&worker.counters().stale_reconnects);
     }
@@ -98,34 +99,4 @@ async fn connect(
     } else {
         Ok(Upstream::new(Link::new(stream)))
     }
-}
-
-/// A request as its backend is asked.
-fn request(head: Head, body: SendBody, pool: &Pool) -> Result<Request<SendBody>, Fault> {
-    let Head { method, uri, headers } = head;
-    if pool.target.backend.http2 {
-        return shared_streams::request(method, &uri, headers, &pool.target, body);
-    }
-    let mut request = Request::new(body);
-    *request.method_mut() = method;
-    *request.uri_mut() = uri;
-    *request.headers_mut() = headers;
-    Ok(request)
-}
-
-/// The same request without a body.
-fn bare(request: &Request<SendBody>) -> Request<SendBody> {
-    let mut again = Request::new(SendBody::Empty);
-    *again.version_mut() = request.version();
-    *again.method_mut() = request.method().clone();
-    *again.uri_mut() = request.uri().clone();
-    *again.headers_mut() = request.headers().clone();
-    again
-}
-
-fn copied(copy: &Arc<Copy>, pool: &Pool) -> Result<Request<SendBody>, Fault> {
-    let mut head =
-        Head { method: copy.method.clone(), uri: copy.uri.clone(), headers: copy.headers.clone() };
-    headers::for_backend(&mut head.headers, &pool.target);
-    request(head, SendBody::Copy(CopyBody::new(Arc::clone(copy))), pool)
 }

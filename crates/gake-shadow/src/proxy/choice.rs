@@ -6,12 +6,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use http::StatusCode;
 
 use super::client::Client;
-use super::plain::Plain;
 use super::refusal::Refusal;
-use super::service::Head;
 use super::worker::Worker;
-use crate::hooks::{RequestHead, Selection};
-use crate::mirror::gate::{self, Fields};
+use crate::hooks::{self, Selection};
+use crate::message::head::RequestHead;
+use crate::mirror::gate;
 use crate::mirror::ledger::Category;
 
 /// Who gets a request; shadows are a bit each.
@@ -26,17 +25,17 @@ pub(super) enum Choice {
 /// or will get it from who sends the copy.
 pub(super) async fn choose(
     client: &Rc<Client>,
-    head: &Head,
+    head: &RequestHead,
     upgrade: bool,
 ) -> Result<Choice, Refusal> {
     let worker = &client.worker;
     let selection = match &worker.shared.hooks {
         Some(hooks) if hooks.selects() => {
             let selection = hooks
-                .select(RequestHead {
-                    method: head.method.clone(),
-                    uri: head.uri.clone(),
-                    headers: head.headers.clone(),
+                .select(hooks::RequestHead {
+                    method: head.method().clone(),
+                    uri: head.uri(),
+                    headers: head.map(),
                     client: client.peer,
                 })
                 .await;
@@ -53,37 +52,7 @@ pub(super) async fn choose(
     };
     let (master, named) = named(client, &selection);
     let race = !upgrade && (selection == Selection::Race || (!master && named != 0));
-    let mut shadows = 0;
-    for (number, backend) in worker.shared.shadows.iter().enumerate() {
-        let page = backend.worker_page(worker.index);
-        if named & (1 << number) == 0 {
-            page.settle(Category::Unselected);
-            continue;
-        }
-        let allowed = if upgrade {
-            Err(Category::Upgrade)
-        } else if worker.shared.killed.load(Relaxed) {
-            Err(Category::Killed)
-        } else if race {
-            gate::may_see(&backend.config, &head.method, head.uri.path())
-        } else {
-            gate::may_copy(
-                &backend.config,
-                &backend.gate,
-                &head.method,
-                head.uri.path(),
-                &Fields::Map(&head.headers),
-                &mut worker.draws.borrow_mut(),
-            )
-        };
-        match allowed {
-            Ok(()) => shadows |= 1 << number,
-            Err(category) => page.settle(category),
-        }
-        if race && shadows & (1 << number) != 0 {
-            page.settle(Category::Raced);
-        }
-    }
+    let shadows = by_policy(worker, head, Question { named, upgrade, race });
     match (race, master, shadows) {
         (true, false, 0) | (false, false, _) => Err(Refusal::new(
             StatusCode::MISDIRECTED_REQUEST,
@@ -94,25 +63,46 @@ pub(super) async fn choose(
     }
 }
 
-/// Which shadows get a plain request, when no hook has a say; the ledgers get their entries as in
+/// What is asked of the shadows' policies.
+struct Question {
+    /// The shadows that are chosen.
+    named: u32,
+    upgrade: bool,
+    race: bool,
+}
+
+/// The shadows whose policy allows it, when no hook has a say; the ledgers get their entries as in
 /// [`choose`].
-pub(super) fn plain(worker: &Worker, plain: &Plain) -> u32 {
-    let fields = Fields::Bytes(&plain.head);
+pub(super) fn all(worker: &Worker, head: &RequestHead, upgrade: bool) -> u32 {
+    by_policy(worker, head, Question { named: u32::MAX, upgrade, race: false })
+}
+
+fn by_policy(worker: &Worker, head: &RequestHead, question: Question) -> u32 {
+    let Question { named, upgrade, race } = question;
     let killed = worker.shared.killed.load(Relaxed);
     let mut shadows = 0;
     for (number, backend) in worker.shared.shadows.iter().enumerate() {
-        let allowed = if plain.upgrade.is_some() {
+        let page = backend.worker_page(worker.index);
+        if named & (1 << number) == 0 {
+            page.settle(Category::Unselected);
+            continue;
+        }
+        let allowed = if upgrade {
             Err(Category::Upgrade)
         } else if killed {
             Err(Category::Killed)
+        } else if race {
+            gate::may_see(&backend.config, head.method(), head.path())
         } else {
             let mut draws = worker.draws.borrow_mut();
-            let (method, path) = (&plain.method, plain.path());
-            gate::may_copy(&backend.config, &backend.gate, method, path, &fields, &mut draws)
+            gate::may_copy(&backend.config, &backend.gate, head, &mut draws)
         };
         match allowed {
             Ok(()) => shadows |= 1 << number,
-            Err(category) => backend.worker_page(worker.index).settle(category),
+            Err(category) => page.settle(category),
+        }
+        if race && shadows & (1 << number) != 0 {
+            page.settle(Category::Raced);
         }
     }
     shadows

@@ -10,13 +10,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::Frame;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
+use super::client_request;
 use super::direct::{self, Then};
 use super::forwarded::Origin;
 use super::http2;
+use super::near::Near;
 use super::opening::Opening;
 use super::parts;
 use super::shared::count;
@@ -68,11 +71,16 @@ impl Client {
     pub(crate) fn cleaned(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
         match frame.into_trailers() {
             Ok(mut trailers) => {
-                self.note_odd(self.worker.shared.inbound.clean_trailers(&mut trailers));
+                self.clean_trailers(&mut trailers);
                 Frame::trailers(trailers)
             }
             Err(frame) => frame,
         }
+    }
+
+    /// Takes out of the fields behind a body what may not stand there.
+    pub(crate) fn clean_trailers(&self, trailers: &mut HeaderMap) {
+        self.note_odd(self.worker.shared.inbound.clean_trailers(trailers));
     }
 
     /// A request has come, its head or all of it; it is the backend's turn.
@@ -196,17 +204,28 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
             return Box::pin(http2::serve(&client, io)).await;
         }
         is_first = false;
-        if client.worker.passes_bytes
-            && let Some(plain) = direct::plain(&client, &mut opening)
-        {
+        let rules = client.worker.shared.rules();
+        let read = client_request::read(opening.bytes(), rules, &mut client.origin.borrow_mut());
+        let request = match read {
+            Ok(request) => request,
+            Err(rejection) => {
+                let mut near = Near { client: &client, stream: &mut stream, opening: &mut opening };
+                let then = Box::pin(near.reject(rejection)).await;
+                return end(stream, then).await;
+            }
+        };
+        opening.consume(request.length);
+        client.note_odd(request.odd_names);
+        if client.worker.passes_bytes {
             // Boxed for the same reason.
-            match Box::pin(direct::serve(&client, &mut stream, &mut opening, plain)).await {
+            match Box::pin(direct::serve(&client, &mut stream, &mut opening, request)).await {
                 Then::Next => continue,
                 then => return end(stream, then).await,
             }
         }
         // The same for all others.
-        let (then, rest, behind) = match Box::pin(parts::serve(&client, stream, opening)).await {
+        let serving = Box::pin(parts::serve(&client, stream, opening, request));
+        let (then, rest, behind) = match serving.await {
             Some(after) => after,
             None => return,
         };

@@ -14,10 +14,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::client::Client;
 use super::opening::Opening;
 use super::pieces::Pieces;
-use super::plain::Framing;
 use super::request_body::Unfinished;
 use super::stream::Stream;
 use super::upload::{CONTINUE, LIMITS};
+use crate::message::head::Framing;
 
 /// A client's stream, and what is still to come of its request.
 pub(super) struct Side(RefCell<Inner>);

@@ -1,23 +1,23 @@
-//! Plain requests, served as bytes: one write to the master, the copies, one write to the client.
+//! Requests served as bytes: one write to the master, the copies, one write to the client.
 
 use std::future::poll_fn;
 use std::rc::Rc;
 
 use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
-use http::{Method, StatusCode};
+use http::StatusCode;
 
 use super::client::{Client, Turn};
+use super::client_request::ClientRequest;
 use super::link::{Link, is_stale};
-use super::near::Near;
+use super::near::{Near, Refused};
 use super::opening::Opening;
-use super::plain::{self, Plain};
 use super::refusal::Refusal;
 use super::shared::count;
 use super::stream::Stream;
 use super::transaction::{End, Transaction};
 use super::upload::Upload;
-use super::{choice, service, tunnel};
+use super::{choice, edits, service, tunnel};
 use crate::collect::Slot;
 use crate::exchange::{BackendFailure, Role};
 
@@ -32,40 +32,36 @@ pub(super) enum Then {
     Gone,
 }
 
-/// The plain request that has come, if it is one.
-pub(super) fn plain(client: &Client, opening: &mut Opening) -> Option<Plain> {
-    let rules = client.worker.shared.rules();
-    let plain = plain::read(opening.bytes(), rules, &mut client.origin.borrow_mut())?;
-    opening.consume(plain.length);
-    Some(plain)
-}
-
-/// Answers a plain request.
+/// Answers a request.
 pub(super) async fn serve(
     client: &Rc<Client>,
     stream: &mut Stream,
     opening: &mut Opening,
-    plain: Plain,
+    request: ClientRequest,
 ) -> Then {
     let worker = &client.worker;
     count(&worker.counters().requests);
     client.asked();
-    let shadows = choice::plain(worker, &plain);
-    let collector = plain.collector(client);
+    let shadows = choice::all(worker, &request.head, request.upgrade.is_some());
+    let collector = service::collector(client, &request.head);
     let name = &worker.master.target.backend.name;
     let slot = collector.as_ref().map(|collector| collector.slot(0, name, Role::Master));
     let copies = service::entries(worker, shadows, collector.as_ref());
     let limit = worker.shared.config.limits.shadow_body;
-    let upload = Upload::new(&plain, limit, copies, collector);
-    let head = plain.head_for(&worker.master.target);
+    let upload = Upload::new(&request, limit, copies, collector);
+    let target = &worker.master.target;
+    let head = match &request.upgrade {
+        Some(protocol) => edits::for_backend(&request.head, target, &service::switching(protocol)),
+        None => edits::for_backend(&request.head, target, &[]),
+    };
     let near = Near { client, stream, opening };
-    Serving { near, plain, head, upload, slot }.run().await
+    Serving { near, request, head: head.bytes().clone(), upload, slot }.run().await
 }
 
-/// A plain request under way.
+/// A request under way.
 struct Serving<'a> {
     near: Near<'a>,
-    plain: Plain,
+    request: ClientRequest,
     /// As the master gets it.
     head: Bytes,
     upload: Upload,
@@ -85,8 +81,8 @@ impl Serving<'_> {
                     Some(Ok(link)) => link,
                     Some(Err(fault)) => {
                         // A backend that cannot be reached keeps nothing from the shadows.
-                        self.upload.send_copies(&self.plain);
-                        return self.fault(fault, self.plain.closes).await;
+                        self.upload.send_copies(&self.request);
+                        return self.fault(fault, self.request.closes).await;
                     }
                     None => return Then::Gone,
                 },
@@ -94,19 +90,19 @@ impl Serving<'_> {
             if let Some(slot) = self.slot.as_mut().filter(|_| !was_open) {
                 slot.connected();
             }
-            match self.plain.upgrade {
+            match self.request.upgrade {
                 Some(_) => link.start_upgrade(),
-                None => link.start(self.plain.method == Method::HEAD),
+                None => link.start(self.request.is_head()),
             }
-            let Self { near, plain, head, upload, slot } = &mut self;
+            let Self { near, request, head, upload, slot } = &mut self;
             let mut transaction =
-                Transaction::new(near, (plain, head), link, upload, slot.as_deref_mut());
+                Transaction::new(near, (request, head), link, upload, slot.as_deref_mut());
             let end = poll_fn(|cx| transaction.poll(cx)).await;
             let (begun, closes) = (transaction.state.has_begun(), transaction.closes);
             let is_ended_by_close = transaction.state.is_ended_by_close;
             // Asking twice must not do anything twice, and the body is gone after the first time.
-            let repeats =
-                transaction.sent == 0 || (!plain.has_body() && plain.method.is_idempotent());
+            let is_idempotent = request.head.method().is_idempotent();
+            let repeats = transaction.sent == 0 || (!request.has_body() && is_idempotent);
             let link = transaction.link.take();
             if let (End::Switched, Some(link)) = (end, link) {
                 return self.switched(link).await;
@@ -177,12 +173,12 @@ impl Serving<'_> {
                 self.tell(Fault::Timeout(Phase::FirstByte));
                 let reason = "the request's body did not come in time";
                 let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
-                self.near.refuse(refusal, &self.plain, true).await
+                self.refuse(refusal, true).await
             }
             End::TooSlow => self.fault(Fault::Timeout(Phase::FirstByte), closes).await,
             End::Unfinished => {
                 let refusal = Refusal::bad("the request's body did not come to its end");
-                self.near.refuse(refusal, &self.plain, true).await
+                self.refuse(refusal, true).await
             }
             End::Answered | End::Switched | End::Gone => Then::Gone,
         }
@@ -195,7 +191,12 @@ impl Serving<'_> {
         let name = &self.near.client.worker.master.target.backend.name;
         let refusal = Refusal::of_fault(name, fault);
         let closes = closes || !self.upload.has_come();
-        self.near.refuse(refusal, &self.plain, closes).await
+        self.refuse(refusal, closes).await
+    }
+
+    async fn refuse(&mut self, refusal: Refusal, closes: bool) -> Then {
+        let (is_head, is_old) = (self.request.is_head(), self.request.is_old);
+        self.near.refuse(refusal, Refused { is_head, is_old, closes }).await
     }
 
     /// Tells who listens why there is no answer.

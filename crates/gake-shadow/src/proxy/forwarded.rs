@@ -2,15 +2,9 @@
 
 use std::net::SocketAddr;
 
-use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::HeaderValue;
 
-use crate::config::Forwarded;
-
-const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const X_FORWARDED_PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+use crate::message::line::write_line;
 
 /// Bytes of what is said of a client, without its address.
 const LINES_BYTES: usize = 240;
@@ -59,37 +53,69 @@ pub(crate) struct Origin {
     last: Option<(Option<HeaderValue>, HeaderValue)>,
 }
 
-/// What a proxy before this one has said in a request's head.
+/// What proxies before this one have said in a request's head, for the lines that are ours to write.
 #[derive(Debug, Default)]
-pub(crate) struct Said<'a> {
-    /// The name of the first `X-Forwarded-For`.
-    for_name: Option<&'a str>,
-    for_lines: Vec<&'a [u8]>,
+pub(crate) struct PriorProxies<'a> {
+    /// `X-Forwarded-For`.
+    addresses: PriorList<'a>,
+    /// `Forwarded`.
+    elements: PriorList<'a>,
     proto: bool,
     port: bool,
     real_ip: bool,
     host: bool,
 }
 
-impl<'a> Said<'a> {
-    /// Takes note of a header about the way. Returns whether it stays where it is; `None` for one
-    /// that must be read.
-    pub(crate) fn take(&mut self, name: &'a str, value: &'a [u8]) -> Option<bool> {
+/// Lines of one name, which become one.
+#[derive(Debug, Default)]
+struct PriorList<'a> {
+    /// As it is written in the first of them.
+    name: Option<&'a str>,
+    values: Vec<&'a [u8]>,
+}
+
+impl<'a> PriorList<'a> {
+    fn take(&mut self, name: &'a str, value: &'a [u8]) {
+        self.name.get_or_insert(name);
+        self.values.push(value);
+    }
+
+    /// Writes one line of all values and another one: many read only the first line.
+    fn write(&self, head: &mut Vec<u8>, name: &str, last: &[u8]) {
+        head.extend_from_slice(self.name.unwrap_or(name).as_bytes());
+        head.extend_from_slice(b": ");
+        for value in &self.values {
+            head.extend_from_slice(value);
+            head.extend_from_slice(b", ");
+        }
+        head.extend_from_slice(last);
+        head.extend_from_slice(b"\r\n");
+    }
+}
+
+impl<'a> PriorProxies<'a> {
+    /// Takes note of a header about the way. Returns whether it stays where it is.
+    pub(crate) fn take(&mut self, name: &'a str, value: &'a [u8]) -> bool {
         let said = match name {
-            _ if name.eq_ignore_ascii_case("forwarded") => return None,
+            _ if name.eq_ignore_ascii_case("forwarded") => {
+                // An unclosed quote would swallow the element that follows.
+                if is_list(value) {
+                    self.elements.take(name, value);
+                }
+                return false;
+            }
             _ if name.eq_ignore_ascii_case("x-forwarded-for") => {
-                self.for_name.get_or_insert(name);
-                self.for_lines.push(value);
-                return Some(false);
+                self.addresses.take(name, value);
+                return false;
             }
             _ if name.eq_ignore_ascii_case("x-forwarded-proto") => &mut self.proto,
             _ if name.eq_ignore_ascii_case("x-forwarded-port") => &mut self.port,
             _ if name.eq_ignore_ascii_case("x-real-ip") => &mut self.real_ip,
             _ if name.eq_ignore_ascii_case("x-forwarded-host") => &mut self.host,
-            _ => return Some(true),
+            _ => return true,
         };
         *said = true;
-        Some(true)
+        true
     }
 }
 
@@ -107,84 +133,39 @@ impl Origin {
         }
     }
 
-    /// Says where the request came from. Before that, what the client said of itself is thrown away
-    /// ([`Forwarded::Replace`]), or only what cannot be read ([`Forwarded::Append`]).
-    pub(crate) fn tell(&mut self, headers: &mut HeaderMap, how: Forwarded) {
-        match how {
-            Forwarded::Off => return,
-            Forwarded::Append => drop_unreadable(headers),
-            Forwarded::Replace => {
-                let said: Vec<_> = headers
-                    .keys()
-                    .filter(|name| is_about_the_way(name.as_str()))
-                    .cloned()
-                    .collect();
-                for name in said {
-                    headers.remove(name);
-                }
-            }
-        }
-        let host = headers.get(HOST).cloned();
-        append(headers, X_FORWARDED_FOR, &self.address);
-        // The outermost proxy knows these; one before us has set them already.
-        headers.entry(X_FORWARDED_PROTO).or_insert(HeaderValue::from_static(self.proto));
-        headers.entry(X_FORWARDED_PORT).or_insert_with(|| self.port.clone());
-        headers.entry(X_REAL_IP).or_insert_with(|| self.address.clone());
-        if let Some(host) = &host {
-            headers.entry(X_FORWARDED_HOST).or_insert_with(|| host.clone());
-        }
-        let known = self.last.as_ref().is_some_and(|(last, _)| *last == host);
-        if !known {
-            let element = self.element(host.as_ref());
-            // A copy of its own: the value is a part of the buffer that was read into, and would keep
-            // all of that for as long as the connection is open.
-            let own = host.and_then(|host| HeaderValue::from_bytes(host.as_bytes()).ok());
-            self.last = Some((own, element));
-        }
-        if let Some((_, element)) = &self.last {
-            append(headers, FORWARDED, element);
-        }
-    }
-
     /// How many bytes [`write`](Self::write) and a `Via` add, more or less.
     pub(crate) fn room(&self) -> usize {
         LINES_BYTES + 4 * self.address.len()
     }
 
-    /// Does what [`tell`](Self::tell) does for a head of bytes; `said` is what stood in it already.
-    pub(crate) fn write(&mut self, head: &mut Vec<u8>, host: &[u8], said: &Said<'_>) {
-        let known = |last: &(Option<HeaderValue>, HeaderValue)| {
-            last.0.as_ref().is_some_and(|last| last.as_bytes() == host)
-        };
-        if !self.last.as_ref().is_some_and(known) {
-            let own = HeaderValue::from_bytes(host).ok();
+    /// Writes where a request for `host` came from, behind what proxies before this one have said.
+    pub(crate) fn write(
+        &mut self,
+        head: &mut Vec<u8>,
+        host: Option<&[u8]>,
+        prior: &PriorProxies<'_>,
+    ) {
+        let known = self.last.as_ref().map(|(last, _)| last.as_ref().map(HeaderValue::as_bytes));
+        if known != Some(host) {
+            // A copy of its own: it stays as long as the connection is open.
+            let own = host.and_then(|host| HeaderValue::from_bytes(host).ok());
             let element = self.element(own.as_ref());
             self.last = Some((own, element));
         }
-        head.extend_from_slice(said.for_name.unwrap_or("x-forwarded-for").as_bytes());
-        head.extend_from_slice(b": ");
-        for line in &said.for_lines {
-            head.extend_from_slice(line);
-            head.extend_from_slice(b", ");
-        }
-        head.extend_from_slice(self.address.as_bytes());
-        head.extend_from_slice(b"\r\n");
+        prior.addresses.write(head, "x-forwarded-for", self.address.as_bytes());
+        // The outermost proxy knows these; one before us has set them already.
         for (is_said, name, value) in [
-            (said.proto, &b"x-forwarded-proto: "[..], self.proto.as_bytes()),
-            (said.port, b"x-forwarded-port: ", self.port.as_bytes()),
-            (said.real_ip, b"x-real-ip: ", self.address.as_bytes()),
-            (said.host, b"x-forwarded-host: ", host),
+            (prior.proto, "x-forwarded-proto", Some(self.proto.as_bytes())),
+            (prior.port, "x-forwarded-port", Some(self.port.as_bytes())),
+            (prior.real_ip, "x-real-ip", Some(self.address.as_bytes())),
+            (prior.host, "x-forwarded-host", host),
         ] {
-            if !is_said {
-                head.extend_from_slice(name);
-                head.extend_from_slice(value);
-                head.extend_from_slice(b"\r\n");
+            if let Some(value) = value.filter(|_| !is_said) {
+                write_line(head, name.as_bytes(), value);
             }
         }
         if let Some((_, element)) = &self.last {
-            head.extend_from_slice(b"forwarded: ");
-            head.extend_from_slice(element.as_bytes());
-            head.extend_from_slice(b"\r\n");
+            prior.elements.write(head, "forwarded", element.as_bytes());
         }
     }
 
@@ -198,19 +179,6 @@ impl Origin {
         let host = host.and_then(|host| host.to_str().ok()).map(|host| format!(";host=\"{host}\""));
         let text = format!("for={address}{};proto={}", host.unwrap_or_default(), self.proto);
         HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("for=unknown"))
-    }
-}
-
-/// Removes the lines of `Forwarded` that are no list of elements: an unclosed quote would swallow
-/// the element that follows.
-fn drop_unreadable(headers: &mut HeaderMap) {
-    if headers.get_all(FORWARDED).iter().all(|line| is_list(line.as_bytes())) {
-        return;
-    }
-    let lines: Vec<_> = headers.get_all(FORWARDED).iter().cloned().collect();
-    headers.remove(FORWARDED);
-    for line in lines.into_iter().filter(|line| is_list(line.as_bytes())) {
-        headers.append(FORWARDED, line);
     }
 }
 
@@ -257,52 +225,34 @@ fn pair(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Appends to a list: one line, since many read only the first.
-fn append(headers: &mut HeaderMap, name: HeaderName, value: &HeaderValue) {
-    let mut joined: Vec<u8> = Vec::new();
-    for line in headers.get_all(&name) {
-        joined.extend_from_slice(line.as_bytes());
-        joined.extend_from_slice(b", ");
-    }
-    if joined.is_empty() {
-        headers.insert(name, value.clone());
-        return;
-    }
-    joined.extend_from_slice(value.as_bytes());
-    if let Ok(joined) = HeaderValue::from_bytes(&joined) {
-        headers.insert(name, joined);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::headers::tests::{lines, map};
     use super::*;
 
-    fn origin(peer: &str, tls: bool) -> Origin {
-        Origin::new(peer.parse().unwrap(), 8080, tls)
+    /// What a request that says `lines` says of its way.
+    fn told(peer: &str, tls: bool, host: &str, lines: &[(&str, &str)]) -> String {
+        let mut prior = PriorProxies::default();
+        let mut head = Vec::new();
+        for (name, value) in lines {
+            if prior.take(name, value.as_bytes()) {
+                write_line(&mut head, name.as_bytes(), value.as_bytes());
+            }
+        }
+        let mut origin = Origin::new(peer.parse().unwrap(), 8080, tls);
+        origin.write(&mut head, Some(host.as_bytes()), &prior);
+        String::from_utf8(head).unwrap().replace("\r\n", "\n")
     }
 
     #[test]
     fn the_way_is_told() {
-        let mut headers = map(&[("host", "shop:8080")]);
-        origin("192.0.2.1:5", false).tell(&mut headers, Forwarded::Append);
         assert_eq!(
-            lines(&headers),
-            [
-                "forwarded: for=192.0.2.1;host=\"shop:8080\";proto=http",
-                "host: shop:8080",
-                "x-forwarded-for: 192.0.2.1",
-                "x-forwarded-host: shop:8080",
-                "x-forwarded-port: 8080",
-                "x-forwarded-proto: http",
-                "x-real-ip: 192.0.2.1",
-            ]
+            told("192.0.2.1:5", false, "shop:8080", &[]),
+            "x-forwarded-for: 192.0.2.1\nx-forwarded-proto: http\nx-forwarded-port: 8080\n\
+             x-real-ip: 192.0.2.1\nx-forwarded-host: shop:8080\n\
+             forwarded: for=192.0.2.1;host=\"shop:8080\";proto=http\n"
         );
-        let mut origin = origin("[2001:db8::1]:5", true);
         let before = [
-            ("host", "h"),
-            ("x-forwarded-for", "10.0.0.1"),
+            ("X-Forwarded-For", "10.0.0.1"),
             ("x-forwarded-for", "10.0.0.2"),
             ("x-forwarded-proto", "http"),
             ("x-forwarded-port", "99"),
@@ -311,39 +261,30 @@ mod tests {
             ("x-forwarded-prefix", "/admin"),
             ("forwarded", "for=10.0.0.1"),
         ];
-        let mut headers = map(&before);
-        origin.tell(&mut headers, Forwarded::Append);
         assert_eq!(
-            lines(&headers),
-            [
-                "forwarded: for=10.0.0.1, for=\"[2001:db8::1]\";host=\"h\";proto=https",
-                "host: h",
-                "true-client-ip: 10.0.0.1",
-                "x-forwarded-for: 10.0.0.1, 10.0.0.2, 2001:db8::1",
-                "x-forwarded-host: h",
-                "x-forwarded-port: 99",
-                "x-forwarded-prefix: /admin",
-                "x-forwarded-proto: http",
-                "x-real-ip: 10.0.0.1",
-            ]
+            told("[2001:db8::1]:5", true, "h", &before),
+            "x-forwarded-proto: http\nx-forwarded-port: 99\nx-real-ip: 10.0.0.1\n\
+             true-client-ip: 10.0.0.1\nx-forwarded-prefix: /admin\n\
+             X-Forwarded-For: 10.0.0.1, 10.0.0.2, 2001:db8::1\nx-forwarded-host: h\n\
+             forwarded: for=10.0.0.1, for=\"[2001:db8::1]\";host=\"h\";proto=https\n"
         );
-        let mut headers = map(&before);
-        origin.tell(&mut headers, Forwarded::Replace);
-        assert_eq!(
-            lines(&headers),
-            [
-                "forwarded: for=\"[2001:db8::1]\";host=\"h\";proto=https",
-                "host: h",
-                "x-forwarded-for: 2001:db8::1",
-                "x-forwarded-host: h",
-                "x-forwarded-port: 8080",
-                "x-forwarded-proto: https",
-                "x-real-ip: 2001:db8::1",
-            ]
-        );
-        let mut headers = map(&before);
-        origin.tell(&mut headers, Forwarded::Off);
-        assert_eq!(headers, map(&before));
+    }
+
+    #[test]
+    fn the_last_host_is_not_taken_for_another() {
+        let mut origin = Origin::new("192.0.2.1:5".parse().unwrap(), 8080, false);
+        for (host, element) in [
+            (Some(&b"a"[..]), "for=192.0.2.1;host=\"a\";proto=http"),
+            (Some(b"b"), "for=192.0.2.1;host=\"b\";proto=http"),
+            (None, "for=192.0.2.1;proto=http"),
+            (None, "for=192.0.2.1;proto=http"),
+        ] {
+            let mut head = Vec::new();
+            origin.write(&mut head, host, &PriorProxies::default());
+            let head = String::from_utf8(head).unwrap();
+            assert!(head.ends_with(&format!("forwarded: {element}\r\n")), "{head}");
+            assert_eq!(head.contains("x-forwarded-host"), host.is_some(), "{head}");
+        }
     }
 
     #[test]
@@ -371,9 +312,10 @@ mod tests {
             "for=(",
         ] {
             assert!(!is_list(bad.as_bytes()), "{bad}");
-            let mut headers = map(&[("forwarded", "for=a"), ("forwarded", bad)]);
-            origin("192.0.2.1:5", false).tell(&mut headers, Forwarded::Append);
-            assert_eq!(headers["forwarded"], "for=a, for=192.0.2.1;proto=http", "{bad}");
+            let head =
+                told("192.0.2.1:5", false, "h", &[("forwarded", "for=a"), ("forwarded", bad)]);
+            let end = "forwarded: for=a, for=192.0.2.1;host=\"h\";proto=http\n";
+            assert!(head.ends_with(end), "{bad}: {head}");
         }
     }
 }

@@ -12,17 +12,17 @@ use super::request_body::RequestBody;
 use super::shared::count;
 use super::watch::before;
 use crate::collect::Collector;
-use crate::mirror::copy::{Keeper, Kept};
+use crate::message::body::{BodyKeeper, KeptBody};
 
 /// Reads a body up to the limit on copies.
 pub(super) async fn whole(
     client: &Rc<Client>,
     mut incoming: RequestBody,
     collector: Option<&Collector>,
-) -> Result<Kept, Refusal> {
+) -> Result<KeptBody, Refusal> {
     let worker = &client.worker;
     let limit = worker.shared.config.limits.shadow_body;
-    let mut keeper = Keeper::default();
+    let mut keeper = BodyKeeper::default();
     client.watch.set(worker.patience.client);
     while !incoming.is_end_stream() {
         let next = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));

@@ -1,22 +1,13 @@
-//! Headers on their way through: what belongs to one hop stays there, and backends' own edits.
+//! Headers of answers on their way through: what belongs to one hop stays there.
 
 use gake_wire::http1::{Header, ResponseHead};
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, TE,
+    TRANSFER_ENCODING, UPGRADE, VIA,
 };
-
-use http::Method;
-
-use super::answer_bytes::write_line;
-use super::target::Target;
-use crate::config::Edits;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
-/// Bytes of a request's head, more or less.
-const HEAD_BYTES: usize = 512;
 /// What of an answer belongs to the backend's hop, its framing aside.
 pub(super) const ANSWER_HOP: &[&str] = &[
     "connection",
@@ -29,29 +20,6 @@ pub(super) const ANSWER_HOP: &[&str] = &[
 /// What we call ourselves in an answer's `Via`.
 pub(super) const VIA_US: HeaderValue = HeaderValue::from_static("1.1 gake");
 const TRAILERS: HeaderValue = HeaderValue::from_static("trailers");
-
-/// Removes what belongs to the hop it came by (RFC 9110, section 7.6.1): the known ones, and those
-/// that `Connection` names. A name without which the message would be another one stays.
-pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
-    if headers.contains_key(CONNECTION) {
-        strip_named(headers);
-        headers.remove(CONNECTION);
-    }
-    headers.remove(KEEP_ALIVE);
-    headers.remove(PROXY_CONNECTION);
-    headers.remove(UPGRADE);
-    headers.remove(HTTP2_SETTINGS);
-    headers.remove(PROXY_AUTHORIZATION);
-    if let Some(te) = headers.remove(TE) {
-        // Trailers pass through us; other transfer codings do not.
-        let wants = te.to_str().is_ok_and(|te| {
-            te.split(',').any(|coding| coding.trim().eq_ignore_ascii_case("trailers"))
-        });
-        if wants {
-            headers.insert(TE, TRAILERS);
-        }
-    }
-}
 
 /// Removes what HTTP/2 has no headers for: its connections and framing speak for themselves.
 pub(crate) fn strip_for_http2(headers: &mut HeaderMap) {
@@ -152,85 +120,16 @@ pub(crate) fn single_length(headers: &mut HeaderMap) {
     }
 }
 
-/// Makes the framing of a changed head that of the head as it came, whose body it has.
-pub(crate) fn same_framing(came: &HeaderMap, changed: &mut HeaderMap) {
-    strip_hop_by_hop(changed);
-    for name in [CONTENT_LENGTH, TRANSFER_ENCODING] {
-        changed.remove(&name);
-        if let Some(value) = came.get(&name) {
-            changed.insert(name, value.clone());
-        }
-    }
-}
-
 /// Adds ourselves to an answer's `Via`.
 pub(crate) fn add_via(headers: &mut HeaderMap) {
     headers.append(VIA, VIA_US);
 }
 
-/// A request's head as bytes, with its empty line.
-pub(crate) fn request_head(method: &Method, target: &str, headers: &HeaderMap) -> Vec<u8> {
-    let mut head = Vec::with_capacity(HEAD_BYTES);
-    for part in [method.as_str(), " ", target, " HTTP/1.1\r\n"] {
-        head.extend_from_slice(part.as_bytes());
-    }
-    for (name, value) in headers {
-        write_line(&mut head, name.as_str().as_bytes(), value.as_bytes());
-    }
-    head.extend_from_slice(b"\r\n");
-    head
-}
-
-/// What one backend's requests say differently.
-pub(crate) fn for_backend(headers: &mut HeaderMap, target: &Target) {
-    match &target.host {
-        Some(host) => drop(headers.insert(HOST, host.clone())),
-        // A client that speaks HTTP/1.0 need not have said one; a request in 1.1 must.
-        None => drop(headers.entry(HOST).or_insert_with(|| target.own_host.clone())),
-    }
-    if !target.backend.edits.is_empty() {
-        // The body is what it was: a head that says another length would be another message.
-        let framing = [CONTENT_LENGTH, TRANSFER_ENCODING];
-        let framing = framing.map(|name| (headers.get(&name).cloned(), name));
-        edit(headers, &target.backend.edits);
-        for (value, name) in framing {
-            match value {
-                Some(value) => drop(headers.insert(name, value)),
-                None => drop(headers.remove(name)),
-            }
-        }
-    }
-}
-
-fn edit(headers: &mut HeaderMap, edits: &Edits) {
-    for name in &edits.remove {
-        headers.remove(name);
-    }
-    for (name, old, new) in &edits.remap {
-        if let http::header::Entry::Occupied(mut entry) = headers.entry(name) {
-            for value in entry.iter_mut().filter(|value| **value == *old) {
-                *value = new.clone();
-            }
-        }
-    }
-    for (name, suffix) in &edits.suffix {
-        if let Some(value) = headers.get_mut(name) {
-            let longer = [value.as_bytes(), suffix.as_bytes()].concat();
-            if let Ok(longer) = HeaderValue::from_bytes(&longer) {
-                *value = longer;
-            }
-        }
-    }
-    for (name, value) in &edits.set {
-        headers.insert(name.clone(), value.clone());
-    }
-}
-
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    pub fn map(lines: &[(&str, &str)]) -> HeaderMap {
+    fn map(lines: &[(&str, &str)]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(name.parse::<HeaderName>().unwrap(), value.parse().unwrap());
@@ -238,7 +137,7 @@ pub(super) mod tests {
         headers
     }
 
-    pub fn lines(headers: &HeaderMap) -> Vec<String> {
+    fn lines(headers: &HeaderMap) -> Vec<String> {
         let mut lines: Vec<String> = headers
             .iter()
             .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
@@ -250,21 +149,18 @@ pub(super) mod tests {
     #[test]
     fn what_belongs_to_the_hop_stays_there() {
         let mut headers = map(&[
-            ("host", "h"),
             ("connection", "close, X-Private, host"),
             ("connection", "x-other"),
             ("x-private", "1"),
             ("x-other", "2"),
             ("keep-alive", "timeout=5"),
             ("proxy-connection", "keep-alive"),
-            ("te", "trailers, deflate"),
             ("upgrade", "h2c"),
-            ("http2-settings", "x"),
             ("x-kept", "3"),
             ("x-kept", "4"),
         ]);
-        strip_hop_by_hop(&mut headers);
-        assert_eq!(lines(&headers), ["host: h", "te: trailers", "x-kept: 3", "x-kept: 4"]);
+        strip_answer(&mut headers);
+        assert_eq!(lines(&headers), ["x-kept: 3", "x-kept: 4"]);
     }
 
     #[test]
@@ -281,28 +177,5 @@ pub(super) mod tests {
             single_length(&mut headers);
             assert_eq!(lines(&headers), ["content-length: 5"]);
         }
-    }
-
-    #[test]
-    fn a_backends_own_edits_come_in_order() {
-        let name = |text: &str| text.parse::<HeaderName>().unwrap();
-        let value = HeaderValue::from_static;
-        let edits = Edits {
-            remove: vec![name("cookie")],
-            remap: vec![(name("authorization"), value("Bearer live"), value("Bearer test"))],
-            suffix: vec![(name("idempotency-key"), "-shadow".to_owned())],
-            set: vec![(name("x-env"), value("test"))],
-        };
-        let mut headers = map(&[
-            ("cookie", "a"),
-            ("authorization", "Bearer live"),
-            ("idempotency-key", "k1"),
-            ("x-env", "live"),
-        ]);
-        edit(&mut headers, &edits);
-        assert_eq!(
-            lines(&headers),
-            ["authorization: Bearer test", "idempotency-key: k1-shadow", "x-env: test"]
-        );
     }
 }

@@ -196,7 +196,7 @@ async fn answer(
     mut respond: SendResponse<Bytes>,
 ) {
     let is_head = request.method() == Method::HEAD;
-    let mut handling = pin!(service::handle(Rc::clone(client), request));
+    let mut handling = pin!(service::handle_http2(Rc::clone(client), request));
     let answer = poll_fn(|cx| match handling.as_mut().poll(cx) {
         Poll::Ready(answer) => Poll::Ready(Some(answer)),
         Poll::Pending => respond.poll_reset(cx).map(|_| None),

@@ -46,36 +46,28 @@ impl Inbound {
         Self { markers, underscores_in_headers: config.underscores_in_headers }
     }
 
-    /// Cleans the head of a client's request. Returns how many names were taken out for their
+    /// Cleans the fields behind a client's body. Returns how many names were taken out for their
     /// characters.
-    pub(crate) fn clean(&self, headers: &mut HeaderMap) -> u64 {
+    pub(crate) fn clean_trailers(&self, trailers: &mut HeaderMap) -> u64 {
         let mut refused: Vec<HeaderName> = Vec::new();
         let mut odd = 0;
-        for name in headers.keys() {
+        for name in trailers.keys() {
             let is_odd = !self.underscores_in_headers && is_odd(name.as_str());
-            if is_odd || self.is_marker(name.as_str()) {
+            let is_ours_to_say = self.is_marker(name.as_str()) || is_about_the_way(name.as_str());
+            if is_odd || is_ours_to_say || NOT_BEHIND_A_BODY.contains(name) {
                 odd += u64::from(is_odd);
                 refused.push(name.clone());
             }
         }
         for name in refused {
-            headers.remove(name);
+            trailers.remove(name);
         }
         odd
     }
 
-    /// Cleans the fields behind a client's body.
-    pub(crate) fn clean_trailers(&self, trailers: &mut HeaderMap) -> u64 {
-        let removed = self.clean(trailers);
-        let meaningless: Vec<HeaderName> = trailers
-            .keys()
-            .filter(|name| NOT_BEHIND_A_BODY.contains(name) || is_about_the_way(name.as_str()))
-            .cloned()
-            .collect();
-        for name in meaningless {
-            trailers.remove(name);
-        }
-        removed
+    /// Whether names with `_` and other characters are passed on.
+    pub(crate) fn keeps_odd_names(&self) -> bool {
+        self.underscores_in_headers
     }
 
     /// Whether a name of letters, digits and `-` marks copies.
@@ -83,7 +75,8 @@ impl Inbound {
         self.markers.iter().any(|marker| marker.eq_ignore_ascii_case(name))
     }
 
-    fn is_marker(&self, name: &str) -> bool {
+    /// The same for any name.
+    pub(crate) fn is_marker(&self, name: &str) -> bool {
         let same = |marker: &&String| marker.len() == name.len();
         self.markers.iter().filter(same).any(|marker| fold(name) == *marker)
     }
@@ -121,7 +114,7 @@ mod tests {
                 HeaderValue::from_static("1"),
             );
         }
-        inbound.clean(&mut headers);
+        inbound.clean_trailers(&mut headers);
         let mut left: Vec<_> = headers.keys().map(ToString::to_string).collect();
         left.sort();
         left
@@ -148,8 +141,8 @@ mod tests {
 
     #[test]
     fn names_that_servers_confuse_go_unless_they_are_kept() {
-        let names = ["Transfer_Encoding", "x.y", "content-length", "x-1"];
-        assert_eq!(left(&inbound(&[], false), &names), ["content-length", "x-1"]);
+        let names = ["Transfer_Encoding", "x.y", "x-content-length", "x-1"];
+        assert_eq!(left(&inbound(&[], false), &names), ["x-1", "x-content-length"]);
         assert_eq!(left(&inbound(&[], true), &names).len(), 4);
     }
 

@@ -19,7 +19,7 @@ use http::{HeaderMap, Response};
 use http_body::{Body, Frame, SizeHint};
 use tokio::task::JoinHandle;
 
-use super::request_head::digits;
+use crate::message::line::digits;
 
 /// Pieces below this are put together while they wait.
 const SMALL: usize = 4096;

@@ -1,4 +1,4 @@
-//! The client's side of a plain request.
+//! The client's side of a request.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -6,19 +6,27 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use gake_core::record::{Fault, Phase};
-use http::Method;
 use tokio::io::AsyncWriteExt;
 
 use super::answer_bytes::Answering;
 use super::client::{Client, Turn};
+use super::client_request::Rejection;
 use super::direct::Then;
 use super::link::Link;
 use super::opening::Opening;
-use super::plain::Plain;
-use super::refusal::Refusal;
+use super::refusal::{self, Refusal};
 use super::shared::count;
 use super::stream::Stream;
 use super::watch::before;
+
+/// A request that is answered in the master's place.
+pub(super) struct Refused {
+    pub(super) is_head: bool,
+    /// The client speaks HTTP/1.0.
+    pub(super) is_old: bool,
+    /// The connection ends behind the answer.
+    pub(super) closes: bool,
+}
 
 /// The client's side.
 pub(super) struct Near<'a> {
@@ -74,20 +82,42 @@ impl Near<'_> {
         Then::Gone
     }
 
+    /// Answers a request that goes no further.
+    pub(super) async fn reject(&mut self, rejection: Rejection) -> Then {
+        let worker = &self.client.worker;
+        match rejection {
+            Rejection::Malformed(status) => {
+                count(&worker.counters().malformed);
+                let answer = refusal::malformed(status, &worker.date.now());
+                self.write(&answer, Then::Close).await
+            }
+            Rejection::Refused { refusal, is_head, is_old } => {
+                count(&worker.counters().requests);
+                self.refuse(refusal, Refused { is_head, is_old, closes: true }).await
+            }
+        }
+    }
+
     /// Answers a request in the master's place.
-    pub(super) async fn refuse(&mut self, refusal: Refusal, plain: &Plain, closes: bool) -> Then {
+    pub(super) async fn refuse(&mut self, refusal: Refusal, refused: Refused) -> Then {
+        let Refused { is_head, is_old, closes } = refused;
         let worker = &self.client.worker;
         let counters = worker.counters();
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
         let then = self.answered(closes);
         let answer = refusal.bytes(&Answering {
-            request_is_head: plain.method == Method::HEAD,
-            is_old: plain.is_old,
+            request_is_head: is_head,
+            is_old,
+            takes_trailers: false,
             closes: then == Then::Close,
             date: &worker.date.now(),
         });
+        self.write(&answer, then).await
+    }
+
+    async fn write(&mut self, answer: &[u8], then: Then) -> Then {
         let written = async {
-            self.stream.write_all(&answer).await?;
+            self.stream.write_all(answer).await?;
             // TLS may hold some of it.
             self.stream.flush().await
         };

@@ -1,4 +1,4 @@
-//! A request in HTTP/1.1 that does not pass as bytes: read in parts, answered in parts.
+//! A request in HTTP/1.1 that does not pass as bytes: its body comes and is answered in parts.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -7,25 +7,23 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http::header::TRAILER;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Response};
 use http_body::{Body, Frame};
-use tokio::io::AsyncWriteExt;
 
 use super::answer::AnswerBody;
-use super::answer_bytes::{Answering, LAST_CHUNK, TOGETHER, write_chunk};
+use super::answer_bytes::{Answering, TOGETHER};
 use super::answer_head::{self, AnswerFraming, BodyFacts};
 use super::client::{Client, Turn};
 use super::client_body::Side;
+use super::client_request::ClientRequest;
 use super::direct::Then;
 use super::opening::Opening;
 use super::request_body::RequestBody;
-use super::request_head::{self, RequestHead};
 use super::service;
 use super::shared::count;
 use super::stream::Stream;
-use super::trailers::write_end;
 use super::tunnel;
-use super::watch::before;
+use crate::message::chunks::{LAST_CHUNK, write_chunk, write_end};
 
 type Handling = Pin<Box<dyn Future<Output = Response<AnswerBody>>>>;
 
@@ -67,27 +65,20 @@ enum Stage {
     },
 }
 
-/// Answers the request whose head has come. Returns what comes after it, and the client's stream
-/// with what came behind the request; `None` when there is nobody to tell.
+/// Answers a request. Returns what comes after it, and the client's stream with what came behind the
+/// request; `None` when there is nobody to tell.
 pub(super) async fn serve(
     client: &Rc<Client>,
     stream: Stream,
-    mut opening: Opening,
+    opening: Opening,
+    request: ClientRequest,
 ) -> Option<(Then, Stream, Opening)> {
-    let head_bytes = client.worker.shared.config.limits.head_bytes;
-    let read = match request_head::read(opening.bytes(), head_bytes) {
-        Ok(read) => read,
-        Err(status) => return refuse(client, stream, opening, status).await,
-    };
-    opening.consume(read.length);
-    let RequestHead { head, body, expects, is_old, closes, takes_trailers, .. } = read;
+    let (is_head, is_old) = (request.is_head(), request.is_old);
+    let ClientRequest { head, body, expects, upgrade, closes, takes_trailers, .. } = request;
     let side = Side::new(stream, opening, body, expects);
-    let mut request = Request::new(RequestBody::Http1(side.body(client)));
-    *request.version_mut() = if is_old { Version::HTTP_10 } else { Version::HTTP_11 };
-    let is_head = head.method == Method::HEAD;
-    (*request.method_mut(), *request.uri_mut()) = (head.method, head.uri);
-    *request.headers_mut() = head.headers;
-    let stage = Stage::Handling(Box::pin(service::handle(Rc::clone(client), request)));
+    let incoming = RequestBody::Http1(side.body(client));
+    let handling = service::handle(Rc::clone(client), head, upgrade, incoming);
+    let stage = Stage::Handling(Box::pin(handling));
     let mut serving = Serving {
         client,
         side: Rc::clone(&side),
@@ -148,35 +139,6 @@ async fn after(
     }
 }
 
-/// Answers an invalid request.
-async fn refuse(
-    client: &Rc<Client>,
-    mut stream: Stream,
-    opening: Opening,
-    status: StatusCode,
-) -> Option<(Then, Stream, Opening)> {
-    count(&client.worker.counters().malformed);
-    let mut about = Answering {
-        request_is_head: false,
-        is_old: false,
-        closes: true,
-        date: &client.worker.date.now(),
-    };
-    let (head, ()) = Response::builder().status(status).body(()).ok()?.into_parts();
-    let mut answer = Vec::new();
-    let empty = BodyFacts { is_empty: true, length: None };
-    answer_head::write(&mut answer, &head, empty, &mut about);
-    let written = async {
-        stream.write_all(&answer).await?;
-        // TLS may hold some of it.
-        stream.flush().await
-    };
-    match before(&client.watch, written).await {
-        Some(Ok(())) => Some((Then::Close, stream, opening)),
-        _ => None,
-    }
-}
-
 impl Serving<'_> {
     /// Reads and writes what can be read and written.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
@@ -231,6 +193,7 @@ impl Serving<'_> {
         let mut about = Answering {
             request_is_head: self.is_head,
             is_old: self.is_old,
+            takes_trailers: self.takes_trailers,
             closes: self.closes || worker.is_stopping(),
             date: &worker.date.now(),
         };
@@ -278,7 +241,11 @@ impl Serving<'_> {
         let Stage::Body { framing, announced, .. } = &self.stage else { return };
         self.end = Some(End::Answered);
         match (framing, announced) {
-            (AnswerFraming::Chunked, Some(head)) => write_end(&mut self.out, head, trailers),
+            (AnswerFraming::Chunked, Some(head)) => {
+                let lines: Vec<_> =
+                    head.get_all(TRAILER).iter().map(HeaderValue::as_bytes).collect();
+                write_end(&mut self.out, lines.into_iter(), trailers);
+            }
             (AnswerFraming::Chunked, None) => self.out.extend_from_slice(LAST_CHUNK),
             (AnswerFraming::Length(1..), _) => self.end = Some(End::BrokenOff),
             (AnswerFraming::Length(0) | AnswerFraming::Close, _) => {}

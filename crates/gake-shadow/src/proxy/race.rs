@@ -8,7 +8,6 @@ use std::task::Poll;
 
 use gake_core::record::Fault;
 use http::Response;
-use http::header::TRANSFER_ENCODING;
 
 use super::answer::AnswerBody;
 use super::ask::{self, Ask};
@@ -17,14 +16,15 @@ use super::pool::Pool;
 use super::refusal::Refusal;
 use super::request_body::RequestBody;
 use super::send_body::SendBody;
-use super::service::{self, Head};
+use super::service;
 use super::upstream::Upstream;
-use super::{gather, headers};
+use super::{edits, gather};
 use crate::collect::{Collector, Slot};
 use crate::exchange::{BackendFailure, Role};
 use crate::hooks::{self, ChangeScope};
+use crate::message::body::{ShadowBody, ShadowRequest};
+use crate::message::head::{Framing, RequestHead};
 use crate::mirror::bits;
-use crate::mirror::copy::{Copy, CopyBody};
 
 /// Who runs.
 pub(super) struct Contenders {
@@ -45,24 +45,30 @@ type Running = Pin<Box<dyn Future<Output = Finish>>>;
 /// Asks everybody with a body that is read whole before.
 pub(super) async fn run(
     client: &Rc<Client>,
-    head: Head,
+    head: RequestHead,
     incoming: RequestBody,
     contenders: Contenders,
 ) -> Result<Response<AnswerBody>, Refusal> {
     let collector = contenders.collector;
-    let chunked = head.headers.contains_key(TRANSFER_ENCODING);
-    let mut kept = gather::whole(client, incoming, collector.as_deref()).await?;
-    kept.chunked = chunked;
-    let copy = Arc::new(Copy { body: kept, ..service::copy_of(&head) });
+    let mut body = gather::whole(client, incoming, collector.as_deref()).await?;
+    body.chunked = head.framing() == Framing::Chunked;
+    let request = Arc::new(ShadowRequest { head, body });
     let mut running: Vec<Running> = Vec::new();
     if contenders.master {
         let pool = Rc::clone(&client.worker.master);
-        running.push(Box::pin(runner(client, pool, 0, Role::Master, &copy, collector.as_ref())));
+        running.push(Box::pin(runner(client, pool, 0, Role::Master, &request, collector.as_ref())));
     }
     for shadow in bits(contenders.shadows) {
         let pool = Rc::clone(&client.worker.contenders[shadow]);
         let role = client.worker.shared.shadows[shadow].config.role;
-        running.push(Box::pin(runner(client, pool, shadow + 1, role, &copy, collector.as_ref())));
+        running.push(Box::pin(runner(
+            client,
+            pool,
+            shadow + 1,
+            role,
+            &request,
+            collector.as_ref(),
+        )));
     }
     drop(collector);
     let mut last = None;
@@ -94,10 +100,10 @@ fn runner(
     pool: Rc<Pool>,
     order: usize,
     role: Role,
-    copy: &Arc<Copy>,
+    request: &Arc<ShadowRequest>,
     collector: Option<&Arc<Collector>>,
 ) -> impl Future<Output = Finish> + use<> {
-    let (client, mut copy) = (Rc::clone(client), Arc::clone(copy));
+    let (client, mut request) = (Rc::clone(client), Arc::clone(request));
     let name = Arc::clone(&pool.target.backend.name);
     let mut slot = collector.map(|collector| {
         let mut slot = collector.slot(order, &name, role);
@@ -108,20 +114,16 @@ fn runner(
         if let Some(hooks) = &client.worker.shared.hooks
             && hooks.munges(&name) != ChangeScope::No
         {
-            match hooks::munge_copy(hooks, &name, &copy).await {
-                Some(changed) => copy = changed,
+            match hooks::munge_whole(hooks, &name, &request).await {
+                Some(changed) => request = changed,
                 None if role == Role::Master => {}
                 None => return Finish { pool, slot, answer: Err(Fault::Script) },
             }
         }
-        let mut head = Head {
-            method: copy.method.clone(),
-            uri: copy.uri.clone(),
-            headers: copy.headers.clone(),
-        };
-        headers::for_backend(&mut head.headers, &pool.target);
-        let body = SendBody::Copy(CopyBody::new(Arc::clone(&copy)));
-        let ask = Ask { head, body, again: Some(copy), copies: None };
+        let head = edits::for_backend(&request.head, &pool.target, &[]);
+        let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
+        let again = Some(request);
+        let ask = Ask { head, is_upgrade: false, body, again, copies: None };
         let answer = ask::run(&client, &pool, ask, slot.as_deref_mut()).await;
         Finish { pool, slot, answer }
     }

@@ -8,8 +8,9 @@ use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::answer::AnswerBody;
-use super::answer_bytes::{Answering, write_line};
+use super::answer_bytes::Answering;
 use super::fault;
+use crate::message::line::write_line;
 
 /// A request that gets no backend's answer.
 #[derive(Debug)]
@@ -72,4 +73,14 @@ impl Refusal {
         }
         response
     }
+}
+
+/// The answer to bytes that are no valid request.
+pub(super) fn malformed(status: StatusCode, date: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("HTTP/1.1 {status}\r\n").into_bytes();
+    write_line(&mut bytes, b"content-length", b"0");
+    write_line(&mut bytes, b"connection", b"close");
+    write_line(&mut bytes, b"date", date);
+    bytes.extend_from_slice(b"\r\n");
+    bytes
 }

@@ -3,18 +3,14 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderValue, Request};
 use http_body::Body;
 
-use super::answer_bytes::{TOGETHER, write_chunk};
-use super::headers::request_head;
+use super::answer_bytes::TOGETHER;
 use super::link::Link;
-use super::plain::Framing;
-use super::request_head::digits;
 use super::send_body::SendBody;
-use super::trailers::write_end;
 use super::upload::Stopped;
+use crate::message::chunks::{write_chunk, write_end};
+use crate::message::head::{Framing, RequestHead};
 
 /// What is still to be written of a request.
 pub(super) struct RequestWriter {
@@ -23,8 +19,8 @@ pub(super) struct RequestWriter {
     sent: usize,
     /// Something has been written.
     has_begun: bool,
-    /// Of the head, which announces trailers.
-    headers: HeaderMap,
+    /// Announces trailers.
+    head: RequestHead,
     /// How the body is framed; a length is what is left of it.
     framing: Framing,
     /// `None` when all of it is in `out`.
@@ -44,13 +40,16 @@ enum Filled {
 }
 
 impl RequestWriter {
-    pub(super) fn new(request: Request<SendBody>) -> Self {
-        let (mut head, body) = request.into_parts();
-        let framing = framing(&mut head.headers, &body);
-        let out = request_head(&head.method, &head.uri.to_string(), &head.headers);
-        let (headers, body) = (head.headers, Some(body));
-        let (has_begun, is_broken_off) = (false, false);
-        Self { out, sent: 0, has_begun, headers, framing, body, is_broken_off }
+    pub(super) fn new(head: &RequestHead, body: SendBody) -> Self {
+        Self {
+            out: head.bytes().to_vec(),
+            sent: 0,
+            has_begun: false,
+            head: head.clone(),
+            framing: head.framing(),
+            body: Some(body),
+            is_broken_off: false,
+        }
     }
 
     /// Whether nothing has been written.
@@ -65,7 +64,7 @@ impl RequestWriter {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Stopped>> {
         loop {
-            // Kept, for what came before it may have to wait.
+            // KeptBody, for what came before it may have to wait.
             let filled = if self.is_broken_off { Filled::BrokenOff } else { self.fill(cx) };
             self.is_broken_off = matches!(filled, Filled::BrokenOff);
             while self.sent < self.out.len() {
@@ -110,7 +109,9 @@ impl RequestWriter {
             };
             self.body = None;
             match self.framing {
-                Framing::Chunked => write_end(&mut self.out, &self.headers, trailers.as_ref()),
+                Framing::Chunked => {
+                    write_end(&mut self.out, self.head.values("trailer"), trailers.as_ref())
+                }
                 Framing::Length(0) => {}
                 Framing::Length(_) => return Filled::BrokenOff,
             }
@@ -128,31 +129,6 @@ impl RequestWriter {
                 *left -= taken as u64;
                 self.out.extend_from_slice(&piece[..taken]);
             }
-        }
-    }
-}
-
-/// The framing that a head says; one that says none is made to.
-fn framing(headers: &mut HeaderMap, body: &SendBody) -> Framing {
-    if headers.contains_key(TRANSFER_ENCODING) {
-        headers.remove(CONTENT_LENGTH);
-        return Framing::Chunked;
-    }
-    if let Some(length) = headers.get(CONTENT_LENGTH).and_then(|length| digits(length.as_bytes())) {
-        return Framing::Length(length);
-    }
-    match body.size_hint().exact() {
-        // Nobody said a length of nothing.
-        Some(0) => Framing::Length(0),
-        Some(length) => {
-            headers.insert(CONTENT_LENGTH, length.into());
-            Framing::Length(length)
-        }
-        None => {
-            // Whatever it says: two framings are two requests to some server.
-            headers.remove(CONTENT_LENGTH);
-            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-            Framing::Chunked
         }
     }
 }

@@ -11,15 +11,16 @@ use http_body::{Body, Frame, SizeHint};
 use super::client::Client;
 use super::request_body::{RequestBody, Unfinished};
 use crate::collect::Collector;
+use crate::message::body::{BodyKeeper, ShadowBody, ShadowRequest};
+use crate::message::head::{Framing, RequestHead};
 use crate::mirror::Pending;
-use crate::mirror::copy::{CopyBody, Keeper};
 
 /// A request's body.
 pub(crate) enum SendBody {
     Empty,
     /// The client's, as it comes.
     Client(Tee),
-    Copy(CopyBody),
+    Copy(ShadowBody),
 }
 
 /// The client's body on its way to the master; its copy is kept beside.
@@ -32,9 +33,10 @@ pub(crate) struct Tee {
 
 /// What becomes of the copy.
 pub(crate) struct Keep {
-    pub(crate) keeper: Keeper,
+    pub(crate) keeper: BodyKeeper,
     pub(crate) limit: u64,
-    pub(crate) chunked: bool,
+    /// Of the copies.
+    pub(crate) head: RequestHead,
     /// Goes out when the body is whole.
     pub(crate) pending: Option<Pending>,
     /// Is told the body in any case.
@@ -74,13 +76,15 @@ impl Keep {
     /// The body has ended, at its end or before.
     fn end(mut self, whole: bool) {
         let (over, seen) = (self.keeper.is_over(), self.keeper.seen());
-        let mut kept = self.keeper.finish();
-        kept.chunked = self.chunked;
+        let mut body = self.keeper.finish();
+        body.chunked = self.head.framing() == Framing::Chunked;
         if let Some(collector) = self.collector.take() {
-            collector.body(&kept, seen, over || !whole);
+            collector.body(&body, seen, over || !whole);
         }
         match self.pending.take() {
-            Some(pending) if whole => pending.send(kept),
+            Some(pending) if whole => {
+                pending.send(&Arc::new(ShadowRequest { head: self.head, body }));
+            }
             Some(pending) => pending.abort(),
             None => {}
         }

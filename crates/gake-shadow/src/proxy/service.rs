@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use gake_core::clock::nanos;
 use gake_core::record::Fault;
-use http::header::{CONNECTION, TRANSFER_ENCODING, UPGRADE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version};
+use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
 
 use super::answer::{AnswerBody, Relay};
 use super::ask::{self, Ask};
 use super::client::{Client, Turn};
-use super::headers;
+use super::client_request::ClientRequest;
 use super::pool::Pool;
 use super::refusal::Refusal;
 use super::request_body::RequestBody;
@@ -22,34 +22,54 @@ use super::send_body::{Keep, SendBody, Tee};
 use super::shared::count;
 use super::upstream::Upstream;
 use super::worker::Worker;
-use super::{choice, gather, guard, loops, race};
+use super::{choice, edits, gather, headers, http2_request, race};
 use crate::collect::{Collector, Slot};
 use crate::exchange::{BackendFailure, Role};
 use crate::hooks::{self, ChangeScope};
+use crate::message::body::{BodyKeeper, KeptBody, ShadowBody, ShadowRequest};
+use crate::message::head::RequestHead;
 use crate::mirror::Pending;
-use crate::mirror::copy::{Copy, CopyBody, Keeper, Kept};
 use choice::Choice;
 
 /// Bytes of a body, at most, that is read whole so that it can be sent again.
 const KEPT_BYTES: u64 = 64 << 10;
 
-/// A request without its body.
-#[derive(Debug, Clone)]
-pub(crate) struct Head {
-    pub(crate) method: Method,
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
-}
-
-/// Answers a request, whatever happens.
-pub(crate) async fn handle(
+/// Answers a request of HTTP/2, whatever happens.
+pub(crate) async fn handle_http2(
     client: Rc<Client>,
     request: Request<RequestBody>,
+) -> Response<AnswerBody> {
+    let (head, incoming) = request.into_parts();
+    let rules = client.worker.shared.rules();
+    let is_whole = incoming.is_end_stream();
+    let read = http2_request::read(&head, is_whole, rules, &mut client.origin.borrow_mut());
+    match read {
+        Ok(ClientRequest { head, odd_names, .. }) => {
+            client.note_odd(odd_names);
+            handle(Rc::clone(&client), head, None, incoming).await
+        }
+        Err(rejection) => {
+            let counters = client.worker.counters();
+            count(&counters.requests);
+            count(&counters.refused);
+            client.answered();
+            rejection.into_refusal().answer()
+        }
+    }
+}
+
+/// Answers a request, whatever happens; `upgrade` is the protocol that its client wants to switch
+/// to.
+pub(super) async fn handle(
+    client: Rc<Client>,
+    head: RequestHead,
+    upgrade: Option<Bytes>,
+    incoming: RequestBody,
 ) -> Response<AnswerBody> {
     let counters = client.worker.counters();
     count(&counters.requests);
     client.asked();
-    serve(&client, request).await.unwrap_or_else(|refusal| {
+    serve(&client, head, upgrade, incoming).await.unwrap_or_else(|refusal| {
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
         client.answered();
         refusal.answer()
@@ -58,29 +78,12 @@ pub(crate) async fn handle(
 
 async fn serve(
     client: &Rc<Client>,
-    mut request: Request<RequestBody>,
+    head: RequestHead,
+    upgrade: Option<Bytes>,
+    incoming: RequestBody,
 ) -> Result<Response<AnswerBody>, Refusal> {
-    let worker = &client.worker;
-    let shared = &worker.shared;
-    if shared.loops.is_ours(request.headers()) {
-        return Err(loops::refusal());
-    }
-    if request.version() == Version::HTTP_2 {
-        guard::from_http2(&mut request)?;
-    }
-    // Whatever is before a client of HTTP/1.0 does not know that the connection has changed.
-    let is_old = request.version() == Version::HTTP_10;
-    guard::check(&mut request)?;
-    let (parts, incoming) = request.into_parts();
-    let mut head = Head { method: parts.method, uri: parts.uri, headers: parts.headers };
     // A server that does not know the protocol ignores the wish; so does HTTP/2, which has none.
-    // Whoever reads the answer to HEAD must know that it has no body.
-    let may_switch = !is_old && !shared.master.backend.http2 && head.method != Method::HEAD;
-    let upgrade = upgrade(&head.headers).filter(|_| may_switch);
-    headers::strip_hop_by_hop(&mut head.headers);
-    client.note_odd(shared.inbound.clean(&mut head.headers));
-    client.origin.borrow_mut().tell(&mut head.headers, shared.config.forwarded);
-    shared.loops.add_via(&mut head.headers);
+    let upgrade = upgrade.filter(|_| !client.worker.shared.master.backend.http2);
     let collector = collector(client, &head);
     match choice::choose(client, &head, upgrade.is_some()).await? {
         Choice::Race { master, shadows } => {
@@ -97,11 +100,11 @@ async fn serve(
 /// The usual way: the master answers, and the shadows get copies.
 async fn to_master(
     client: &Rc<Client>,
-    head: Head,
+    head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<Collector>>,
-    upgrade: Option<HeaderValue>,
+    upgrade: Option<Bytes>,
 ) -> Result<Response<AnswerBody>, Refusal> {
     let worker = &client.worker;
     let pool = &worker.master;
@@ -120,11 +123,11 @@ async fn to_master(
         let whole = munge == ChangeScope::Body;
         Box::pin(munged(client, head, incoming, shadows, collector, whole)).await?
     };
-    headers::for_backend(&mut ask.head.headers, &pool.target);
-    if let Some(protocol) = &upgrade {
-        ask.head.headers.insert(UPGRADE, protocol.clone());
-        ask.head.headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-    }
+    ask.head = match &upgrade {
+        Some(protocol) => edits::for_backend(&ask.head, &pool.target, &switching(protocol)),
+        None => edits::for_backend(&ask.head, &pool.target, &[]),
+    };
+    ask.is_upgrade = upgrade.is_some();
     match ask::run(client, pool, ask, slot.as_deref_mut()).await {
         Ok((upstream, answer)) => answered(client, pool, upstream, answer, slot, upgrade.is_some()),
         Err(fault) => Err(failed(client, pool, slot, fault)),
@@ -158,28 +161,26 @@ pub(super) fn failed(
 /// Streams the body; the copies go out when it is whole.
 fn body_as_it_comes(
     client: &Rc<Client>,
-    head: Head,
+    head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<Collector>>,
 ) -> Ask {
-    let pending = pending(client, &head, shadows, collector.as_ref());
+    let pending = entries(&client.worker, shadows, collector.as_ref());
     if incoming.is_end_stream() {
-        let copies = pending.map(|(pending, copy)| (pending, Arc::new(copy)));
-        let again = copies.as_ref().map(|(_, copy)| Arc::clone(copy));
-        return Ask { head, body: SendBody::Empty, again, copies };
+        let copies = pending.map(|pending| {
+            let (head, body) = (head.clone(), KeptBody::default());
+            (pending, Arc::new(ShadowRequest { head, body }))
+        });
+        return Ask { head, is_upgrade: false, body: SendBody::Empty, again: None, copies };
     }
     let keep = (pending.is_some() || collector.is_some()).then(|| {
-        Box::new(Keep {
-            keeper: Keeper::default(),
-            limit: client.worker.shared.config.limits.shadow_body,
-            chunked: head.headers.contains_key(TRANSFER_ENCODING),
-            pending: pending.map(|(pending, copy)| pending.with(copy)),
-            collector,
-        })
+        let (keeper, head) = (BodyKeeper::default(), head.clone());
+        let limit = client.worker.shared.config.limits.shadow_body;
+        Box::new(Keep { keeper, limit, head, pending, collector })
     });
     let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), keep));
-    Ask { head, body, again: None, copies: None }
+    Ask { head, is_upgrade: false, body, again: None, copies: None }
 }
 
 /// Whether a body is read before the master is asked. A server of HTTP/2 may refuse a request that
@@ -193,25 +194,25 @@ fn is_kept_whole(pool: &Pool, incoming: &RequestBody, worker: &Worker) -> bool {
 /// The same with a body that is whole before.
 async fn kept_whole(
     client: &Rc<Client>,
-    head: Head,
+    head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<Collector>>,
 ) -> Result<Ask, Refusal> {
     let body = gather::whole(client, incoming, collector.as_deref()).await?;
-    let copy = Arc::new(Copy { body, ..copy_of(&head) });
+    let request = Arc::new(ShadowRequest { head: head.clone(), body });
     let pending = entries(&client.worker, shadows, collector.as_ref());
     client.asked();
-    let copies = pending.map(|pending| (pending, Arc::clone(&copy)));
-    let body = SendBody::Copy(CopyBody::new(Arc::clone(&copy)));
-    Ok(Ask { head, body, again: Some(copy), copies })
+    let copies = pending.map(|pending| (pending, Arc::clone(&request)));
+    let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
+    Ok(Ask { head, is_upgrade: false, body, again: Some(request), copies })
 }
 
 /// The same when a hook changes what the master gets. The shadows' copies are changed on their own
 /// way.
 async fn munged(
     client: &Rc<Client>,
-    head: Head,
+    head: RequestHead,
     incoming: RequestBody,
     shadows: u32,
     collector: Option<Arc<Collector>>,
@@ -222,35 +223,23 @@ async fn munged(
     };
     let backend = &client.worker.master.target.backend.name;
     if !whole {
-        let request = hooks::Request {
-            method: head.method.clone(),
-            uri: head.uri.clone(),
-            headers: head.headers.clone(),
-            body: None,
-        };
         let mut ask = body_as_it_comes(client, head, incoming, shadows, collector);
-        if let Some(mut changed) = hooks.munge(backend, request).await {
-            headers::same_framing(&ask.head.headers, &mut changed.headers);
-            ask.head.method = changed.method;
-            ask.head.uri = hooks::origin_form(changed.uri);
-            ask.head.headers = changed.headers;
-            ask.again = None;
+        if let Some(changed) = hooks::munge_head(hooks, backend, &ask.head).await {
+            ask.head = changed;
         }
         client.asked();
         return Ok(ask);
     }
-    let kept = gather::whole(client, incoming, collector.as_deref()).await?;
-    let copy = Arc::new(Copy { body: kept, ..copy_of(&head) });
-    let pending = pending(client, &head, shadows, collector.as_ref());
-    let copies = pending.map(|(pending, _)| (pending, Arc::clone(&copy)));
-    let changed = hooks::munge_copy(hooks, backend, &copy).await.unwrap_or(copy);
+    let body = gather::whole(client, incoming, collector.as_deref()).await?;
+    // It has a length now, whatever its framing was.
+    let request = Arc::new(ShadowRequest { head: head.framed(body.framing()), body });
+    let pending = entries(&client.worker, shadows, collector.as_ref());
+    let copies = pending.map(|pending| (pending, Arc::clone(&request)));
+    let changed = hooks::munge_whole(hooks, backend, &request).await.unwrap_or(request);
     client.asked();
-    let head = Head {
-        method: changed.method.clone(),
-        uri: changed.uri.clone(),
-        headers: changed.headers.clone(),
-    };
-    Ok(Ask { head, body: SendBody::Copy(CopyBody::new(changed)), again: None, copies })
+    let head = changed.head.clone();
+    let body = SendBody::Copy(ShadowBody::new(changed));
+    Ok(Ask { head, is_upgrade: false, body, again: None, copies })
 }
 
 /// The answer's head has come: what of it goes on, and the body behind it.
@@ -290,20 +279,13 @@ pub(super) fn answered(
     Ok(Response::from_parts(head, body))
 }
 
-/// The protocol to switch to, if it is one that may be passed on. Cleartext HTTP/2 is not: what
-/// went through such a tunnel nobody would check.
-fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    let protocol = headers.get(UPGRADE)?;
-    let connection = headers.get_all(CONNECTION).iter();
-    let meant = connection
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-        .any(|word| word.trim_ascii().eq_ignore_ascii_case(b"upgrade"));
-    let name = protocol.as_bytes().to_ascii_lowercase();
-    (meant && !name.windows(3).any(|part| part == b"h2c")).then(|| protocol.clone())
+/// The lines of a head that asks to switch protocols.
+pub(super) fn switching(protocol: &[u8]) -> [(&[u8], &[u8]); 2] {
+    [(b"upgrade", protocol), (b"connection", b"upgrade")]
 }
 
 /// What is known of an exchange, when somebody listens.
-pub(super) fn collector(client: &Client, head: &Head) -> Option<Arc<Collector>> {
+pub(super) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<Collector>> {
     let shared = &client.worker.shared;
     if shared.feed.is_empty() {
         return None;
@@ -313,19 +295,9 @@ pub(super) fn collector(client: &Client, head: &Head) -> Option<Arc<Collector>> 
         &shared.feed,
         nanos(now),
         client.peer,
-        (&head.method, &head.uri, &head.headers),
+        head,
         shared.config.limits.answer_body,
     ))
-}
-
-/// The entries of the chosen shadows, and their copy without its body.
-fn pending(
-    client: &Rc<Client>,
-    head: &Head,
-    shadows: u32,
-    collector: Option<&Arc<Collector>>,
-) -> Option<(Pending, Copy)> {
-    Some((entries(&client.worker, shadows, collector)?, copy_of(head)))
 }
 
 /// The entries of the chosen shadows.
@@ -343,13 +315,4 @@ pub(super) fn entries(
             .collect()
     });
     (shadows != 0).then(|| Pending::new(&worker.mirror, shadows, slots))
-}
-
-pub(super) fn copy_of(head: &Head) -> Copy {
-    Copy {
-        method: head.method.clone(),
-        uri: head.uri.clone(),
-        headers: head.headers.clone(),
-        body: Kept::default(),
-    }
 }

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use super::client_request::Rules;
 use super::inbound::Inbound;
 use super::loops::Loops;
-use super::plain::Rules;
 use super::target::Target;
 use crate::collect::Feed;
 use crate::config::Config;
@@ -110,7 +110,7 @@ impl Shared {
         }
     }
 
-    /// What of a plain request is left out or added.
+    /// What of a request is left out or added.
     pub(super) fn rules(&self) -> Rules<'_> {
         let Self { inbound, loops, config, .. } = self;
         let head_bytes = config.limits.head_bytes;

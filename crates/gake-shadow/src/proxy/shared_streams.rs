@@ -12,7 +12,7 @@ use h2::Reason;
 use h2::client::{Builder, Connection, SendRequest};
 use http::header::{CONTENT_LENGTH, HOST};
 use http::uri::{Authority, Parts, Scheme};
-use http::{HeaderMap, Method, Request, Response, Uri, Version};
+use http::{Method, Request, Response, Uri, Version};
 use http_body::Body;
 
 use super::headers::strip_for_http2;
@@ -21,6 +21,7 @@ use super::outflow::Outflow;
 use super::stream::Stream;
 use super::target::Target;
 use super::turns::{BUDGET, Room, Turns};
+use crate::message::head::RequestHead;
 
 /// Requests at once on a connection, at most.
 const STREAMS: usize = 64;
@@ -216,12 +217,11 @@ impl<B: Body<Data = Bytes> + Unpin + 'static> Future for Asked<B> {
 /// # Errors
 /// When its host or target cannot be said in HTTP/2.
 pub(crate) fn request<B: Body>(
-    method: Method,
-    target: &Uri,
-    mut headers: HeaderMap,
+    head: &RequestHead,
     to: &Target,
     body: B,
 ) -> Result<Request<B>, Fault> {
+    let (method, mut headers) = (head.method().clone(), head.map());
     let host = headers.remove(HOST).filter(|host| !host.is_empty());
     let host = host.unwrap_or_else(|| to.own_host.clone());
     strip_for_http2(&mut headers);
@@ -234,7 +234,7 @@ pub(crate) fn request<B: Body>(
     let mut parts = Parts::default();
     parts.scheme = Some(if to.backend.is_tls() { Scheme::HTTPS } else { Scheme::HTTP });
     parts.authority = Authority::try_from(host.as_bytes()).ok();
-    parts.path_and_query = target.path_and_query().cloned();
+    parts.path_and_query = head.target().parse().ok();
     let bad = Fault::Malformed("the request cannot be said in HTTP/2");
     let mut request = Request::new(body);
     *request.uri_mut() = Uri::from_parts(parts).map_err(|_| bad)?;

@@ -70,11 +70,6 @@ impl Target {
         })
     }
 
-    /// Whether its requests are what the client's were, where that said a host.
-    pub(crate) fn changes_nothing(&self) -> bool {
-        self.host.is_none() && self.backend.edits.is_empty()
-    }
-
     /// Where it is now.
     fn addresses(&self) -> Arc<[SocketAddr]> {
         Arc::clone(&self.addresses.read().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! One plain request at the master, and its answer on the way to the client.
+//! One request at the master, and its answer on the way to the client.
 //!
 //! Nothing here keeps a buffer while nothing is on its way: what is read goes through the thread's
 //! scratch buffer, what is written through its spare one.
@@ -8,13 +8,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll, ready};
 
 use gake_core::record::Fault;
-use http::Method;
 use tokio::io::AsyncWrite;
 
 use super::answer_bytes::{AnswerState, AnswerWriter, Answering};
+use super::client_request::ClientRequest;
 use super::link::{Link, SWITCHING};
 use super::near::Near;
-use super::plain::Plain;
 use super::shared::count;
 use super::upload::{Stopped, Upload};
 use crate::collect::Slot;
@@ -42,7 +41,7 @@ pub(super) enum End {
 /// One request at the master, and its answer on the way to the client.
 pub(super) struct Transaction<'a, 'n> {
     near: &'a mut Near<'n>,
-    plain: &'a Plain,
+    request: &'a ClientRequest,
     /// As the master gets it.
     head: &'a [u8],
     pub(super) link: Option<Link>,
@@ -66,14 +65,14 @@ impl<'a, 'n> Transaction<'a, 'n> {
     /// A request that is about to be written on `link`, its head as the master gets it.
     pub(super) fn new(
         near: &'a mut Near<'n>,
-        (plain, head): (&'a Plain, &'a [u8]),
+        (request, head): (&'a ClientRequest, &'a [u8]),
         link: Link,
         upload: &'a mut Upload,
         slot: Option<&'a mut Slot>,
     ) -> Self {
         Self {
             near,
-            plain,
+            request,
             head,
             link: Some(link),
             sent: 0,
@@ -84,7 +83,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             state: AnswerState::default(),
             out: Vec::new(),
             taken: 0,
-            closes: plain.closes,
+            closes: request.closes,
             end: None,
         }
     }
@@ -132,7 +131,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             }
         }
         let Near { client, stream, opening } = &mut *self.near;
-        match self.upload.poll(cx, link, (client, stream, opening), self.plain) {
+        match self.upload.poll(cx, link, (client, stream, opening), self.request) {
             Poll::Ready(Ok(())) => self.is_flushed = true,
             Poll::Ready(Err(Stopped::Master(fault))) => self.broken = Some(fault),
             Poll::Ready(Err(Stopped::Client)) => {
@@ -158,8 +157,9 @@ impl<'a, 'n> Transaction<'a, 'n> {
         }
         let read = {
             let about = Answering {
-                request_is_head: self.plain.method == Method::HEAD,
-                is_old: self.plain.is_old,
+                request_is_head: self.request.is_head(),
+                is_old: self.request.is_old,
+                takes_trailers: self.request.takes_trailers,
                 closes: self.closes,
                 date: &worker.date.now(),
             };

@@ -1,4 +1,4 @@
-//! The body of a plain request on its way to the master, and its copy beside it.
+//! The body of a request on its way to the master, and its copy beside it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,18 +6,21 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use gake_core::record::Fault;
-use gake_wire::http1::{ChunkDecoder, ResponseLimits, Visitor};
+use gake_wire::http1::{ChunkDecoder, Header, ResponseLimits, Visitor};
+use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::answer_bytes::{LAST_CHUNK, write_chunk};
 use super::client::Client;
+use super::client_request::ClientRequest;
+use super::headers::map_of;
 use super::link::{Link, Scratch};
 use super::opening::Opening;
-use super::plain::{Framing, Plain};
 use super::stream::Stream;
 use crate::collect::Collector;
+use crate::message::body::{BodyKeeper, KeptBody, ShadowRequest};
+use crate::message::chunks::{write_chunk, write_end};
+use crate::message::head::Framing;
 use crate::mirror::Pending;
-use crate::mirror::copy::{Keeper, Kept};
 
 /// How often is read in one turn: others wait for theirs.
 const READS: usize = 16;
@@ -41,7 +44,7 @@ pub(super) struct Upload {
     /// Came, and were not taken by the master.
     unsent: Vec<u8>,
     written: usize,
-    keeper: Keeper,
+    keeper: BodyKeeper,
     /// Bytes that are kept for copies.
     limit: u64,
     /// The copies go out when the body is whole.
@@ -63,12 +66,12 @@ type Source<'a> = (&'a Client, &'a mut Stream, &'a mut Opening);
 impl Upload {
     /// Of a request whose head has come.
     pub(super) fn new(
-        plain: &Plain,
+        request: &ClientRequest,
         limit: u64,
         copies: Option<Pending>,
         collector: Option<Arc<Collector>>,
     ) -> Self {
-        let (left, is_chunked) = match plain.body {
+        let (left, is_chunked) = match request.body {
             Framing::Length(bytes) => (bytes, false),
             Framing::Chunked => (0, true),
         };
@@ -76,14 +79,14 @@ impl Upload {
             left,
             chunks: is_chunked.then(|| Box::new(ChunkDecoder::of_request())),
             is_chunked,
-            interim: plain.expects.then_some(CONTINUE),
+            interim: request.expects.then_some(CONTINUE),
             unsent: Vec::new(),
             written: 0,
-            keeper: Keeper::default(),
+            keeper: BodyKeeper::default(),
             limit,
             copies,
             // Without a body there is nothing to be told.
-            collector: collector.filter(|_| plain.has_body()),
+            collector: collector.filter(|_| request.has_body()),
         }
     }
 
@@ -108,9 +111,9 @@ impl Upload {
         cx: &mut Context<'_>,
         link: &mut Link,
         (client, stream, opening): Source<'_>,
-        plain: &Plain,
+        request: &ClientRequest,
     ) -> Poll<Result<(), Stopped>> {
-        self.send_copies(plain);
+        self.send_copies(request);
         for _ in 0..READS {
             while self.written < self.unsent.len() {
                 let rest = &self.unsent[self.written..];
@@ -124,15 +127,15 @@ impl Upload {
                 ready!(self.say_continue(cx, client, stream))?;
             }
             if opening.is_empty() {
-                ready!(self.read(cx, link, (client, &mut *stream, &mut *opening)))?;
+                ready!(self.read(cx, link, (client, &mut *stream, &mut *opening), request))?;
             } else {
                 let early = opening.take();
-                let taken = self.came(cx, link, client, &early)?;
+                let taken = self.came(cx, link, (client, request), &early)?;
                 opening.put_back(&early[taken..]);
             }
             if self.has_come() {
                 client.asked();
-                self.send_copies(plain);
+                self.send_copies(request);
             }
         }
         cx.waker().wake_by_ref();
@@ -164,6 +167,7 @@ impl Upload {
         cx: &mut Context<'_>,
         link: &mut Link,
         (client, stream, opening): Source<'_>,
+        request: &ClientRequest,
     ) -> Poll<Result<(), Stopped>> {
         let scratch: &Scratch = &client.worker.scratch;
         scratch.with(|bytes| {
@@ -180,7 +184,7 @@ impl Upload {
                     Poll::Pending
                 }
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
-                    let taken = self.came(cx, link, client, buffer.filled())?;
+                    let taken = self.came(cx, link, (client, request), buffer.filled())?;
                     opening.put_back(&buffer.filled()[taken..]);
                     Poll::Ready(Ok(()))
                 }
@@ -195,13 +199,13 @@ impl Upload {
         &mut self,
         cx: &mut Context<'_>,
         link: &mut Link,
-        client: &Client,
+        (client, request): (&Client, &ClientRequest),
         bytes: &[u8],
     ) -> Result<usize, Stopped> {
         client.sends();
         let is_kept = self.copies.is_some() || self.collector.is_some();
         let taken = if self.is_chunked {
-            self.decode(bytes, is_kept)?
+            self.decode((client, request), bytes, is_kept)?
         } else {
             let taken = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
             let piece = &bytes[..taken];
@@ -225,31 +229,44 @@ impl Upload {
     }
 
     /// Takes what belongs to a body in chunks, and frames it anew. Returns how many bytes that was.
-    fn decode(&mut self, bytes: &[u8], is_kept: bool) -> Result<usize, Stopped> {
+    fn decode(
+        &mut self,
+        (client, request): (&Client, &ClientRequest),
+        bytes: &[u8],
+        is_kept: bool,
+    ) -> Result<usize, Stopped> {
         let Some(decoder) = &mut self.chunks else { return Ok(0) };
         let keeper = is_kept.then_some(&mut self.keeper);
-        let mut chunks = Chunks { out: &mut self.unsent, keeper, limit: self.limit };
+        let mut chunks =
+            Chunks { out: &mut self.unsent, keeper, limit: self.limit, trailers: None };
         let pushed = decoder.push(bytes, &LIMITS, &mut chunks).map_err(|_| Stopped::Client)?;
+        let Chunks { keeper, mut trailers, .. } = chunks;
+        if let Some(trailers) = &mut trailers {
+            client.clean_trailers(trailers);
+            if let Some(keeper) = keeper {
+                keeper.trailers(trailers);
+            }
+        }
         if pushed.done {
-            self.unsent.extend_from_slice(LAST_CHUNK);
+            write_end(&mut self.unsent, request.head.values("trailer"), trailers.as_ref());
             self.chunks = None;
         }
         Ok(pushed.consumed)
     }
 
     /// Hands over the copies of a request that is whole.
-    pub(super) fn send_copies(&mut self, plain: &Plain) {
+    pub(super) fn send_copies(&mut self, request: &ClientRequest) {
         if !self.has_come() || (self.copies.is_none() && self.collector.is_none()) {
             return;
         }
-        let kept = self.keep();
+        let body = self.keep();
         if let Some(copies) = self.copies.take() {
-            copies.send_plain(&plain.method, &plain.head, kept);
+            copies.send(&Arc::new(ShadowRequest { head: request.head.clone(), body }));
         }
     }
 
     /// What was kept of the body, which is told to who listens.
-    fn keep(&mut self) -> Kept {
+    fn keep(&mut self) -> KeptBody {
         let (over, seen) = (self.keeper.is_over(), self.keeper.seen());
         let mut kept = self.keeper.finish();
         kept.chunked = self.is_chunked;
@@ -263,9 +280,10 @@ impl Upload {
 /// Writes and keeps the data of chunks.
 struct Chunks<'a> {
     out: &'a mut Vec<u8>,
-    keeper: Option<&'a mut Keeper>,
+    keeper: Option<&'a mut BodyKeeper>,
     /// Bytes that are kept.
     limit: u64,
+    trailers: Option<HeaderMap>,
 }
 
 impl Visitor for Chunks<'_> {
@@ -274,6 +292,14 @@ impl Visitor for Chunks<'_> {
             keeper.take(&Bytes::copy_from_slice(bytes), self.limit);
         }
         write_chunk(self.out, bytes);
+    }
+
+    fn wants_trailers(&self) -> bool {
+        true
+    }
+
+    fn trailers(&mut self, trailers: &[Header<'_>]) {
+        self.trailers = Some(map_of(trailers));
     }
 }
 

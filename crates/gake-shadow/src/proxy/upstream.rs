@@ -7,17 +7,19 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
-use http::{Request, Response};
+use http::Response;
 use http_body::{Body, Frame, SizeHint};
 
 use super::fault;
 use super::intake::StreamBody;
 use super::link::{Link, Scratch};
 use super::send_body::SendBody;
-use super::shared_streams::{Place, Unsent};
+use super::shared_streams::{self, Place, Unsent};
 use super::stream::Stream;
+use super::target::Target;
 use super::upstream_http1::Http1;
 use super::watch::{Watch, before};
+use crate::message::head::RequestHead;
 
 /// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
 pub(crate) enum Upstream {
@@ -28,10 +30,19 @@ pub(crate) enum Upstream {
 /// Why there is no answer's head.
 pub(crate) struct Unanswered {
     pub(crate) fault: Fault,
-    /// The request, when not a byte of it was written.
-    pub(crate) unsent: Option<Box<Request<SendBody>>>,
+    /// The request's body, when not a byte of it was written.
+    pub(crate) unsent: Option<SendBody>,
     /// The backend did nothing with the request, whatever was written of it.
     pub(crate) is_untouched: bool,
+}
+
+/// A request to a backend.
+pub(crate) struct UpstreamRequest<'a> {
+    pub(crate) head: &'a RequestHead,
+    /// The head asks to switch protocols.
+    pub(crate) is_upgrade: bool,
+    pub(crate) body: SendBody,
+    pub(crate) target: &'a Target,
 }
 
 impl From<Fault> for Unanswered {
@@ -72,13 +83,13 @@ impl Upstream {
     /// through `scratch`.
     pub(crate) async fn ask(
         &mut self,
-        request: Request<SendBody>,
+        request: UpstreamRequest<'_>,
         watch: &Watch,
         scratch: &Scratch,
     ) -> Result<Response<()>, Unanswered> {
         match self {
             Self::Http1(http1) => {
-                http1.start(request);
+                http1.start(request.head, request.is_upgrade, request.body);
                 let head = poll_fn(|cx| http1.poll_head(scratch, cx));
                 match before(watch, head).await {
                     Some(Ok(head)) => Ok(head),
@@ -90,10 +101,12 @@ impl Upstream {
                 }
             }
             Self::Http2 { place, answer } => {
+                let UpstreamRequest { head, body, target, .. } = request;
+                let request = shared_streams::request(head, target, body)?;
                 let asked = place.ask(request).map_err(|Unsent { error, request }| Unanswered {
                     fault: fault::of(&error, Phase::FirstByte),
                     is_untouched: request.is_some(),
-                    unsent: request,
+                    unsent: request.map(|request| request.into_body()),
                 })?;
                 match before(watch, asked).await {
                     Some(Ok(came)) => {

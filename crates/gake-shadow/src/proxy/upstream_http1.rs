@@ -5,8 +5,8 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use gake_core::record::Fault;
 use gake_wire::http1::{Header, ResponseHead, Visitor};
-use http::header::{TRANSFER_ENCODING, UPGRADE};
-use http::{Method, Request, Response, StatusCode};
+use http::header::TRANSFER_ENCODING;
+use http::{Method, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 
 use super::answer_head::{Reason, WrittenNames};
@@ -18,6 +18,7 @@ use super::request_writer::RequestWriter;
 use super::send_body::SendBody;
 use super::stream::Stream;
 use super::upload::Stopped;
+use crate::message::head::RequestHead;
 
 /// How often a connection is read in one turn: others wait for theirs.
 const READS: usize = 16;
@@ -61,14 +62,14 @@ impl Http1 {
     }
 
     /// Begins a request.
-    pub(super) fn start(&mut self, request: Request<SendBody>) {
-        if request.headers().contains_key(UPGRADE) {
+    pub(super) fn start(&mut self, head: &RequestHead, is_upgrade: bool, body: SendBody) {
+        if is_upgrade {
             self.link.start_upgrade();
         } else {
-            self.link.start(request.method() == Method::HEAD);
+            self.link.start(*head.method() == Method::HEAD);
         }
         self.is_reusable = false;
-        self.writer = Some(RequestWriter::new(request));
+        self.writer = Some(RequestWriter::new(head, body));
     }
 
     /// Whether nothing of the request has been written.

@@ -178,10 +178,10 @@ pub fn chunks_and_trailers_arrive_even_on_a_get() {
         "GET / HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: close, TE\r\nTrailer: X-T\r\n\
          Transfer-Encoding: chunked\r\n\r\n2;ext=1\r\nhi\r\n0\r\nX-T: 1\r\n\r\n",
     );
-    assert!(answer.contains("\r\n\r\n3\r\nabc\r\n0\r\nx-sum: 7\r\n"), "{answer}");
+    assert!(answer.contains("\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\n"), "{answer}");
     until_count(&proxy, 0, Category::Ok, 1);
     let seen = master.seen().remove(0);
-    assert_eq!(seen.text(), "2\r\nhi\r\n0\r\nx-t: 1\r\n\r\n");
+    assert_eq!(seen.text(), "2\r\nhi\r\n0\r\nX-T: 1\r\n\r\n");
     assert_eq!(seen.get("te"), "trailers");
     assert_eq!(shadow.seen()[0].text(), seen.text());
     stop(proxy);

@@ -1,4 +1,4 @@
-//! A request's copy: its head and body, shared by all that send it.
+//! Bodies that are kept, and requests that were received whole: shared by all that send them.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -6,48 +6,25 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http::HeaderMap;
 use http_body::{Frame, SizeHint};
 
-use super::PlainCopy;
+use super::head::{Framing, RequestHead};
 
 /// Pieces below this are put together: a small piece of a large read buffer keeps all of it.
 const PIECE: usize = 4096;
 
-/// Header lines of a plain request's head, with what we add.
-const LINES: usize = 80;
-
 /// A request that was received whole.
 #[derive(Debug, Clone)]
-pub(crate) struct Copy {
-    pub(crate) method: Method,
-    /// Path and query.
-    pub(crate) uri: Uri,
-    /// As for the master, before its own edits.
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Kept,
-}
-
-impl Copy {
-    /// A plain request, whose head has been written by us, in parts.
-    pub(crate) fn of_plain(copy: &PlainCopy) -> Option<Self> {
-        let mut lines = [httparse::EMPTY_HEADER; LINES];
-        let mut request = httparse::Request::new(&mut lines);
-        request.parse(&copy.head).ok()?;
-        let mut headers = HeaderMap::with_capacity(request.headers.len());
-        for line in request.headers.iter() {
-            let name = HeaderName::from_bytes(line.name.as_bytes()).ok()?;
-            headers.append(name, HeaderValue::from_bytes(line.value).ok()?);
-        }
-        let uri = request.path?.parse().ok()?;
-        let body = copy.body.as_deref().cloned().unwrap_or_default();
-        Some(Self { method: copy.method.clone(), uri, headers, body })
-    }
+pub(crate) struct ShadowRequest {
+    /// As for the master, before its own edits; its framing is the body's.
+    pub(crate) head: RequestHead,
+    pub(crate) body: KeptBody,
 }
 
 /// A body that was kept.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Kept {
+pub(crate) struct KeptBody {
     pub(crate) pieces: Vec<Bytes>,
     pub(crate) len: u64,
     /// Of a chunked body; then it is sent chunked again.
@@ -55,7 +32,7 @@ pub(crate) struct Kept {
     pub(crate) chunked: bool,
 }
 
-impl Kept {
+impl KeptBody {
     /// The body in one piece.
     pub(crate) fn bytes(&self) -> Bytes {
         match &self.pieces[..] {
@@ -63,6 +40,11 @@ impl Kept {
             [one] => one.clone(),
             pieces => pieces.concat().into(),
         }
+    }
+
+    /// How it is framed.
+    pub(crate) fn framing(&self) -> Framing {
+        if self.chunked { Framing::Chunked } else { Framing::Length(self.len) }
     }
 
     /// Another body in its place.
@@ -74,15 +56,15 @@ impl Kept {
 
 /// Keeps a body as it passes, up to a limit.
 #[derive(Debug, Default)]
-pub(crate) struct Keeper {
-    kept: Kept,
+pub(crate) struct BodyKeeper {
+    kept: KeptBody,
     small: BytesMut,
     /// All bytes that passed.
     seen: u64,
     over: bool,
 }
 
-impl Keeper {
+impl BodyKeeper {
     /// Takes note of a piece.
     pub(crate) fn take(&mut self, piece: &Bytes, limit: u64) {
         self.seen += piece.len() as u64;
@@ -114,7 +96,7 @@ impl Keeper {
     }
 
     /// What was kept.
-    pub(crate) fn finish(&mut self) -> Kept {
+    pub(crate) fn finish(&mut self) -> KeptBody {
         self.gather();
         std::mem::take(&mut self.kept)
     }
@@ -126,22 +108,22 @@ impl Keeper {
     }
 }
 
-/// A copy's body while it is sent.
+/// A request's body while it is sent.
 #[derive(Debug)]
-pub(crate) struct CopyBody {
-    pub(crate) copy: Arc<Copy>,
+pub(crate) struct ShadowBody {
+    request: Arc<ShadowRequest>,
     next: usize,
     ended: bool,
 }
 
-impl CopyBody {
-    pub(crate) fn new(copy: Arc<Copy>) -> Self {
-        let ended = copy.body.pieces.is_empty() && !copy.body.chunked;
-        Self { copy, next: 0, ended }
+impl ShadowBody {
+    pub(crate) fn new(request: Arc<ShadowRequest>) -> Self {
+        let ended = request.body.pieces.is_empty() && !request.body.chunked;
+        Self { request, next: 0, ended }
     }
 }
 
-impl http_body::Body for CopyBody {
+impl http_body::Body for ShadowBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -150,7 +132,7 @@ impl http_body::Body for CopyBody {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
-        let body = &this.copy.body;
+        let body = &this.request.body;
         if let Some(piece) = body.pieces.get(this.next) {
             this.next += 1;
             this.ended = this.next == body.pieces.len() && !body.chunked;
@@ -170,10 +152,10 @@ impl http_body::Body for CopyBody {
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.copy.body.chunked {
+        if self.request.body.chunked {
             SizeHint::new()
         } else {
-            SizeHint::with_exact(self.copy.body.len)
+            SizeHint::with_exact(self.request.body.len)
         }
     }
 }
@@ -184,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_body_is_kept_up_to_its_limit() {
-        let mut keeper = Keeper::default();
+        let mut keeper = BodyKeeper::default();
         for piece in ["ab", "cd", "ef"] {
             keeper.take(&Bytes::from_static(piece.as_bytes()), 5);
         }
@@ -196,7 +178,7 @@ mod tests {
 
     #[test]
     fn small_pieces_are_put_together_and_large_ones_shared() {
-        let mut keeper = Keeper::default();
+        let mut keeper = BodyKeeper::default();
         let large = Bytes::from(vec![b'x'; PIECE]);
         for _ in 0..10 {
             keeper.take(&Bytes::from_static(b"y"), u64::MAX);
