@@ -17,9 +17,10 @@ pub mod hooks;
 mod message;
 mod mirror;
 mod proxy;
+mod side;
 pub mod traffic;
 
 pub use collect::Exchanges;
-pub use control::{Control, NoSuchShadow, ShadowState};
+pub use control::{Control, NoSuchShadow, ProxySummary, ShadowState};
 pub use mirror::ledger::{Category, Ledger};
-pub use proxy::{Proxy, ProxyStartError, ProxyStats, ProxySummary, RunningProxy};
+pub use proxy::{Proxy, ProxyStartError, ProxyStats, RunningProxy};

@@ -244,6 +244,7 @@ pub const WITHOUT_CIRCLES: &[&str] = &[
     "gake-lab",
     "gake-run",
     "gake-script",
+    "gake-shadow",
     "gake-wire",
 ];
 

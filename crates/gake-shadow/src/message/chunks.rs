@@ -6,9 +6,6 @@ use http::HeaderMap;
 
 use super::line::{is_one_of, list, write_line};
 
-/// The end of a body in chunks, without trailers.
-pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
-
 /// Fields that may not stand behind a body, whatever `Trailer` says.
 const NOT_TRAILERS: &[&str] = &[
     "authorization",

@@ -51,6 +51,27 @@ const VERSION: &[u8] = b" HTTP/1.1\r\n";
 #[derive(Clone)]
 pub(crate) struct Lines<'a>(&'a [u8]);
 
+impl<'a> Lines<'a> {
+    /// Of lines that [`write_line`] has written.
+    pub(super) fn of(lines: &'a [u8]) -> Self {
+        Self(lines)
+    }
+
+    /// The headers as a map.
+    pub(super) fn headers(self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in self {
+            // Only valid lines are written.
+            if let Ok(name) = HeaderName::from_bytes(name)
+                && let Ok(value) = HeaderValue::from_bytes(value)
+            {
+                headers.append(name, value);
+            }
+        }
+        headers
+    }
+}
+
 impl<'a> Iterator for Lines<'a> {
     type Item = (&'a [u8], &'a [u8]);
 
@@ -146,16 +167,7 @@ impl RequestHead {
 
     /// The headers as a map.
     pub(crate) fn map(&self) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        for (name, value) in self.lines() {
-            // A head is made of valid lines.
-            if let Ok(name) = HeaderName::from_bytes(name)
-                && let Ok(value) = HeaderValue::from_bytes(value)
-            {
-                headers.append(name, value);
-            }
-        }
-        headers
+        self.lines().headers()
     }
 
     /// The same head without the lines of a name.

@@ -1,10 +1,14 @@
 //! Copies of requests on their way to the shadows, on threads of their own.
 
+pub(crate) mod backend;
+mod exchange;
 pub(crate) mod gate;
+mod http1;
 mod http2;
 mod lane;
 pub(crate) mod ledger;
 mod outgoing;
+mod station;
 pub(crate) mod thread;
 
 use std::cell::RefCell;
@@ -15,48 +19,17 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::collect::Slot;
-use crate::config::Shadow;
 use crate::exchange::BackendFailure;
 use crate::message::body::ShadowRequest;
 use crate::proxy::shared::Shared;
-use crate::proxy::target::Target;
 use crate::proxy::watch::{Watch, before};
-use gate::Gate;
+use backend::ShadowBackend;
 use ledger::{Category, Page};
 
 /// Copies that are handed over without waiting for an answer.
 const BATCH: usize = 32;
 /// Ticks that a copy waits for an answer. A finer timer would be a system call a batch.
 const BATCH_TICKS: u64 = 1;
-
-/// What the threads share about one shadow.
-#[derive(Debug)]
-pub(crate) struct ShadowBackend {
-    pub(crate) config: Shadow,
-    pub(crate) target: Target,
-    pub(crate) gate: Gate,
-    /// Two for each worker: its own, and that of the thread for shadows beside it.
-    pages: Vec<Page>,
-}
-
-impl ShadowBackend {
-    pub(crate) fn new(config: Shadow, target: Target, gate: Gate, workers: usize) -> Self {
-        Self { config, target, gate, pages: (0..2 * workers).map(|_| Page::default()).collect() }
-    }
-
-    /// The page that a worker writes.
-    pub(crate) fn worker_page(&self, worker: usize) -> &Page {
-        &self.pages[2 * worker]
-    }
-
-    fn mirror_page(&self, worker: usize) -> &Page {
-        &self.pages[2 * worker + 1]
-    }
-
-    pub(crate) fn pages(&self) -> impl Iterator<Item = &Page> {
-        self.pages.iter()
-    }
-}
 
 /// A worker's end of the way to the shadows. Nothing here ever waits.
 ///

@@ -15,10 +15,19 @@ use super::shared::count;
 use super::upstream::Upstream;
 use crate::collect::Slot;
 use crate::exchange::BackendFailure;
+use crate::message::answer_head::AnswerHead;
+
+/// An answer as it comes from a backend.
+pub(crate) struct Answer {
+    pub(crate) head: AnswerHead,
+    pub(crate) body: AnswerBody,
+}
 
 /// An answer's body.
 pub(crate) enum AnswerBody {
     Empty,
+    /// None: the protocol has been switched.
+    Switched(Box<Upstream>),
     Text(Option<Bytes>),
     Relay(Box<Relay>),
 }
@@ -65,7 +74,7 @@ impl Relay {
 
     fn end(&mut self) {
         if let Some(upstream) = self.upstream.take() {
-            self.pool.give_back(upstream, self.client.worker.ticker.now());
+            upstream.give_back(&self.pool, self.client.worker.ticker.now());
             self.client.answered();
         }
         if let Some(slot) = self.slot.take() {
@@ -132,7 +141,7 @@ impl Body for AnswerBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         match self.get_mut() {
-            Self::Empty => Poll::Ready(None),
+            Self::Empty | Self::Switched(_) => Poll::Ready(None),
             Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
             Self::Relay(relay) => relay.poll(cx),
         }
@@ -140,7 +149,7 @@ impl Body for AnswerBody {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Empty => true,
+            Self::Empty | Self::Switched(_) => true,
             Self::Text(text) => text.is_none(),
             Self::Relay(relay) => !relay.broken && relay.upstream.is_none(),
         }
@@ -148,7 +157,7 @@ impl Body for AnswerBody {
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Empty => SizeHint::with_exact(0),
+            Self::Empty | Self::Switched(_) => SizeHint::with_exact(0),
             Self::Text(text) => {
                 SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
             }

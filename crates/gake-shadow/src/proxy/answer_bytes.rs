@@ -21,6 +21,8 @@ pub(super) struct Answering<'a> {
     pub(super) is_old: bool,
     /// Trailers may stand behind it.
     pub(super) takes_trailers: bool,
+    /// It is known to have no body, whatever its head says.
+    pub(super) is_empty: bool,
     /// The connection ends behind it.
     pub(super) closes: bool,
     /// The value of `Date`, where the backend sends none.
@@ -73,6 +75,21 @@ impl AnswerState {
         self.status != 0 && !self.is_strange
     }
 
+    /// Takes note of the fields behind the body.
+    pub(super) fn trailers(&mut self, trailers: HeaderMap) {
+        self.trailers = Some(trailers);
+    }
+
+    /// Writes data of the body.
+    pub(super) fn body(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        match self.is_chunked {
+            // It would be the end.
+            true if bytes.is_empty() => {}
+            true => write_chunk(out, bytes),
+            false => out.extend_from_slice(bytes),
+        }
+    }
+
     /// Writes the end of a whole body.
     pub(super) fn finish(&self, out: &mut Vec<u8>) {
         if self.is_chunked {
@@ -95,9 +112,7 @@ impl Visitor for AnswerWriter<'_> {
         if let Some(slot) = &mut self.slot
             && let Ok(status) = StatusCode::from_u16(head.status)
         {
-            let mut headers = headers::of_answer(head);
-            headers::single_length(&mut headers);
-            slot.head(status, &headers);
+            slot.head(status, &headers::end_to_end(headers::map_of(head.headers)));
         }
         self.status_line(head);
         let can_body = !self.about.request_is_head && !matches!(head.status, 204 | 304);
@@ -109,7 +124,11 @@ impl Visitor for AnswerWriter<'_> {
             self.state.announced = lines.map(|line| line.value.into()).collect();
         }
         write_line(self.out, b"via", VIA_US.as_bytes());
-        let has_end = !can_body || (facts.length.is_some() && !facts.is_coded);
+        let says_length = facts.length.is_some() && !facts.is_coded;
+        let has_end = !can_body || says_length || self.about.is_empty;
+        if can_body && !says_length && self.about.is_empty {
+            write_line(self.out, b"content-length", b"0");
+        }
         self.state.is_ended_by_close = self.about.is_old && !has_end;
         self.about.write_connection(has_end, self.out);
         if !has_end && !self.about.is_old {
@@ -129,11 +148,7 @@ impl Visitor for AnswerWriter<'_> {
         if let Some(slot) = &mut self.slot {
             slot.piece(&Bytes::copy_from_slice(bytes));
         }
-        if self.state.is_chunked {
-            write_chunk(self.out, bytes);
-        } else {
-            self.out.extend_from_slice(bytes);
-        }
+        self.state.body(bytes, self.out);
     }
 
     fn wants_trailers(&self) -> bool {
@@ -145,7 +160,7 @@ impl Visitor for AnswerWriter<'_> {
         if let Some(slot) = &mut self.slot {
             slot.trailers(&trailers);
         }
-        self.state.trailers = Some(trailers);
+        self.state.trailers(trailers);
     }
 }
 
@@ -153,7 +168,7 @@ impl AnswerWriter<'_> {
     /// Writes the head that switches protocols. What it says of the connection is for the client.
     fn switched(&mut self, head: &ResponseHead<'_>, facts: &Facts<'_>) {
         if let Some(slot) = &mut self.slot {
-            let mut headers = headers::as_map(head);
+            let mut headers = headers::map_of(head.headers);
             headers::add_via(&mut headers);
             slot.head(StatusCode::SWITCHING_PROTOCOLS, &headers);
         }
@@ -205,6 +220,11 @@ impl AnswerWriter<'_> {
         }
         write_line(self.out, name, header.value);
     }
+}
+
+/// Whether an answer is framed in a way that cannot be passed on: a coding that is not ours.
+pub(super) fn is_strangely_framed(head: &ResponseHead<'_>) -> bool {
+    Facts::of(head.headers).is_strange
 }
 
 /// What one pass over an answer's headers finds.

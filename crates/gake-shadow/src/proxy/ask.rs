@@ -5,7 +5,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::record::{Fault, Phase};
-use http::Response;
 use http_body::Body;
 
 use super::client::Client;
@@ -17,6 +16,7 @@ use super::shared::count;
 use super::upstream::{Upstream, UpstreamRequest};
 use super::watch::before;
 use crate::collect::Slot;
+use crate::message::answer_head::AnswerHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
 use crate::mirror::Pending;
@@ -41,10 +41,10 @@ pub(crate) async fn run(
     pool: &Pool,
     ask: Ask,
     mut slot: Option<&mut Slot>,
-) -> Result<(Upstream, Response<()>), Fault> {
+) -> Result<(Upstream, AnswerHead), Fault> {
     let worker = &client.worker;
     let Ask { head, is_upgrade, mut body, again, mut copies } = ask;
-    let mut pooled = pool.take(worker.ticker.now());
+    let mut pooled = Upstream::idle(pool, worker.ticker.now());
     loop {
         let stale = pooled.is_some();
         let connected = match pooled.take() {

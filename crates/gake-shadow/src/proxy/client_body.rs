@@ -2,6 +2,7 @@
 //! written beside.
 
 use std::cell::{RefCell, RefMut};
+use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
@@ -14,7 +15,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::client::Client;
 use super::opening::Opening;
 use super::pieces::Pieces;
-use super::request_body::Unfinished;
 use super::stream::Stream;
 use super::upload::{CONTINUE, LIMITS};
 use crate::message::head::Framing;
@@ -52,6 +52,18 @@ pub(crate) struct ClientBody {
     /// Bytes that are still to be passed on, where the head says it.
     left: Option<u64>,
 }
+
+/// The client did not bring its body.
+#[derive(Debug)]
+pub(crate) struct Unfinished;
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the client's body did not come to its end")
+    }
+}
+
+impl std::error::Error for Unfinished {}
 
 impl Side {
     /// Of a request whose head has come.

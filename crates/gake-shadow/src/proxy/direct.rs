@@ -10,27 +10,16 @@ use http::StatusCode;
 use super::client::{Client, Turn};
 use super::client_request::ClientRequest;
 use super::link::{Link, is_stale};
-use super::near::{Near, Refused};
+use super::near::{Near, Refused, Then};
 use super::opening::Opening;
 use super::refusal::Refusal;
 use super::shared::count;
 use super::stream::Stream;
 use super::transaction::{End, Transaction};
 use super::upload::Upload;
-use super::{choice, edits, service, tunnel};
+use super::{choice, edits, exchange, tunnel};
 use crate::collect::Slot;
 use crate::exchange::{BackendFailure, Role};
-
-/// What comes after a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
-    /// The next request.
-    Next,
-    /// The client is told that the connection ends.
-    Close,
-    /// There is nobody to tell, or the connection breaks off.
-    Gone,
-}
 
 /// Answers a request.
 pub(super) async fn serve(
@@ -43,15 +32,15 @@ pub(super) async fn serve(
     count(&worker.counters().requests);
     client.asked();
     let shadows = choice::all(worker, &request.head, request.upgrade.is_some());
-    let collector = service::collector(client, &request.head);
+    let collector = exchange::collector(client, &request.head);
     let name = &worker.master.target.backend.name;
     let slot = collector.as_ref().map(|collector| collector.slot(0, name, Role::Master));
-    let copies = service::entries(worker, shadows, collector.as_ref());
+    let copies = exchange::entries(worker, shadows, collector.as_ref());
     let limit = worker.shared.config.limits.shadow_body;
     let upload = Upload::new(&request, limit, copies, collector);
     let target = &worker.master.target;
     let head = match &request.upgrade {
-        Some(protocol) => edits::for_backend(&request.head, target, &service::switching(protocol)),
+        Some(protocol) => edits::for_backend(&request.head, target, &exchange::switching(protocol)),
         None => edits::for_backend(&request.head, target, &[]),
     };
     let near = Near { client, stream, opening };

@@ -1,6 +1,6 @@
 //! Headers of answers on their way through: what belongs to one hop stays there.
 
-use gake_wire::http1::{Header, ResponseHead};
+use gake_wire::http1::Header;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, TE,
     TRANSFER_ENCODING, UPGRADE, VIA,
@@ -54,7 +54,7 @@ fn strip_named(headers: &mut HeaderMap) {
 
 /// Removes the hop-by-hop headers of an answer, and those about its framing that do not hold any
 /// more.
-pub(crate) fn strip_answer(headers: &mut HeaderMap) {
+fn strip_answer(headers: &mut HeaderMap) {
     if headers.contains_key(CONNECTION) {
         strip_named(headers);
         headers.remove(CONNECTION);
@@ -69,16 +69,11 @@ pub(crate) fn strip_answer(headers: &mut HeaderMap) {
     }
 }
 
-/// An answer's headers for those who listen to exchanges.
-pub(crate) fn of_answer(head: &ResponseHead<'_>) -> HeaderMap {
-    let mut headers = as_map(head);
+/// What of an answer's headers is not about the backend's hop.
+pub(crate) fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
     strip_answer(&mut headers);
+    single_length(&mut headers);
     headers
-}
-
-/// An answer's headers as they came.
-pub(crate) fn as_map(head: &ResponseHead<'_>) -> HeaderMap {
-    map_of(head.headers)
 }
 
 /// Header lines as a map.
@@ -95,19 +90,8 @@ pub(crate) fn map_of(lines: &[Header<'_>]) -> HeaderMap {
     headers
 }
 
-/// Whether an answer is framed in a way that cannot be passed on: a coding that is not ours.
-pub(crate) fn is_strangely_framed(headers: &HeaderMap) -> bool {
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
-    match codings.next() {
-        None => false,
-        Some(coding) => {
-            codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked")
-        }
-    }
-}
-
 /// Several equal lengths become one.
-pub(crate) fn single_length(headers: &mut HeaderMap) {
+fn single_length(headers: &mut HeaderMap) {
     let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
     let Some(first) = lengths.next() else { return };
     let several = lengths.next().is_some() || first.as_bytes().contains(&b',');
@@ -166,10 +150,8 @@ mod tests {
     #[test]
     fn an_answer_has_one_framing() {
         let mut headers = map(&[("transfer-encoding", "chunked"), ("content-length", "5")]);
-        assert!(!is_strangely_framed(&headers));
         strip_answer(&mut headers);
         assert!(headers.is_empty());
-        assert!(is_strangely_framed(&map(&[("transfer-encoding", "gzip, chunked")])));
         for several in
             [&[("content-length", "5"), ("content-length", "5")][..], &[("content-length", "5, 5")]]
         {

@@ -10,20 +10,22 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use h2::server::{Builder, Connection, SendResponse};
 use h2::{Reason, RecvStream};
-use http::header::{CONTENT_LENGTH, DATE};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE};
 use http::{HeaderValue, Method, Request, Response};
 use http_body::Body;
 
-use super::answer::AnswerBody;
-use super::client::{Client, Turn, Watched};
-use super::headers::strip_for_http2;
+use super::answer::{Answer, AnswerBody};
+use super::client::{Client, Turn};
+use super::headers;
 use super::intake::Intakes;
 use super::outflow::Outflow;
+use super::refusal::Refusal;
 use super::request_body::RequestBody;
 use super::service;
 use super::shared::count;
 use super::turns::{BUDGET, Room, Turns};
 use super::watch::{Watch, before};
+use super::watched::Watched;
 
 /// Requests of a connection at once.
 const STREAMS: u32 = 128;
@@ -222,9 +224,26 @@ async fn read_out(mut body: AnswerBody) {
 }
 
 /// An answer as HTTP/2 says it.
-fn in_http2(client: &Client, answer: Response<AnswerBody>) -> (Response<()>, AnswerBody) {
-    let (mut head, body) = answer.into_parts();
-    strip_for_http2(&mut head.headers);
+fn in_http2(client: &Client, answer: Result<Answer, Refusal>) -> (Response<()>, AnswerBody) {
+    let (mut head, body) = match answer {
+        Ok(Answer { head, body }) => {
+            let mut response = Response::new(body);
+            *response.status_mut() = head.status();
+            *response.headers_mut() = headers::end_to_end(head.map());
+            headers::add_via(response.headers_mut());
+            response
+        }
+        Err(refusal) => {
+            let (status, text) = refusal.into_text();
+            let mut response = Response::new(AnswerBody::Text(Some(text)));
+            *response.status_mut() = status;
+            let plain = HeaderValue::from_static("text/plain");
+            response.headers_mut().insert(CONTENT_TYPE, plain);
+            response
+        }
+    }
+    .into_parts();
+    headers::strip_for_http2(&mut head.headers);
     if let Some(length) = body.size_hint().exact().filter(|_| !body.is_end_stream()) {
         head.headers.entry(CONTENT_LENGTH).or_insert_with(|| length.into());
     }

@@ -2,18 +2,20 @@
 //!
 //! A plain request goes through as bytes ([`direct`]), any other as parts ([`service`]).
 
+mod accept;
 mod answer;
 pub(crate) mod answer_bytes;
-mod answer_head;
 mod ask;
 mod choice;
 mod client;
 mod client_body;
 mod client_request;
 mod congestion;
+mod connection;
 mod date;
 mod direct;
 pub(crate) mod edits;
+mod exchange;
 pub(crate) mod fault;
 mod forwarded;
 mod gather;
@@ -48,7 +50,8 @@ mod upload;
 pub(crate) mod upstream;
 mod upstream_http1;
 pub(crate) mod watch;
+mod watched;
 pub(crate) mod worker;
 
 pub use shared::ProxyStats;
-pub use start::{Proxy, ProxyStartError, ProxySummary, RunningProxy};
+pub use start::{Proxy, ProxyStartError, RunningProxy};

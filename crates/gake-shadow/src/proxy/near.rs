@@ -11,13 +11,23 @@ use tokio::io::AsyncWriteExt;
 use super::answer_bytes::Answering;
 use super::client::{Client, Turn};
 use super::client_request::Rejection;
-use super::direct::Then;
 use super::link::Link;
 use super::opening::Opening;
 use super::refusal::{self, Refusal};
 use super::shared::count;
 use super::stream::Stream;
 use super::watch::before;
+
+/// What comes after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// The next request.
+    Next,
+    /// The client is told that the connection ends.
+    Close,
+    /// There is nobody to tell, or the connection breaks off.
+    Gone,
+}
 
 /// A request that is answered in the master's place.
 pub(super) struct Refused {
@@ -109,6 +119,7 @@ impl Near<'_> {
             request_is_head: is_head,
             is_old,
             takes_trailers: false,
+            is_empty: false,
             closes: then == Then::Close,
             date: &worker.date.now(),
         });

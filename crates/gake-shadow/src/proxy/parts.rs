@@ -6,26 +6,25 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::header::TRAILER;
-use http::{HeaderMap, HeaderValue, Response};
+use gake_wire::http1::Visitor;
 use http_body::{Body, Frame};
 
-use super::answer::AnswerBody;
-use super::answer_bytes::{Answering, TOGETHER};
-use super::answer_head::{self, AnswerFraming, BodyFacts};
+use super::answer::{Answer, AnswerBody};
+use super::answer_bytes::{AnswerState, AnswerWriter, Answering, TOGETHER};
 use super::client::{Client, Turn};
 use super::client_body::Side;
 use super::client_request::ClientRequest;
-use super::direct::Then;
+use super::near::Then;
 use super::opening::Opening;
+use super::refusal::Refusal;
 use super::request_body::RequestBody;
 use super::service;
 use super::shared::count;
 use super::stream::Stream;
 use super::tunnel;
-use crate::message::chunks::{LAST_CHUNK, write_chunk, write_end};
+use super::upstream::Upstream;
 
-type Handling = Pin<Box<dyn Future<Output = Response<AnswerBody>>>>;
+type Handling = Pin<Box<dyn Future<Output = Result<Answer, Refusal>>>>;
 
 /// How a request ends.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +42,7 @@ struct Serving<'a> {
     client: &'a Rc<Client>,
     side: Rc<Side>,
     stage: Stage,
+    state: AnswerState,
     is_head: bool,
     is_old: bool,
     takes_trailers: bool,
@@ -57,12 +57,7 @@ struct Serving<'a> {
 enum Stage {
     /// The head of the answer is awaited.
     Handling(Handling),
-    Body {
-        body: AnswerBody,
-        framing: AnswerFraming,
-        /// Of the head, when it announces trailers that the client takes.
-        announced: Option<HeaderMap>,
-    },
+    Body(AnswerBody),
 }
 
 /// Answers a request. Returns what comes after it, and the client's stream with what came behind the
@@ -83,6 +78,7 @@ pub(super) async fn serve(
         client,
         side: Rc::clone(&side),
         stage,
+        state: AnswerState::default(),
         is_head,
         is_old,
         takes_trailers,
@@ -93,9 +89,13 @@ pub(super) async fn serve(
     };
     let end = poll_fn(|cx| serving.poll(cx)).await;
     let closes = serving.closes;
-    let (is_ended_by_close, is_whole) = (serving.is_ended_by_close(), matches!(end, End::Answered));
-    drop(serving);
-    let (then, stream, opening) = after(client, &side, end, closes).await?;
+    let (is_ended_by_close, is_whole) =
+        (serving.state.is_ended_by_close, matches!(end, End::Answered));
+    let switched = match serving.stage {
+        Stage::Body(AnswerBody::Switched(upstream)) => Some(upstream),
+        Stage::Handling(_) | Stage::Body(_) => None,
+    };
+    let (then, stream, opening) = after(client, &side, (end, closes), switched).await?;
     if is_ended_by_close && is_whole {
         stream.set_close_is_error(false);
     }
@@ -107,8 +107,8 @@ pub(super) async fn serve(
 async fn after(
     client: &Rc<Client>,
     side: &Side,
-    end: End,
-    closes: bool,
+    (end, closes): (End, bool),
+    switched: Option<Box<Upstream>>,
 ) -> Option<(Then, Stream, Opening)> {
     let worker = &client.worker;
     let (stream, mut opening, has_come) = side.end()?;
@@ -126,8 +126,7 @@ async fn after(
         }
         End::BrokenOff => Some((Then::Close, stream, opening)),
         End::Answered => {
-            let far = client.tunnel.borrow_mut().take().and_then(|upstream| upstream.into_stream());
-            if let Some(far) = far {
+            if let Some(far) = switched.and_then(|upstream| upstream.into_stream()) {
                 let near = (stream, opening.take());
                 tunnel::run(client, near, far).await;
                 return None;
@@ -171,13 +170,13 @@ impl Serving<'_> {
                 }
                 Poll::Pending => false,
             },
-            Stage::Body { body, .. } => match Pin::new(body).poll_frame(cx) {
+            Stage::Body(body) => match Pin::new(body).poll_frame(cx) {
                 Poll::Pending => false,
                 Poll::Ready(next) => {
                     match next {
                         Some(Ok(frame)) => self.add(frame),
                         Some(Err(_)) => self.end = Some(End::BrokenOff),
-                        None => self.finish(None),
+                        None => self.finish(),
                     }
                     true
                 }
@@ -185,76 +184,66 @@ impl Serving<'_> {
         }
     }
 
-    /// The head of the answer has come.
-    fn begin(&mut self, answer: Response<AnswerBody>) {
+    /// The head of the answer has come, or there will be none.
+    fn begin(&mut self, answer: Result<Answer, Refusal>) {
         let worker = &self.client.worker;
-        let (head, body) = answer.into_parts();
         self.side.begin_answer(&mut self.out);
-        let mut about = Answering {
+        self.closes |= worker.is_stopping();
+        // Nothing that follows on a connection with a doubtful request is trusted.
+        self.closes |= answer.as_ref().is_err_and(|refusal| !refusal.is_backends());
+        let about = Answering {
             request_is_head: self.is_head,
             is_old: self.is_old,
             takes_trailers: self.takes_trailers,
-            closes: self.closes || worker.is_stopping(),
+            is_empty: answer.as_ref().is_ok_and(|answer| answer.body.is_end_stream()),
+            closes: self.closes,
             date: &worker.date.now(),
         };
-        let facts = BodyFacts { is_empty: body.is_end_stream(), length: body.size_hint().exact() };
-        let framing = answer_head::write(&mut self.out, &head, facts, &mut about);
-        self.closes = about.closes;
-        if matches!(framing, AnswerFraming::Close) {
+        let Answer { head, body } = match answer {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                self.out.extend_from_slice(&refusal.bytes(&about));
+                self.end = Some(End::Answered);
+                return;
+            }
+        };
+        let (state, out) = (&mut self.state, &mut self.out);
+        let mut writer = AnswerWriter { state, about, out, slot: None };
+        head.show(|head| writer.head(head));
+        if self.state.is_ended_by_close {
             // Until the answer is whole, a close would make it seem so.
             self.side.set_close_is_error();
+            self.closes = true;
         }
-        let announces = self.takes_trailers && head.headers.contains_key(TRAILER);
-        self.stage = Stage::Body { body, framing, announced: announces.then_some(head.headers) };
+        self.stage = Stage::Body(body);
         self.end_if_whole();
     }
 
     /// A part of the body has come.
     fn add(&mut self, frame: Frame<Bytes>) {
-        let Stage::Body { framing, .. } = &mut self.stage else { return };
         match frame.into_data() {
-            Ok(piece) => match framing {
-                // It would be the end.
-                AnswerFraming::Chunked if piece.is_empty() => {}
-                AnswerFraming::Chunked => write_chunk(&mut self.out, &piece),
-                AnswerFraming::Close => self.out.extend_from_slice(&piece),
-                AnswerFraming::Length(left) => {
-                    let taken = piece.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                    *left -= taken as u64;
-                    self.out.extend_from_slice(&piece[..taken]);
+            Ok(piece) => self.state.body(&piece, &mut self.out),
+            Err(frame) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    self.state.trailers(trailers);
                 }
-            },
-            Err(frame) => return self.finish(frame.into_trailers().ok().as_ref()),
+                return self.finish();
+            }
         }
         self.end_if_whole();
     }
 
     fn end_if_whole(&mut self) {
-        let Stage::Body { body, .. } = &self.stage else { return };
+        let Stage::Body(body) = &self.stage else { return };
         if body.is_end_stream() {
-            self.finish(None);
+            self.finish();
         }
     }
 
     /// The body has ended.
-    fn finish(&mut self, trailers: Option<&HeaderMap>) {
-        let Stage::Body { framing, announced, .. } = &self.stage else { return };
+    fn finish(&mut self) {
+        self.state.finish(&mut self.out);
         self.end = Some(End::Answered);
-        match (framing, announced) {
-            (AnswerFraming::Chunked, Some(head)) => {
-                let lines: Vec<_> =
-                    head.get_all(TRAILER).iter().map(HeaderValue::as_bytes).collect();
-                write_end(&mut self.out, lines.into_iter(), trailers);
-            }
-            (AnswerFraming::Chunked, None) => self.out.extend_from_slice(LAST_CHUNK),
-            (AnswerFraming::Length(1..), _) => self.end = Some(End::BrokenOff),
-            (AnswerFraming::Length(0) | AnswerFraming::Close, _) => {}
-        }
-    }
-
-    /// Whether the client has a part of an answer that ends with the connection.
-    fn is_ended_by_close(&self) -> bool {
-        matches!(self.stage, Stage::Body { framing: AnswerFraming::Close, .. })
     }
 
     /// Writes to the client what there is for it; `false` when it takes no more.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::link::Link;
 use super::shared_streams::SharedStreams;
 use super::target::Target;
-use super::upstream::Upstream;
 
 /// A backend and the connections to it that nobody uses.
 pub(crate) struct Pool {
@@ -22,22 +21,6 @@ pub(crate) struct Pool {
 impl Pool {
     pub(crate) fn new(target: Arc<Target>, most: usize, keep: u64) -> Self {
         Self { target, links: RefCell::default(), streams: SharedStreams::new(keep), most, keep }
-    }
-
-    /// A connection for a request in parts.
-    pub(crate) fn take(&self, now: u64) -> Option<Upstream> {
-        if self.target.backend.http2 {
-            self.streams.take(now).map(Upstream::shared)
-        } else {
-            self.take_link(now).map(Upstream::new)
-        }
-    }
-
-    /// Keeps a connection for the next request, if it can take one.
-    pub(crate) fn give_back(&self, upstream: Upstream, now: u64) {
-        if let Some(link) = upstream.into_link() {
-            self.keep_link(link, now);
-        }
     }
 
     /// The connection that was used last, which is the likeliest to be open still.

@@ -7,21 +7,20 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use gake_core::record::Fault;
-use http::Response;
 
-use super::answer::AnswerBody;
+use super::answer::Answer;
 use super::ask::{self, Ask};
 use super::client::Client;
 use super::pool::Pool;
 use super::refusal::Refusal;
 use super::request_body::RequestBody;
 use super::send_body::SendBody;
-use super::service;
 use super::upstream::Upstream;
-use super::{edits, gather};
+use super::{edits, exchange, gather};
 use crate::collect::{Collector, Slot};
 use crate::exchange::{BackendFailure, Role};
 use crate::hooks::{self, ChangeScope};
+use crate::message::answer_head::AnswerHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
 use crate::mirror::bits;
@@ -37,7 +36,7 @@ pub(super) struct Contenders {
 struct Finish {
     pool: Rc<Pool>,
     slot: Option<Box<Slot>>,
-    answer: Result<(Upstream, Response<()>), Fault>,
+    answer: Result<(Upstream, AnswerHead), Fault>,
 }
 
 type Running = Pin<Box<dyn Future<Output = Finish>>>;
@@ -48,7 +47,7 @@ pub(super) async fn run(
     head: RequestHead,
     incoming: RequestBody,
     contenders: Contenders,
-) -> Result<Response<AnswerBody>, Refusal> {
+) -> Result<Answer, Refusal> {
     let collector = contenders.collector;
     let mut body = gather::whole(client, incoming, collector.as_deref()).await?;
     body.chunked = head.framing() == Framing::Chunked;
@@ -87,9 +86,9 @@ pub(super) async fn run(
         match answer {
             // The others are dropped with their connections.
             Ok((upstream, answer)) => {
-                return service::answered(client, &pool, upstream, answer, slot, false);
+                return exchange::answered(client, &pool, upstream, answer, slot, false);
             }
-            Err(fault) => last = Some(service::failed(client, &pool, slot, fault)),
+            Err(fault) => last = Some(exchange::failed(client, &pool, slot, fault)),
         }
     }
     Err(last.unwrap_or_else(|| Refusal::bad("no backend was asked")))

@@ -4,10 +4,8 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
-use http::header::{CONNECTION, CONTENT_TYPE};
-use http::{HeaderValue, Response, StatusCode};
+use http::StatusCode;
 
-use super::answer::AnswerBody;
 use super::answer_bytes::Answering;
 use super::fault;
 use crate::message::line::write_line;
@@ -47,31 +45,23 @@ impl Refusal {
 
     /// The answer as bytes, without its body for HEAD.
     pub(super) fn bytes(self, about: &Answering<'_>) -> Vec<u8> {
-        let text = format!("gake: {} {}\n", self.status, self.reason);
+        let (status, text) = self.into_text();
         let mut bytes = about.version().to_vec();
-        bytes.extend_from_slice(format!(" {}\r\n", self.status).as_bytes());
+        bytes.extend_from_slice(format!(" {status}\r\n").as_bytes());
         write_line(&mut bytes, b"content-type", b"text/plain");
         about.write_connection(true, &mut bytes);
         write_line(&mut bytes, b"content-length", text.len().to_string().as_bytes());
         write_line(&mut bytes, b"date", about.date);
         bytes.extend_from_slice(b"\r\n");
         if !about.request_is_head {
-            bytes.extend_from_slice(text.as_bytes());
+            bytes.extend_from_slice(&text);
         }
         bytes
     }
 
-    pub(crate) fn answer(self) -> Response<AnswerBody> {
-        let text = format!("gake: {} {}\n", self.status, self.reason);
-        let mut response = Response::new(AnswerBody::Text(Some(Bytes::from(text))));
-        *response.status_mut() = self.status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-        if !self.is_backends() {
-            // Nothing that follows on a connection with a doubtful request is trusted.
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-        response
+    /// The status of the answer, and its body.
+    pub(crate) fn into_text(self) -> (StatusCode, Bytes) {
+        (self.status, format!("gake: {} {}\n", self.status, self.reason).into())
     }
 }
 

@@ -1,13 +1,12 @@
 //! The body of a request as it comes from a client.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use super::client_body::ClientBody;
+use super::client_body::{ClientBody, Unfinished};
 use super::intake::StreamBody;
 
 /// A client's body.
@@ -15,18 +14,6 @@ pub(crate) enum RequestBody {
     Http1(ClientBody),
     Http2(StreamBody),
 }
-
-/// The client did not bring its body.
-#[derive(Debug)]
-pub(crate) struct Unfinished;
-
-impl fmt::Display for Unfinished {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the client's body did not come to its end")
-    }
-}
-
-impl std::error::Error for Unfinished {}
 
 impl Body for RequestBody {
     type Data = Bytes;

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use super::client::Client;
-use super::request_body::{RequestBody, Unfinished};
+use super::client_body::Unfinished;
+use super::request_body::RequestBody;
 use crate::collect::Collector;
 use crate::message::body::{BodyKeeper, ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};

@@ -2,43 +2,38 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use gake_core::clock::nanos;
-use gake_core::record::Fault;
-use http::{Request, Response, StatusCode, Version};
+use http::Request;
 use http_body::Body;
 
-use super::answer::{AnswerBody, Relay};
+use super::answer::Answer;
 use super::ask::{self, Ask};
-use super::client::{Client, Turn};
+use super::client::Client;
 use super::client_request::ClientRequest;
+use super::exchange::{answered, collector, entries, failed, switching};
 use super::pool::Pool;
 use super::refusal::Refusal;
 use super::request_body::RequestBody;
 use super::send_body::{Keep, SendBody, Tee};
 use super::shared::count;
-use super::upstream::Upstream;
 use super::worker::Worker;
-use super::{choice, edits, gather, headers, http2_request, race};
-use crate::collect::{Collector, Slot};
-use crate::exchange::{BackendFailure, Role};
+use super::{choice, edits, gather, http2_request, race};
+use crate::collect::Collector;
+use crate::exchange::Role;
 use crate::hooks::{self, ChangeScope};
 use crate::message::body::{BodyKeeper, KeptBody, ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
-use crate::mirror::Pending;
 use choice::Choice;
 
 /// Bytes of a body, at most, that is read whole so that it can be sent again.
 const KEPT_BYTES: u64 = 64 << 10;
 
-/// Answers a request of HTTP/2, whatever happens.
+/// Answers a request of HTTP/2.
 pub(crate) async fn handle_http2(
     client: Rc<Client>,
     request: Request<RequestBody>,
-) -> Response<AnswerBody> {
+) -> Result<Answer, Refusal> {
     let (head, incoming) = request.into_parts();
     let rules = client.worker.shared.rules();
     let is_whole = incoming.is_end_stream();
@@ -53,26 +48,24 @@ pub(crate) async fn handle_http2(
             count(&counters.requests);
             count(&counters.refused);
             client.answered();
-            rejection.into_refusal().answer()
+            Err(rejection.into_refusal())
         }
     }
 }
 
-/// Answers a request, whatever happens; `upgrade` is the protocol that its client wants to switch
-/// to.
+/// Answers a request; `upgrade` is the protocol that its client wants to switch to.
 pub(super) async fn handle(
     client: Rc<Client>,
     head: RequestHead,
     upgrade: Option<Bytes>,
     incoming: RequestBody,
-) -> Response<AnswerBody> {
+) -> Result<Answer, Refusal> {
     let counters = client.worker.counters();
     count(&counters.requests);
     client.asked();
-    serve(&client, head, upgrade, incoming).await.unwrap_or_else(|refusal| {
+    serve(&client, head, upgrade, incoming).await.inspect_err(|refusal| {
         count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
         client.answered();
-        refusal.answer()
     })
 }
 
@@ -81,7 +74,7 @@ async fn serve(
     head: RequestHead,
     upgrade: Option<Bytes>,
     incoming: RequestBody,
-) -> Result<Response<AnswerBody>, Refusal> {
+) -> Result<Answer, Refusal> {
     // A server that does not know the protocol ignores the wish; so does HTTP/2, which has none.
     let upgrade = upgrade.filter(|_| !client.worker.shared.master.backend.http2);
     let collector = collector(client, &head);
@@ -105,7 +98,7 @@ async fn to_master(
     shadows: u32,
     collector: Option<Arc<Collector>>,
     upgrade: Option<Bytes>,
-) -> Result<Response<AnswerBody>, Refusal> {
+) -> Result<Answer, Refusal> {
     let worker = &client.worker;
     let pool = &worker.master;
     let mut slot = collector
@@ -131,30 +124,6 @@ async fn to_master(
     match ask::run(client, pool, ask, slot.as_deref_mut()).await {
         Ok((upstream, answer)) => answered(client, pool, upstream, answer, slot, upgrade.is_some()),
         Err(fault) => Err(failed(client, pool, slot, fault)),
-    }
-}
-
-/// No answer, or none that can be passed on.
-pub(super) fn failed(
-    client: &Rc<Client>,
-    pool: &Pool,
-    slot: Option<Box<Slot>>,
-    fault: Fault,
-) -> Refusal {
-    if let Some(slot) = slot {
-        slot.failed(match client.turn() {
-            Turn::BrokenOff => BackendFailure::ClientGone,
-            _ => BackendFailure::Fault(fault),
-        });
-    }
-    match client.turn() {
-        Turn::Client => {
-            count(&client.worker.counters().client_timeouts);
-            let reason = "the request's body did not come in time";
-            Refusal::new(StatusCode::REQUEST_TIMEOUT, reason)
-        }
-        Turn::BrokenOff => Refusal::bad("the request's body did not come to its end"),
-        Turn::Idle | Turn::Backend => Refusal::of_fault(&pool.target.backend.name, fault),
     }
 }
 
@@ -240,79 +209,4 @@ async fn munged(
     let head = changed.head.clone();
     let body = SendBody::Copy(ShadowBody::new(changed));
     Ok(Ask { head, is_upgrade: false, body, again: None, copies })
-}
-
-/// The answer's head has come: what of it goes on, and the body behind it.
-pub(super) fn answered(
-    client: &Rc<Client>,
-    pool: &Rc<Pool>,
-    upstream: Upstream,
-    answer: Response<()>,
-    mut slot: Option<Box<Slot>>,
-    upgrade: bool,
-) -> Result<Response<AnswerBody>, Refusal> {
-    let (mut head, ()) = answer.into_parts();
-    let counters = client.worker.counters();
-    let switched = head.status == StatusCode::SWITCHING_PROTOCOLS;
-    if headers::is_strangely_framed(&head.headers) || (switched && !upgrade) {
-        return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
-    }
-    counters.answers[usize::from(head.status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
-    head.version = Version::HTTP_11;
-    if switched {
-        count(&counters.upgrades);
-        headers::add_via(&mut head.headers);
-        if let Some(mut slot) = slot {
-            slot.head(head.status, &head.headers);
-            slot.done(true);
-        }
-        *client.tunnel.borrow_mut() = Some(upstream);
-        return Ok(Response::from_parts(head, AnswerBody::Empty));
-    }
-    headers::strip_answer(&mut head.headers);
-    headers::single_length(&mut head.headers);
-    if let Some(slot) = &mut slot {
-        slot.head(head.status, &head.headers);
-    }
-    headers::add_via(&mut head.headers);
-    let body = Relay::body(upstream, Rc::clone(pool), Rc::clone(client), slot);
-    Ok(Response::from_parts(head, body))
-}
-
-/// The lines of a head that asks to switch protocols.
-pub(super) fn switching(protocol: &[u8]) -> [(&[u8], &[u8]); 2] {
-    [(b"upgrade", protocol), (b"connection", b"upgrade")]
-}
-
-/// What is known of an exchange, when somebody listens.
-pub(super) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<Collector>> {
-    let shared = &client.worker.shared;
-    if shared.feed.is_empty() {
-        return None;
-    }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Some(Collector::new(
-        &shared.feed,
-        nanos(now),
-        client.peer,
-        head,
-        shared.config.limits.answer_body,
-    ))
-}
-
-/// The entries of the chosen shadows.
-pub(super) fn entries(
-    worker: &Worker,
-    shadows: u32,
-    collector: Option<&Arc<Collector>>,
-) -> Option<Pending> {
-    let slots = collector.map_or_else(Vec::new, |collector| {
-        crate::mirror::bits(shadows)
-            .map(|shadow| {
-                let config = &worker.shared.shadows[shadow].config;
-                collector.slot(shadow + 1, &config.backend.name, config.role)
-            })
-            .collect()
-    });
-    (shadows != 0).then(|| Pending::new(&worker.mirror, shadows, slots))
 }

@@ -11,7 +11,7 @@ use super::target::Target;
 use crate::collect::Feed;
 use crate::config::Config;
 use crate::hooks::{ChangeScope, Runner};
-use crate::mirror::ShadowBackend;
+use crate::mirror::backend::ShadowBackend;
 
 /// The proxy, for all its threads.
 #[derive(Debug)]

@@ -15,16 +15,18 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::shared::{ProxyStats, Shared};
+use super::accept;
+use super::shared::Shared;
 use super::target::{BackendTls, Target};
-use super::worker::{self, Phase, Worker};
+use super::worker::{Phase, Worker};
 use crate::collect::{Exchanges, Feed};
 use crate::config::{Breaker, Config, ConfigError, ServerTls};
-use crate::control::{self, Control};
-use crate::hooks::{HookCounts, HookLimits, Hooks, Runner, SelectFailure};
+use crate::control::{Control, ProxySummary};
+use crate::hooks::{HookLimits, Hooks, Runner, SelectFailure};
+use crate::mirror::backend::ShadowBackend;
 use crate::mirror::gate::Gate;
-use crate::mirror::ledger::Ledger;
-use crate::mirror::{self, Mirror, ShadowBackend};
+use crate::mirror::{self, Mirror};
+use crate::side;
 
 /// Bytes of a file of certificates.
 const PEM_BYTES_MAX: u64 = 16 << 20;
@@ -104,19 +106,6 @@ pub struct RunningProxy {
     workers: Vec<JoinHandle<()>>,
     mirrors: Vec<JoinHandle<()>>,
     side: Option<JoinHandle<()>>,
-}
-
-/// What a proxy did, told at its end.
-#[derive(Debug, Clone)]
-pub struct ProxySummary {
-    /// The client's path.
-    pub stats: ProxyStats,
-    /// Every shadow's ledger.
-    pub ledgers: Vec<Ledger>,
-    /// How often hooks did not do their part.
-    pub hooks: HookCounts,
-    /// Exchanges that found the queue of a listener full.
-    pub exchanges_dropped: u64,
 }
 
 impl Proxy {
@@ -260,7 +249,7 @@ impl Proxy {
         let control = running.control.clone();
         running.side = Some(thread("gake-control", move |ready| async move {
             ready.tell();
-            control::run(control, admin).await;
+            side::run(control, admin).await;
         })?);
         Ok(running)
     }
@@ -291,7 +280,7 @@ impl RunningProxy {
             ready.tell();
             // It fails only when the listener cannot be watched, and then nobody is served here:
             // the other workers take the connections.
-            let _ = worker::run(Rc::clone(&worker), listener, told).await;
+            let _ = accept::run(Rc::clone(&worker), listener, told).await;
         })?);
         Ok(())
     }

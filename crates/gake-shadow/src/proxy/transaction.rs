@@ -160,6 +160,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
                 request_is_head: self.request.is_head(),
                 is_old: self.request.is_old,
                 takes_trailers: self.request.takes_trailers,
+                is_empty: false,
                 closes: self.closes,
                 date: &worker.date.now(),
             };

@@ -7,18 +7,19 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use gake_core::record::{Fault, Phase};
-use http::Response;
 use http_body::{Body, Frame, SizeHint};
 
 use super::fault;
 use super::intake::StreamBody;
 use super::link::{Link, Scratch};
+use super::pool::Pool;
 use super::send_body::SendBody;
 use super::shared_streams::{self, Place, Unsent};
 use super::stream::Stream;
 use super::target::Target;
 use super::upstream_http1::Http1;
 use super::watch::{Watch, before};
+use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
 
 /// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
@@ -52,6 +53,24 @@ impl From<Fault> for Unanswered {
 }
 
 impl Upstream {
+    /// An idle connection, or a place on one that is shared; `now` is the present tick.
+    pub(crate) fn idle(pool: &Pool, now: u64) -> Option<Self> {
+        if pool.target.backend.http2 {
+            pool.streams.take(now).map(Self::shared)
+        } else {
+            pool.take_link(now).map(Self::new)
+        }
+    }
+
+    /// Keeps the connection for the next request, if it can take one and is not shared.
+    pub(crate) fn give_back(self, pool: &Pool, now: u64) {
+        if let Self::Http1(http1) = self
+            && let Some(link) = http1.into_link()
+        {
+            pool.keep_link(link, now);
+        }
+    }
+
     /// A connection of HTTP/1.1.
     pub(crate) fn new(link: Link) -> Self {
         Self::Http1(Box::new(Http1::new(link)))
@@ -60,14 +79,6 @@ impl Upstream {
     /// One of HTTP/2, which is shared.
     pub(crate) fn shared(place: Place) -> Self {
         Self::Http2 { place, answer: None }
-    }
-
-    /// The connection, if it can take another request and is not shared.
-    pub(crate) fn into_link(self) -> Option<Link> {
-        match self {
-            Self::Http1(http1) => http1.into_link(),
-            Self::Http2 { .. } => None,
-        }
     }
 
     /// After an answer that switched protocols: the stream, and what was read beyond the answer.
@@ -86,7 +97,7 @@ impl Upstream {
         request: UpstreamRequest<'_>,
         watch: &Watch,
         scratch: &Scratch,
-    ) -> Result<Response<()>, Unanswered> {
+    ) -> Result<AnswerHead, Unanswered> {
         match self {
             Self::Http1(http1) => {
                 http1.start(request.head, request.is_upgrade, request.body);
@@ -112,7 +123,7 @@ impl Upstream {
                     Some(Ok(came)) => {
                         let (head, body) = came.into_parts();
                         *answer = Some(body);
-                        Ok(Response::from_parts(head, ()))
+                        Ok(AnswerHead::of_http2(head.status, &head.headers))
                     }
                     Some(Err(error)) => Err(Unanswered {
                         fault: fault::of(&error, Phase::FirstByte),

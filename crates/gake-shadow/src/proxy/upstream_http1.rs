@@ -5,19 +5,16 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use gake_core::record::Fault;
 use gake_wire::http1::{Header, ResponseHead, Visitor};
-use http::header::TRANSFER_ENCODING;
-use http::{Method, Response, StatusCode};
+use http::Method;
 use http_body::{Frame, SizeHint};
 
-use super::answer_head::{Reason, WrittenNames};
-use super::headers;
-use super::intake::length;
 use super::link::{Link, Scratch};
 use super::pieces::Pieces;
 use super::request_writer::RequestWriter;
 use super::send_body::SendBody;
 use super::stream::Stream;
 use super::upload::Stopped;
+use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
 
 /// How often a connection is read in one turn: others wait for theirs.
@@ -38,7 +35,7 @@ pub(crate) struct Http1 {
 /// What has come of an answer and was not passed on.
 #[derive(Default)]
 struct Answer {
-    head: Option<Response<()>>,
+    head: Option<AnswerHead>,
     pieces: Pieces,
     /// Bytes that are still to be passed on, where the head says it.
     left: Option<u64>,
@@ -82,7 +79,7 @@ impl Http1 {
         &mut self,
         scratch: &Scratch,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Response<()>, Fault>> {
+    ) -> Poll<Result<AnswerHead, Fault>> {
         ready!(self.poll(scratch, cx))?;
         Poll::Ready(match (self.answer.head.take(), self.answer.end) {
             (Some(head), _) => Ok(head),
@@ -163,18 +160,10 @@ impl Answer {
 
 impl Visitor for Answer {
     fn head(&mut self, head: &ResponseHead<'_>) {
-        // The codec takes no other.
-        let Ok(status) = StatusCode::from_u16(head.status) else { return };
-        let mut answer = Response::new(());
-        *answer.status_mut() = status;
-        *answer.headers_mut() = headers::as_map(head);
-        if status.canonical_reason() != Some(head.reason) {
-            answer.extensions_mut().insert(Reason(head.reason.to_owned()));
-        }
-        answer.extensions_mut().insert(WrittenNames::of(head));
-        let is_coded = answer.headers().contains_key(TRANSFER_ENCODING);
-        self.left = if is_coded { None } else { length(answer.headers()) };
-        self.head = Some(answer);
+        let Some(head) = AnswerHead::of_http1(head) else { return };
+        let is_coded = head.values("transfer-encoding").next().is_some();
+        self.left = head.length().filter(|_| !is_coded);
+        self.head = Some(head);
     }
 
     fn body(&mut self, bytes: &[u8]) {

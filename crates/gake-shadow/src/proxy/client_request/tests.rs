@@ -26,7 +26,7 @@ fn read_one(request: &str) -> Result<ClientRequest, Rejection> {
 /// The status of the answer to a request that goes no further.
 fn status(request: &str) -> Option<u16> {
     let rejection = read_one(request).err()?;
-    Some(rejection.into_refusal().answer().status().as_u16())
+    Some(rejection.into_refusal().into_text().0.as_u16())
 }
 
 /// What backends get for a request.
