@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 
 use super::{is_change, page, text};
 use crate::control::Control;
-use crate::proxy::opening::Opening;
+use crate::proxy::client::head_buffer::Opening;
 
 /// For a whole request head.
 const HEAD: Duration = Duration::from_secs(2);

@@ -3,7 +3,7 @@
 use super::gate::Gate;
 use super::ledger::Page;
 use crate::config::Shadow;
-use crate::proxy::target::Target;
+use crate::proxy::upstream::target::Target;
 
 /// What the threads share about one shadow.
 #[derive(Debug)]

@@ -9,9 +9,9 @@ use crate::collect::Slot;
 use crate::config::MarkerSecret;
 use crate::message::body::ShadowRequest;
 use crate::message::head::RequestHead;
-use crate::proxy::edits;
-use crate::proxy::link::Scratch;
 use crate::proxy::stream::Stream;
+use crate::proxy::upstream::edits;
+use crate::proxy::upstream::link::Scratch;
 use crate::proxy::watch::{Watch, before};
 
 /// The answer to a copy.

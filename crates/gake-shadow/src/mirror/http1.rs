@@ -12,8 +12,8 @@ use super::exchange::{ShadowAnswer, ShadowExchange};
 use super::outgoing::Outgoing;
 use crate::collect::Slot;
 use crate::message::body::ShadowRequest;
-use crate::proxy::headers;
-use crate::proxy::link::{Link, Scratch, is_stale};
+use crate::proxy::policy::headers;
+use crate::proxy::upstream::link::{Link, Scratch, is_stale};
 use crate::proxy::watch::before;
 
 /// How often a connection is read in one turn: others wait for theirs.

@@ -8,10 +8,10 @@ use http_body_util::BodyExt;
 
 use super::exchange::{ShadowAnswer, ShadowExchange};
 use crate::message::body::{ShadowBody, ShadowRequest};
-use crate::proxy::fault;
-use crate::proxy::intake::StreamBody;
-use crate::proxy::link::is_stale;
-use crate::proxy::shared_streams::{self, SharedStreams};
+use crate::proxy::http2::intake::StreamBody;
+use crate::proxy::http2::shared_streams::{self, SharedStreams};
+use crate::proxy::upstream::fault;
+use crate::proxy::upstream::link::is_stale;
 use crate::proxy::watch::before;
 
 /// One copy and its answer, on a new connection if the old one turns out to be closed; `now` is

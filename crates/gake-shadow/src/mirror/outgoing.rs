@@ -8,7 +8,7 @@ use gake_core::record::Fault;
 use crate::message::body::KeptBody;
 use crate::message::chunks::{write_end, write_size};
 use crate::message::head::RequestHead;
-use crate::proxy::link::Link;
+use crate::proxy::upstream::link::Link;
 
 /// A body up to this size is written with its head.
 const WITH_HEAD: u64 = 16 << 10;

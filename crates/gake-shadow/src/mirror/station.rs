@@ -8,9 +8,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::Job;
-use crate::proxy::link::Scratch;
+use crate::proxy::http2::shared_streams::SharedStreams;
 use crate::proxy::shared::Shared;
-use crate::proxy::shared_streams::SharedStreams;
+use crate::proxy::upstream::link::Scratch;
 use crate::proxy::watch::Ticker;
 
 /// One shadow on one thread.

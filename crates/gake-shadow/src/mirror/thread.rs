@@ -8,8 +8,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::station::Station;
 use super::{Job, lane};
-use crate::proxy::link::Scratch;
 use crate::proxy::shared::Shared;
+use crate::proxy::upstream::link::Scratch;
 use crate::proxy::watch::Ticker;
 
 /// How often the end is looked for while the last copies are under way.

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::congestion;
-use super::connection;
-use super::shared::count;
-use super::worker::{Phase, Worker};
+use crate::proxy::client::connection;
+use crate::proxy::congestion;
+use crate::proxy::shared::count;
+use crate::proxy::worker::{Phase, Worker};
 
 /// How long to wait when the system has no descriptor or memory for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);

@@ -7,11 +7,11 @@ use gake_wire::http1::{Header, Visitor};
 use http::HeaderMap;
 use http_body::Frame;
 
-use super::headers::map_of;
+use crate::proxy::policy::headers::map_of;
 
 /// Pieces, and the trailers behind them.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     /// One behind the other.
     bytes: BytesMut,
     lengths: VecDeque<usize>,
@@ -19,12 +19,12 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.lengths.is_empty() && self.trailers.is_none()
     }
 
     /// The next one; trailers are the last.
-    pub(super) fn next(&mut self) -> Option<Frame<Bytes>> {
+    pub(crate) fn next(&mut self) -> Option<Frame<Bytes>> {
         match self.lengths.pop_front() {
             Some(length) => Some(Frame::data(self.bytes.split_to(length).freeze())),
             None => self.trailers.take().map(Frame::trailers),

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::client_request::Rules;
-use super::inbound::Inbound;
-use super::loops::Loops;
-use super::target::Target;
 use crate::collect::Feed;
 use crate::config::Config;
 use crate::hooks::{ChangeScope, Runner};
 use crate::mirror::backend::ShadowBackend;
+use crate::proxy::client::request::Rules;
+use crate::proxy::policy::inbound::Inbound;
+use crate::proxy::policy::loops::Loops;
+use crate::proxy::upstream::target::Target;
 
 /// The proxy, for all its threads.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Shared {
     }
 
     /// What of a request is left out or added.
-    pub(super) fn rules(&self) -> Rules<'_> {
+    pub(crate) fn rules(&self) -> Rules<'_> {
         let Self { inbound, loops, config, .. } = self;
         let head_bytes = config.limits.head_bytes;
         Rules { inbound, loops, forwarded: config.forwarded, head_bytes }

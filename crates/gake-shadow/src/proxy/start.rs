@@ -15,10 +15,6 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::accept;
-use super::shared::Shared;
-use super::target::{BackendTls, Target};
-use super::worker::{Phase, Worker};
 use crate::collect::{Exchanges, Feed};
 use crate::config::{Breaker, Config, ConfigError, ServerTls};
 use crate::control::{Control, ProxySummary};
@@ -26,6 +22,10 @@ use crate::hooks::{HookLimits, Hooks, Runner, SelectFailure};
 use crate::mirror::backend::ShadowBackend;
 use crate::mirror::gate::Gate;
 use crate::mirror::{self, Mirror};
+use crate::proxy::accept;
+use crate::proxy::shared::Shared;
+use crate::proxy::upstream::target::{BackendTls, Target};
+use crate::proxy::worker::{Phase, Worker};
 use crate::side;
 
 /// Bytes of a file of certificates.

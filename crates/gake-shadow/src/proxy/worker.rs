@@ -8,13 +8,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
-use super::date::Dates;
-use super::link::Scratch;
-use super::pool::Pool;
-use super::shared::{Counters, Shared};
-use super::target::Target;
-use super::watch::Ticker;
 use crate::mirror::{Mirror, gate};
+use crate::proxy::client::date::Dates;
+use crate::proxy::shared::{Counters, Shared};
+use crate::proxy::upstream::link::Scratch;
+use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::target::Target;
+use crate::proxy::watch::Ticker;
 
 /// How far the proxy's end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
