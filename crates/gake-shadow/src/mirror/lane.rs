@@ -7,8 +7,8 @@ use gake_core::record::Fault;
 
 use super::backend::ShadowBackend;
 use super::exchange::{ShadowAnswer, ShadowExchange};
+use super::lane_queue::LaneQueue;
 use super::ledger::Category;
-use super::station::Station;
 use super::{Job, http1, http2};
 use crate::collect::Slot;
 use crate::exchange::BackendFailure;
@@ -16,14 +16,14 @@ use crate::hooks;
 use crate::message::body::ShadowRequest;
 
 /// Takes copies for ever.
-pub(super) async fn run(station: Rc<Station>) {
-    let shared = Arc::clone(&station.shared);
-    let backend = &shared.shadows[station.shadow];
-    let watch = station.ticker.watch();
+pub(super) async fn run(queue: Rc<LaneQueue>) {
+    let shared = Arc::clone(&queue.shared);
+    let backend = &shared.shadows[queue.shadow];
+    let watch = queue.ticker.watch();
     let mut link = None;
-    let time = station.ticker.ticks(backend.config.timeout);
+    let time = queue.ticker.ticks(backend.config.timeout);
     loop {
-        let Job { mut request, mut ticket, mut slot } = station.next().await;
+        let Job { mut request, mut ticket, mut slot } = queue.next().await;
         ticket.turn();
         if backend.gate.is_killed() {
             ticket.end(Category::Killed);
@@ -52,13 +52,13 @@ pub(super) async fn run(station: Rc<Station>) {
             backend,
             secret,
             watch: &watch,
-            scratch: &station.scratch,
+            scratch: &queue.scratch,
             limit: shared.config.limits.answer_body,
             slot: slot.as_deref_mut(),
         };
         let sent = if backend.target.backend.http2 {
-            let now = station.ticker.now();
-            Box::pin(http2::send(&mut exchange, &request, &station.streams, now)).await
+            let now = queue.ticker.now();
+            Box::pin(http2::send(&mut exchange, &request, &queue.streams, now)).await
         } else {
             http1::send(&mut exchange, &request, &mut link).await
         };

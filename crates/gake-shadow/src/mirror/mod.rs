@@ -6,9 +6,9 @@ pub(crate) mod gate;
 mod http1;
 mod http2;
 mod lane;
+mod lane_queue;
 pub(crate) mod ledger;
 mod outgoing;
-mod station;
 pub(crate) mod thread;
 
 use std::cell::RefCell;
@@ -186,7 +186,7 @@ impl Drop for Mirror {
 
 /// A copy whose request is still coming in; its entries in the ledger are open.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingCopies {
     mirror: Rc<Mirror>,
     /// A bit for each shadow.
     shadows: u32,
@@ -194,7 +194,7 @@ pub(crate) struct Pending {
     slots: Vec<Box<Slot>>,
 }
 
-impl Pending {
+impl PendingCopies {
     /// Opens an entry for each chosen shadow; `slots` are in their order, or none.
     #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
     pub(crate) fn new(mirror: &Rc<Mirror>, shadows: u32, slots: Vec<Box<Slot>>) -> Self {
@@ -230,7 +230,7 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingCopies {
     fn drop(&mut self) {
         self.settle(Category::Aborted);
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::station::Station;
+use super::lane_queue::LaneQueue;
 use super::{Job, lane};
 use crate::proxy::shared::Shared;
 use crate::proxy::upstream::link::Scratch;
@@ -22,17 +22,17 @@ pub(crate) async fn run(shared: Arc<Shared>, mut jobs: UnboundedReceiver<Vec<Job
     let ticker = Ticker::new(shortest.unwrap_or(Duration::from_secs(1)));
     tokio::task::spawn_local(Rc::clone(&ticker).run());
     let scratch = Rc::new(Scratch::new());
-    let station = |shadow| Rc::new(Station::new(&shared, shadow, &ticker, &scratch));
-    let stations: Vec<_> = (0..shared.shadows.len()).map(station).collect();
+    let queue = |shadow| Rc::new(LaneQueue::new(&shared, shadow, &ticker, &scratch));
+    let queues: Vec<_> = (0..shared.shadows.len()).map(queue).collect();
     while let Some(batch) = jobs.recv().await {
         for job in batch {
-            let station = &stations[job.ticket.shadow];
-            if station.push(job) {
-                tokio::task::spawn_local(lane::run(Rc::clone(station)));
+            let queue = &queues[job.ticket.shadow];
+            if queue.push(job) {
+                tokio::task::spawn_local(lane::run(Rc::clone(queue)));
             }
         }
     }
-    while !stations.iter().all(|station| station.is_done())
+    while !queues.iter().all(|queue| queue.is_done())
         && shared.drain_ends().is_some_and(|end| Instant::now() < end)
     {
         tokio::time::sleep(LOOK).await;

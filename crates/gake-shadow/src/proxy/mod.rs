@@ -6,11 +6,11 @@
 //! for what passes.
 
 mod accept;
+mod body_frames;
 pub(crate) mod client;
 mod congestion;
 pub(crate) mod exchange;
 pub(crate) mod http2;
-mod pieces;
 pub(crate) mod policy;
 pub(crate) mod shared;
 mod start;

@@ -117,16 +117,13 @@ impl Shared {
         Rules { inbound, loops, forwarded: config.forwarded, head_bytes }
     }
 
-    /// Whether plain requests pass as bytes: the master is asked in HTTP/1.1, and no hook chooses
-    /// backends or changes requests.
+    /// Whether requests of HTTP/1.1 pass as bytes: the master is asked in HTTP/1.1, and no hook
+    /// chooses backends or changes the master's requests.
     pub(crate) fn passes_bytes(&self) -> bool {
-        if self.master.backend.http2 {
-            return false;
-        }
-        let Some(hooks) = &self.hooks else { return true };
-        let shadows = self.shadows.iter().map(|backend| &backend.config.backend.name);
-        let mut names = shadows.chain([&self.master.backend.name]);
-        !hooks.selects() && names.all(|name| hooks.munges(name) == ChangeScope::No)
+        let changes = |hooks: &Arc<Runner>| {
+            hooks.selects() || hooks.munges(&self.master.backend.name) != ChangeScope::No
+        };
+        !self.master.backend.http2 && !self.hooks.as_ref().is_some_and(changes)
     }
 
     pub(crate) fn workers(&self) -> usize {

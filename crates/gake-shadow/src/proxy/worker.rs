@@ -32,7 +32,7 @@ pub(crate) struct Worker {
     pub(crate) index: usize,
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) ticker: Rc<Ticker>,
-    pub(crate) patience: Patience,
+    pub(crate) patience: TimeoutTicks,
     pub(crate) master: Rc<Pool>,
     /// For races alone: copies have connections of their own.
     pub(crate) contenders: Vec<Rc<Pool>>,
@@ -52,7 +52,7 @@ pub(crate) struct Worker {
 
 /// The time-outs in ticks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct TimeoutTicks {
     pub(crate) head: u64,
     pub(crate) client: u64,
     pub(crate) connect: u64,
@@ -70,7 +70,7 @@ impl Worker {
     ) -> Rc<Self> {
         let (timeouts, limits) = (shared.config.timeouts, shared.config.limits);
         let ticker = Ticker::new(timeouts.shortest());
-        let patience = Patience {
+        let patience = TimeoutTicks {
             head: ticker.ticks(timeouts.head),
             client: ticker.ticks(timeouts.client),
             connect: ticker.ticks(timeouts.connect),

@@ -8,46 +8,33 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use gake_wire::http1::{ChunkDecoder, Visitor};
 use http_body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::message::head::Framing;
+use crate::proxy::body_frames::BodyFrames;
 use crate::proxy::client::Client;
-use crate::proxy::client::head_buffer::Opening;
-use crate::proxy::client::upload::{CONTINUE, LIMITS};
-use crate::proxy::pieces::Pieces;
+use crate::proxy::client::head_buffer::HeadBuffer;
+use crate::proxy::client::incoming::IncomingBody;
 use crate::proxy::stream::Stream;
 
 /// A client's stream, and what is still to come of its request.
-pub(crate) struct Side(RefCell<Inner>);
+pub(crate) struct ClientStream(RefCell<Inner>);
 
 struct Inner {
     /// `None` when the answer is written and the next request may come.
     stream: Option<Stream>,
     /// What has come behind the head.
-    opening: Opening,
-    coming: Coming,
-    /// What is still to be written of the interim answer that the client waits for.
-    interim: Option<&'static [u8]>,
-    pieces: Pieces,
+    received: HeadBuffer,
+    incoming: IncomingBody,
+    pieces: BodyFrames,
     /// Who waits for the body.
     reader: Option<Waker>,
 }
 
-/// What is still to come of a body.
-enum Coming {
-    /// A number of bytes that is still to come.
-    Length(u64),
-    Chunked(Box<ChunkDecoder>),
-    Nothing,
-    /// The client broke off, or sent an invalid body.
-    Broken,
-}
-
 /// A request's body as it comes from a client that speaks HTTP/1.1.
 pub(crate) struct ClientBody {
-    side: Rc<Side>,
+    side: Rc<ClientStream>,
     client: Rc<Client>,
     /// Bytes that are still to be passed on, where the head says it.
     left: Option<u64>,
@@ -65,44 +52,32 @@ impl fmt::Display for Unfinished {
 
 impl std::error::Error for Unfinished {}
 
-impl Side {
+impl ClientStream {
     /// Of a request whose head has come.
     pub(crate) fn new(
         stream: Stream,
-        opening: Opening,
+        received: HeadBuffer,
         framing: Framing,
         expects: bool,
     ) -> Rc<Self> {
-        let coming = match framing {
-            Framing::Length(0) => Coming::Nothing,
-            Framing::Length(bytes) => Coming::Length(bytes),
-            Framing::Chunked => Coming::Chunked(Box::new(ChunkDecoder::of_request())),
-        };
         Rc::new(Self(RefCell::new(Inner {
             stream: Some(stream),
-            opening,
-            coming,
-            interim: expects.then_some(CONTINUE),
-            pieces: Pieces::default(),
+            received,
+            incoming: IncomingBody::new(framing, expects),
+            pieces: BodyFrames::default(),
             reader: None,
         })))
     }
 
     /// The body of the request.
     pub(crate) fn body(self: &Rc<Self>, client: &Rc<Client>) -> ClientBody {
-        let left = match self.0.borrow().coming {
-            Coming::Length(bytes) => Some(bytes),
-            Coming::Nothing => Some(0),
-            Coming::Chunked(_) | Coming::Broken => None,
-        };
+        let left = self.0.borrow().incoming.left();
         ClientBody { side: Rc::clone(self), client: Rc::clone(client), left }
     }
 
     /// The answer begins: it is too late for an interim one, except for what is cut in the middle.
     pub(crate) fn begin_answer(&self, out: &mut Vec<u8>) {
-        if let Some(rest) = self.0.borrow_mut().interim.take()
-            && rest.len() < CONTINUE.len()
-        {
+        if let Some(rest) = self.0.borrow_mut().incoming.take_interim() {
             out.extend_from_slice(rest);
         }
     }
@@ -134,24 +109,24 @@ impl Side {
     pub(crate) fn is_gone(&self, cx: &mut Context<'_>) -> bool {
         let inner = &mut *self.0.borrow_mut();
         let Some(stream) = &mut inner.stream else { return false };
-        matches!(inner.coming, Coming::Nothing)
-            && inner.opening.is_empty()
-            && inner.opening.has_ended(stream, cx)
+        inner.incoming.has_come()
+            && inner.received.is_empty()
+            && inner.received.has_ended(stream, cx)
     }
 
     /// The stream and what has come behind the request, and whether the request has come to its
     /// end. Who still waits for more of it hears that none comes.
-    pub(crate) fn end(&self) -> Option<(Stream, Opening, bool)> {
+    pub(crate) fn end(&self) -> Option<(Stream, HeadBuffer, bool)> {
         let inner = &mut *self.0.borrow_mut();
-        let has_come = matches!(inner.coming, Coming::Nothing);
+        let has_come = inner.incoming.has_come();
         if !has_come {
-            inner.coming = Coming::Broken;
+            inner.incoming.break_off();
         }
         if let Some(reader) = inner.reader.take() {
             reader.wake();
         }
-        let opening = std::mem::replace(&mut inner.opening, Opening::new(0));
-        Some((inner.stream.take()?, opening, has_come))
+        let received = std::mem::replace(&mut inner.received, HeadBuffer::new(0));
+        Some((inner.stream.take()?, received, has_come))
     }
 
     fn stream(&self) -> Option<RefMut<'_, Stream>> {
@@ -162,70 +137,40 @@ impl Side {
 impl Inner {
     /// Takes in more of the body; `false` when the client broke off.
     fn poll_more(&mut self, client: &Client, cx: &mut Context<'_>) -> Poll<bool> {
-        if self.interim.is_some() && !ready!(self.say_continue(cx)) {
+        let Some(mut stream) = self.stream.take() else { return Poll::Ready(false) };
+        let more = self.poll_stream(&mut stream, client, cx);
+        self.stream = Some(stream);
+        more
+    }
+
+    fn poll_stream(
+        &mut self,
+        stream: &mut Stream,
+        client: &Client,
+        cx: &mut Context<'_>,
+    ) -> Poll<bool> {
+        if self.incoming.is_awaited() && !ready!(self.incoming.poll_continue(cx, stream)) {
             return Poll::Ready(false);
         }
-        if !self.opening.is_empty() {
-            let early = self.opening.take();
+        if !self.received.is_empty() {
+            let early = self.received.take();
             return Poll::Ready(self.came(&early));
         }
-        let most = match self.coming {
-            Coming::Length(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
-            _ => usize::MAX,
-        };
-        let Some(mut stream) = self.stream.take() else { return Poll::Ready(false) };
-        let read = client.worker.scratch.with(|bytes| {
-            let most = most.min(bytes.len());
+        client.worker.scratch.with(|bytes| {
+            let most = self.incoming.wanted(bytes.len());
             let mut buffer = ReadBuf::new(&mut bytes[..most]);
-            match ready!(Pin::new(&mut stream).poll_read(cx, &mut buffer)) {
+            match ready!(Pin::new(stream).poll_read(cx, &mut buffer)) {
                 Ok(()) if !buffer.filled().is_empty() => Poll::Ready(self.came(buffer.filled())),
                 _ => Poll::Ready(false),
             }
-        });
-        self.stream = Some(stream);
-        read
-    }
-
-    /// Tells a client that waits for it to send the body.
-    fn say_continue(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let Some(stream) = &mut self.stream else { return Poll::Ready(false) };
-        while let Some(rest @ [_, ..]) = self.interim {
-            match ready!(Pin::new(&mut *stream).poll_write(cx, rest)) {
-                Ok(written @ 1..) => self.interim = Some(&rest[written..]),
-                _ => return Poll::Ready(false),
-            }
-        }
-        let flushed = ready!(Pin::new(stream).poll_flush(cx));
-        self.interim = None;
-        Poll::Ready(flushed.is_ok())
+        })
     }
 
     /// Bytes have come. What belongs to the body is kept for its reader, the rest for the next
     /// request; `false` when it is no body.
     fn came(&mut self, bytes: &[u8]) -> bool {
-        let taken = match &mut self.coming {
-            Coming::Length(left) => {
-                let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                *left -= taken as u64;
-                let is_last = *left == 0;
-                self.pieces.body(&bytes[..taken]);
-                if is_last {
-                    self.coming = Coming::Nothing;
-                }
-                taken
-            }
-            Coming::Chunked(decoder) => {
-                let Ok(pushed) = decoder.push(bytes, &LIMITS, &mut self.pieces) else {
-                    return false;
-                };
-                if pushed.done {
-                    self.coming = Coming::Nothing;
-                }
-                pushed.consumed
-            }
-            Coming::Nothing | Coming::Broken => 0,
-        };
-        self.opening.put_back(&bytes[taken..]);
+        let Some(taken) = self.incoming.take(bytes, &mut self.pieces) else { return false };
+        self.received.put_back(&bytes[taken..]);
         true
     }
 }
@@ -246,14 +191,15 @@ impl Body for ClientBody {
                 this.left = this.left.map(|left| left.saturating_sub(length));
                 return Poll::Ready(Some(Ok(frame)));
             }
-            match inner.coming {
-                Coming::Nothing => return Poll::Ready(None),
-                Coming::Broken => return Poll::Ready(Some(Err(Unfinished))),
-                Coming::Length(_) | Coming::Chunked(_) => {}
+            if inner.incoming.has_come() {
+                return Poll::Ready(None);
+            }
+            if inner.incoming.is_broken() {
+                return Poll::Ready(Some(Err(Unfinished)));
             }
             match inner.poll_more(&this.client, cx) {
                 Poll::Ready(true) => {}
-                Poll::Ready(false) => inner.coming = Coming::Broken,
+                Poll::Ready(false) => inner.incoming.break_off(),
                 Poll::Pending => {
                     inner.reader = Some(cx.waker().clone());
                     return Poll::Pending;
@@ -264,7 +210,7 @@ impl Body for ClientBody {
 
     fn is_end_stream(&self) -> bool {
         let inner = self.side.0.borrow();
-        matches!(inner.coming, Coming::Nothing) && inner.pieces.is_empty()
+        inner.incoming.has_come() && inner.pieces.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -11,10 +11,10 @@ use tokio::net::TcpStream;
 
 use crate::proxy::client::Client;
 use crate::proxy::client::direct;
-use crate::proxy::client::head_buffer::Opening;
+use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::parts;
 use crate::proxy::client::request;
-use crate::proxy::client::side::{Near, Then};
+use crate::proxy::client::side::{ClientSide, NextStep};
 use crate::proxy::http2;
 use crate::proxy::http2::watched::Watched;
 use crate::proxy::policy::forwarded::Origin;
@@ -61,66 +61,67 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
     watch.set(worker.patience.head);
     let origin = Origin::new(peer, worker.shared.config.listen.port(), tls);
     let client = Rc::new(Client::new(worker, peer, watch, origin));
-    let mut opening = Opening::new(client.worker.shared.config.limits.head_bytes);
+    let mut received = HeadBuffer::new(client.worker.shared.config.limits.head_bytes);
     let mut stream = stream;
     let mut is_first = true;
     let chosen = stream.has_chosen_http2();
-    while chosen || opened(&client, &mut stream, &mut opening).await {
-        if chosen || (is_first && http2::connection::is_preface(opening.bytes())) {
-            let early = opening.take();
+    while chosen || opened(&client, &mut stream, &mut received).await {
+        if chosen || (is_first && http2::connection::is_preface(received.bytes())) {
+            let early = received.take();
             let io = Watched::new(stream, early, &client);
             return Box::pin(http2::connection::serve(&client, io)).await;
         }
         is_first = false;
         let rules = client.worker.shared.rules();
-        let read = request::read(opening.bytes(), rules, &mut client.origin.borrow_mut());
+        let read = request::read(received.bytes(), rules, &mut client.origin.borrow_mut());
         let request = match read {
             Ok(request) => request,
             Err(rejection) => {
-                let mut near = Near { client: &client, stream: &mut stream, opening: &mut opening };
-                let then = Box::pin(near.reject(rejection)).await;
+                let mut side =
+                    ClientSide { client: &client, stream: &mut stream, received: &mut received };
+                let then = Box::pin(side.reject(rejection)).await;
                 return end(stream, then).await;
             }
         };
-        opening.consume(request.length);
+        received.consume(request.length);
         client.note_odd(request.odd_names);
         if client.worker.passes_bytes {
             // Boxed for the same reason.
-            match Box::pin(direct::serve(&client, &mut stream, &mut opening, request)).await {
-                Then::Next => continue,
+            match Box::pin(direct::serve(&client, &mut stream, &mut received, request)).await {
+                NextStep::Next => continue,
                 then => return end(stream, then).await,
             }
         }
         // The same for all others.
-        let serving = Box::pin(parts::serve(&client, stream, opening, request));
+        let serving = Box::pin(parts::serve(&client, stream, received, request));
         let (then, rest, behind) = match serving.await {
             Some(after) => after,
             None => return,
         };
-        if then != Then::Next {
+        if then != NextStep::Next {
             return end(rest, then).await;
         }
-        (stream, opening) = (rest, behind);
+        (stream, received) = (rest, behind);
     }
 }
 
 /// Ends a connection as the last request on it wants it.
-async fn end(stream: Stream, then: Then) {
+async fn end(stream: Stream, then: NextStep) {
     match then {
-        Then::Close => Box::pin(linger(stream)).await,
+        NextStep::Close => Box::pin(linger(stream)).await,
         // Dropped.
-        Then::Next | Then::Gone => {}
+        NextStep::Next | NextStep::Gone => {}
     }
 }
 
 /// Waits for a request's head; `false` when the client has left, was too slow, or is to leave.
-async fn opened(client: &Rc<Client>, stream: &mut Stream, opening: &mut Opening) -> bool {
+async fn opened(client: &Rc<Client>, stream: &mut Stream, received: &mut HeadBuffer) -> bool {
     std::future::poll_fn(|cx| {
         client.watch.register(cx);
-        if let Poll::Ready(came) = opening.poll(stream, cx) {
+        if let Poll::Ready(came) = received.poll(stream, cx) {
             return Poll::Ready(matches!(came, Ok(true)));
         }
-        let leaves = client.worker.is_stopping() && opening.is_empty();
+        let leaves = client.worker.is_stopping() && received.is_empty();
         if leaves || client.watch.fired() { Poll::Ready(false) } else { Poll::Pending }
     })
     .await

@@ -9,10 +9,10 @@ use http::StatusCode;
 
 use crate::collect::Slot;
 use crate::exchange::{BackendFailure, Role};
-use crate::proxy::client::head_buffer::Opening;
+use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
-use crate::proxy::client::side::{Near, Refused, Then};
+use crate::proxy::client::side::{ClientSide, NextStep, Refused};
 use crate::proxy::client::transaction::{End, Transaction};
 use crate::proxy::client::tunnel;
 use crate::proxy::client::upload::Upload;
@@ -28,9 +28,9 @@ use crate::proxy::upstream::link::{Link, is_stale};
 pub(crate) async fn serve(
     client: &Rc<Client>,
     stream: &mut Stream,
-    opening: &mut Opening,
+    received: &mut HeadBuffer,
     request: ClientRequest,
-) -> Then {
+) -> NextStep {
     let worker = &client.worker;
     count(&worker.counters().requests);
     client.asked();
@@ -46,13 +46,13 @@ pub(crate) async fn serve(
         Some(protocol) => edits::for_backend(&request.head, target, &exchange::switching(protocol)),
         None => edits::for_backend(&request.head, target, &[]),
     };
-    let near = Near { client, stream, opening };
-    Serving { near, request, head: head.bytes().clone(), upload, slot }.run().await
+    let side = ClientSide { client, stream, received };
+    Serving { side, request, head: head.bytes().clone(), upload, slot }.run().await
 }
 
 /// A request under way.
 struct Serving<'a> {
-    near: Near<'a>,
+    side: ClientSide<'a>,
     request: ClientRequest,
     /// As the master gets it.
     head: Bytes,
@@ -61,22 +61,22 @@ struct Serving<'a> {
 }
 
 impl Serving<'_> {
-    async fn run(mut self) -> Then {
-        let worker = &self.near.client.worker;
+    async fn run(mut self) -> NextStep {
+        let worker = &self.side.client.worker;
         let mut open = worker.master.take_link(worker.ticker.now());
         loop {
             let was_open = open.is_some();
             let mut link = match open.take() {
                 Some(link) => link,
                 // Boxed because it is rare: a request's future is kept small.
-                None => match Box::pin(self.near.connect()).await {
+                None => match Box::pin(self.side.connect()).await {
                     Some(Ok(link)) => link,
                     Some(Err(fault)) => {
                         // A backend that cannot be reached keeps nothing from the shadows.
                         self.upload.send_copies(&self.request);
                         return self.fault(fault, self.request.closes).await;
                     }
-                    None => return Then::Gone,
+                    None => return NextStep::Gone,
                 },
             };
             if let Some(slot) = self.slot.as_mut().filter(|_| !was_open) {
@@ -86,9 +86,9 @@ impl Serving<'_> {
                 Some(_) => link.start_upgrade(),
                 None => link.start(self.request.is_head()),
             }
-            let Self { near, request, head, upload, slot } = &mut self;
+            let Self { side, request, head, upload, slot } = &mut self;
             let mut transaction =
-                Transaction::new(near, (request, head), link, upload, slot.as_deref_mut());
+                Transaction::new(side, (request, head), link, upload, slot.as_deref_mut());
             let end = poll_fn(|cx| transaction.poll(cx)).await;
             let (begun, closes) = (transaction.state.has_begun(), transaction.closes);
             let is_ended_by_close = transaction.state.is_ended_by_close;
@@ -112,56 +112,56 @@ impl Serving<'_> {
             }
             let then = self.ended(end, closes);
             if is_ended_by_close && matches!(end, End::Answered) {
-                self.near.stream.set_close_is_error(false);
+                self.side.stream.set_close_is_error(false);
             }
             let is_cut = is_ended_by_close && !matches!(end, End::Answered);
-            return if is_cut { Then::Gone } else { then };
+            return if is_cut { NextStep::Gone } else { then };
         }
     }
 
     /// Passes on what both sides say in the other protocol.
-    async fn switched(mut self, link: Link) -> Then {
-        count(&self.near.client.worker.counters().upgrades);
+    async fn switched(mut self, link: Link) -> NextStep {
+        count(&self.side.client.worker.counters().upgrades);
         if let Some(slot) = self.slot.take() {
             slot.done(true);
         }
-        let Near { client, stream, opening } = self.near;
-        let near = (stream, opening.take());
+        let ClientSide { client, stream, received } = self.side;
+        let side = (stream, received.take());
         // Boxed because it is rare.
-        Box::pin(tunnel::run(client, near, link.into_stream())).await;
-        Then::Gone
+        Box::pin(tunnel::run(client, side, link.into_stream())).await;
+        NextStep::Gone
     }
 
     /// An answer has begun, and the client has at least some of it.
-    fn ended(&mut self, end: End, closes: bool) -> Then {
+    fn ended(&mut self, end: End, closes: bool) -> NextStep {
         match end {
             End::Answered => {
                 if let Some(slot) = self.slot.take() {
                     slot.done(false);
                 }
-                self.near.answered(closes || !self.upload.has_come())
+                self.side.answered(closes || !self.upload.has_come())
             }
             End::BrokenOff(fault) => {
                 self.tell(fault);
-                Then::Close
+                NextStep::Close
             }
             End::TooSlow => {
-                if self.near.client.turn() == Turn::Backend {
+                if self.side.client.turn() == Turn::Backend {
                     self.tell(Fault::Timeout(Phase::Body));
                 }
-                self.near.too_slow()
+                self.side.too_slow()
             }
-            End::Unfinished => Then::Close,
-            End::Failed(_) | End::Gone | End::Switched => Then::Gone,
+            End::Unfinished => NextStep::Close,
+            End::Failed(_) | End::Gone | End::Switched => NextStep::Gone,
         }
     }
 
     /// The client has nothing of an answer yet.
-    async fn failed(&mut self, end: End, closes: bool) -> Then {
+    async fn failed(&mut self, end: End, closes: bool) -> NextStep {
         match end {
             End::Failed(fault) | End::BrokenOff(fault) => self.fault(fault, closes).await,
-            End::TooSlow if self.near.client.turn() == Turn::Client => {
-                count(&self.near.client.worker.counters().client_timeouts);
+            End::TooSlow if self.side.client.turn() == Turn::Client => {
+                count(&self.side.client.worker.counters().client_timeouts);
                 self.tell(Fault::Timeout(Phase::FirstByte));
                 let reason = "the request's body did not come in time";
                 let refusal = Refusal::new(StatusCode::REQUEST_TIMEOUT, reason);
@@ -172,23 +172,23 @@ impl Serving<'_> {
                 let refusal = Refusal::bad("the request's body did not come to its end");
                 self.refuse(refusal, true).await
             }
-            End::Answered | End::Switched | End::Gone => Then::Gone,
+            End::Answered | End::Switched | End::Gone => NextStep::Gone,
         }
     }
 
     /// The master has no answer. What has not come of the request's body keeps the next request
     /// from being read.
-    async fn fault(&mut self, fault: Fault, closes: bool) -> Then {
+    async fn fault(&mut self, fault: Fault, closes: bool) -> NextStep {
         self.tell(fault);
-        let name = &self.near.client.worker.master.target.backend.name;
+        let name = &self.side.client.worker.master.target.backend.name;
         let refusal = Refusal::of_fault(name, fault);
         let closes = closes || !self.upload.has_come();
         self.refuse(refusal, closes).await
     }
 
-    async fn refuse(&mut self, refusal: Refusal, closes: bool) -> Then {
+    async fn refuse(&mut self, refusal: Refusal, closes: bool) -> NextStep {
         let (is_head, is_old) = (self.request.is_head(), self.request.is_old);
-        self.near.refuse(refusal, Refused { is_head, is_old, closes }).await
+        self.side.refuse(refusal, Refused { is_head, is_old, closes }).await
     }
 
     /// Tells who listens why there is no answer.

@@ -23,12 +23,12 @@ const STEP: usize = 512;
 
 /// What has come of a head.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct HeadBuffer {
     bytes: Vec<u8>,
     most: usize,
 }
 
-impl Opening {
+impl HeadBuffer {
     /// Nothing has come; `most` bytes are enough for the parser to judge.
     pub(crate) fn new(most: usize) -> Self {
         Self { bytes: Vec::new(), most }
@@ -152,15 +152,15 @@ mod tests {
 
     /// Reads a text in pieces of a size; what had come when it was enough.
     fn read(text: &[u8], size: usize) -> Option<Vec<u8>> {
-        let mut opening = Opening::new(8192);
+        let mut received = HeadBuffer::new(8192);
         for piece in text.chunks(size) {
-            let seen = opening.bytes.len();
-            opening.add(piece);
+            let seen = received.bytes.len();
+            received.add(piece);
             if seen == 0 {
-                opening.skip_blank();
+                received.skip_blank();
             }
-            if opening.is_enough(seen) {
-                return Some(opening.bytes);
+            if received.is_enough(seen) {
+                return Some(received.bytes);
             }
         }
         None
@@ -196,21 +196,21 @@ mod tests {
 
     #[test]
     fn a_body_keeps_its_empty_lines() {
-        let mut opening = Opening::new(8192);
-        opening.add(b"HEAD\r\n\r\n\r\nabc");
-        opening.consume(8);
-        assert_eq!(opening.bytes(), b"\r\nabc");
-        opening.consume(5);
-        opening.add(b"\n\n");
-        assert_eq!(opening.bytes(), b"\n\n", "the rest of a body that came later");
+        let mut received = HeadBuffer::new(8192);
+        received.add(b"HEAD\r\n\r\n\r\nabc");
+        received.consume(8);
+        assert_eq!(received.bytes(), b"\r\nabc");
+        received.consume(5);
+        received.add(b"\n\n");
+        assert_eq!(received.bytes(), b"\n\n", "the rest of a body that came later");
     }
 
     #[test]
     fn it_takes_as_much_memory_as_was_sent() {
-        let mut opening = Opening::new(64 << 10);
+        let mut received = HeadBuffer::new(64 << 10);
         for sent in 1..20_000 {
-            opening.add(b"a");
-            assert!(opening.bytes.capacity() <= sent + STEP);
+            received.add(b"a");
+            assert!(received.bytes.capacity() <= sent + STEP);
         }
     }
 }

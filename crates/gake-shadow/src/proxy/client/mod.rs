@@ -6,6 +6,7 @@ pub(crate) mod connection;
 pub(crate) mod date;
 pub(crate) mod direct;
 pub(crate) mod head_buffer;
+pub(crate) mod incoming;
 pub(crate) mod parts;
 pub(crate) mod refusal;
 pub(crate) mod request;

@@ -10,11 +10,11 @@ use gake_wire::http1::Visitor;
 use http_body::{Body, Frame};
 
 use crate::proxy::client::answer_writer::{AnswerState, AnswerWriter, Answering, TOGETHER};
-use crate::proxy::client::body::Side;
-use crate::proxy::client::head_buffer::Opening;
+use crate::proxy::client::body::ClientStream;
+use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::request::ClientRequest;
-use crate::proxy::client::side::Then;
+use crate::proxy::client::side::NextStep;
 use crate::proxy::client::tunnel;
 use crate::proxy::client::{Client, Turn};
 use crate::proxy::exchange::answer::{Answer, AnswerBody};
@@ -40,7 +40,7 @@ enum End {
 /// A request under way.
 struct Serving<'a> {
     client: &'a Rc<Client>,
-    side: Rc<Side>,
+    side: Rc<ClientStream>,
     stage: Stage,
     state: AnswerState,
     is_head: bool,
@@ -65,12 +65,12 @@ enum Stage {
 pub(crate) async fn serve(
     client: &Rc<Client>,
     stream: Stream,
-    opening: Opening,
+    received: HeadBuffer,
     request: ClientRequest,
-) -> Option<(Then, Stream, Opening)> {
+) -> Option<(NextStep, Stream, HeadBuffer)> {
     let (is_head, is_old) = (request.is_head(), request.is_old);
     let ClientRequest { head, body, expects, upgrade, closes, takes_trailers, .. } = request;
-    let side = Side::new(stream, opening, body, expects);
+    let side = ClientStream::new(stream, received, body, expects);
     let incoming = RequestBody::Http1(side.body(client));
     let handling = service::handle(Rc::clone(client), head, upgrade, incoming);
     let stage = Stage::Handling(Box::pin(handling));
@@ -95,23 +95,23 @@ pub(crate) async fn serve(
         Stage::Body(AnswerBody::Switched(upstream)) => Some(upstream),
         Stage::Handling(_) | Stage::Body(_) => None,
     };
-    let (then, stream, opening) = after(client, &side, (end, closes), switched).await?;
+    let (then, stream, received) = after(client, &side, (end, closes), switched).await?;
     if is_ended_by_close && is_whole {
         stream.set_close_is_error(false);
     }
     let is_cut = is_ended_by_close && !is_whole;
-    Some((if is_cut { Then::Gone } else { then }, stream, opening))
+    Some((if is_cut { NextStep::Gone } else { then }, stream, received))
 }
 
 /// What comes after a request.
 async fn after(
     client: &Rc<Client>,
-    side: &Side,
+    side: &ClientStream,
     (end, closes): (End, bool),
     switched: Option<Box<Upstream>>,
-) -> Option<(Then, Stream, Opening)> {
+) -> Option<(NextStep, Stream, HeadBuffer)> {
     let worker = &client.worker;
-    let (stream, mut opening, has_come) = side.end()?;
+    let (stream, mut received, has_come) = side.end()?;
     match end {
         End::Gone => None,
         End::TooSlow => {
@@ -122,18 +122,18 @@ async fn after(
                 Turn::Backend => count(&worker.counters().broken_answers),
             }
             // The connection is dropped with all it had.
-            Some((Then::Gone, stream, opening))
+            Some((NextStep::Gone, stream, received))
         }
-        End::BrokenOff => Some((Then::Close, stream, opening)),
+        End::BrokenOff => Some((NextStep::Close, stream, received)),
         End::Answered => {
             if let Some(far) = switched.and_then(|upstream| upstream.into_stream()) {
-                let near = (stream, opening.take());
+                let near = (stream, received.take());
                 tunnel::run(client, near, far).await;
                 return None;
             }
             // What has not come of the request keeps the next one from being read.
             let closes = closes || !has_come || worker.is_stopping();
-            Some((if closes { Then::Close } else { Then::Next }, stream, opening))
+            Some((if closes { NextStep::Close } else { NextStep::Next }, stream, received))
         }
     }
 }

@@ -9,7 +9,7 @@ use gake_core::record::{Fault, Phase};
 use tokio::io::AsyncWriteExt;
 
 use crate::proxy::client::answer_writer::Answering;
-use crate::proxy::client::head_buffer::Opening;
+use crate::proxy::client::head_buffer::HeadBuffer;
 use crate::proxy::client::refusal::{self, Refusal};
 use crate::proxy::client::request::Rejection;
 use crate::proxy::client::{Client, Turn};
@@ -20,7 +20,7 @@ use crate::proxy::watch::before;
 
 /// What comes after a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum NextStep {
     /// The next request.
     Next,
     /// The client is told that the connection ends.
@@ -39,17 +39,17 @@ pub(crate) struct Refused {
 }
 
 /// The client's side.
-pub(crate) struct Near<'a> {
+pub(crate) struct ClientSide<'a> {
     pub(crate) client: &'a Rc<Client>,
     pub(crate) stream: &'a mut Stream,
     /// What has come behind the request.
-    pub(crate) opening: &'a mut Opening,
+    pub(crate) received: &'a mut HeadBuffer,
 }
 
-impl Near<'_> {
+impl ClientSide<'_> {
     /// Whether the client has left. One that has sent more already is taken to stay.
     pub(crate) fn is_gone(&mut self, cx: &mut Context<'_>) -> bool {
-        self.opening.is_empty() && self.opening.has_ended(self.stream, cx)
+        self.received.is_empty() && self.received.has_ended(self.stream, cx)
     }
 
     /// A connection to the master; `None` when the client has left before it was made.
@@ -77,29 +77,29 @@ impl Near<'_> {
     }
 
     /// The answer is with the client.
-    pub(crate) fn answered(&self, closes: bool) -> Then {
+    pub(crate) fn answered(&self, closes: bool) -> NextStep {
         self.client.answered();
-        if closes || self.client.worker.is_stopping() { Then::Close } else { Then::Next }
+        if closes || self.client.worker.is_stopping() { NextStep::Close } else { NextStep::Next }
     }
 
     /// Time was over in the middle of an answer.
-    pub(crate) fn too_slow(&self) -> Then {
+    pub(crate) fn too_slow(&self) -> NextStep {
         let counters = self.client.worker.counters();
         match self.client.turn() {
             Turn::Client => count(&counters.client_timeouts),
             _ => count(&counters.broken_answers),
         }
-        Then::Gone
+        NextStep::Gone
     }
 
     /// Answers a request that goes no further.
-    pub(crate) async fn reject(&mut self, rejection: Rejection) -> Then {
+    pub(crate) async fn reject(&mut self, rejection: Rejection) -> NextStep {
         let worker = &self.client.worker;
         match rejection {
             Rejection::Malformed(status) => {
                 count(&worker.counters().malformed);
                 let answer = refusal::malformed(status, &worker.date.now());
-                self.write(&answer, Then::Close).await
+                self.write(&answer, NextStep::Close).await
             }
             Rejection::Refused { refusal, is_head, is_old } => {
                 count(&worker.counters().requests);
@@ -109,7 +109,7 @@ impl Near<'_> {
     }
 
     /// Answers a request in the master's place.
-    pub(crate) async fn refuse(&mut self, refusal: Refusal, refused: Refused) -> Then {
+    pub(crate) async fn refuse(&mut self, refusal: Refusal, refused: Refused) -> NextStep {
         let Refused { is_head, is_old, closes } = refused;
         let worker = &self.client.worker;
         let counters = worker.counters();
@@ -120,13 +120,13 @@ impl Near<'_> {
             is_old,
             takes_trailers: false,
             is_empty: false,
-            closes: then == Then::Close,
+            closes: then == NextStep::Close,
             date: &worker.date.now(),
         });
         self.write(&answer, then).await
     }
 
-    async fn write(&mut self, answer: &[u8], then: Then) -> Then {
+    async fn write(&mut self, answer: &[u8], then: NextStep) -> NextStep {
         let written = async {
             self.stream.write_all(answer).await?;
             // TLS may hold some of it.
@@ -134,7 +134,7 @@ impl Near<'_> {
         };
         match before(&self.client.watch, written).await {
             Some(Ok(())) => then,
-            _ => Then::Gone,
+            _ => NextStep::Gone,
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio::io::AsyncWrite;
 use crate::collect::Slot;
 use crate::proxy::client::answer_writer::{AnswerState, AnswerWriter, Answering};
 use crate::proxy::client::request::ClientRequest;
-use crate::proxy::client::side::Near;
+use crate::proxy::client::side::ClientSide;
 use crate::proxy::client::upload::{Stopped, Upload};
 use crate::proxy::shared::count;
 use crate::proxy::upstream::link::{Link, SWITCHING};
@@ -40,7 +40,7 @@ pub(crate) enum End {
 
 /// One request at the master, and its answer on the way to the client.
 pub(crate) struct Transaction<'a, 'n> {
-    near: &'a mut Near<'n>,
+    side: &'a mut ClientSide<'n>,
     request: &'a ClientRequest,
     /// As the master gets it.
     head: &'a [u8],
@@ -64,14 +64,14 @@ pub(crate) struct Transaction<'a, 'n> {
 impl<'a, 'n> Transaction<'a, 'n> {
     /// A request that is about to be written on `link`, its head as the master gets it.
     pub(crate) fn new(
-        near: &'a mut Near<'n>,
+        side: &'a mut ClientSide<'n>,
         (request, head): (&'a ClientRequest, &'a [u8]),
         link: Link,
         upload: &'a mut Upload,
         slot: Option<&'a mut Slot>,
     ) -> Self {
         Self {
-            near,
+            side,
             request,
             head,
             link: Some(link),
@@ -107,7 +107,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             }
             if self.read(cx).is_pending() {
                 if self.state.status != 0 {
-                    self.near.client.body_waits();
+                    self.side.client.body_waits();
                 }
                 return self.wait(cx);
             }
@@ -130,12 +130,12 @@ impl<'a, 'n> Transaction<'a, 'n> {
                 Poll::Pending => return,
             }
         }
-        let Near { client, stream, opening } = &mut *self.near;
-        match self.upload.poll(cx, link, (client, stream, opening), self.request) {
+        let ClientSide { client, stream, received } = &mut *self.side;
+        match self.upload.poll(cx, link, (client, stream, received), self.request) {
             Poll::Ready(Ok(())) => self.is_flushed = true,
             Poll::Ready(Err(Stopped::Master(fault))) => self.broken = Some(fault),
             Poll::Ready(Err(Stopped::Client)) => {
-                self.near.client.broke_off();
+                self.side.client.broke_off();
                 self.end = Some(End::Unfinished);
             }
             Poll::Pending => {}
@@ -144,7 +144,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
 
     /// Reads a piece of the answer, if there is one, and writes it to `out`.
     fn read(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let client = self.near.client;
+        let client = self.side.client;
         let worker = &client.worker;
         let Some(link) = &mut self.link else { return Poll::Pending };
         let begun = self.state.status != 0;
@@ -187,7 +187,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
             self.upload.forget_interim();
             if self.state.is_ended_by_close {
                 // Until the answer is whole, a close would make it seem so.
-                self.near.stream.set_close_is_error(true);
+                self.side.stream.set_close_is_error(true);
                 self.closes = true;
             }
         }
@@ -213,7 +213,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
     fn fail(&mut self, fault: Fault) {
         self.link = None;
         self.end = Some(if self.state.has_begun() {
-            count(&self.near.client.worker.counters().broken_answers);
+            count(&self.side.client.worker.counters().broken_answers);
             End::BrokenOff(fault)
         } else {
             self.out.clear();
@@ -228,15 +228,15 @@ impl<'a, 'n> Transaction<'a, 'n> {
         }
         while self.taken < self.out.len() {
             let rest = &self.out[self.taken..];
-            match ready!(Pin::new(&mut *self.near.stream).poll_write(cx, rest)) {
+            match ready!(Pin::new(&mut *self.side.stream).poll_write(cx, rest)) {
                 Ok(0) | Err(_) => return Poll::Ready(false),
                 Ok(written) => {
                     self.taken += written;
-                    self.near.client.watch.extend();
+                    self.side.client.watch.extend();
                 }
             }
         }
-        if ready!(Pin::new(&mut *self.near.stream).poll_flush(cx)).is_err() {
+        if ready!(Pin::new(&mut *self.side.stream).poll_flush(cx)).is_err() {
             return Poll::Ready(false);
         }
         self.give_back_buffer();
@@ -246,17 +246,17 @@ impl<'a, 'n> Transaction<'a, 'n> {
     fn give_back_buffer(&mut self) {
         let mut out = std::mem::take(&mut self.out);
         out.clear();
-        self.near.client.worker.spare.replace(out);
+        self.side.client.worker.spare.replace(out);
         self.taken = 0;
     }
 
     /// Nothing can be done now.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<End> {
         // While a body comes, whoever reads it sees the end.
-        if self.upload.has_come() && self.near.is_gone(cx) {
+        if self.upload.has_come() && self.side.is_gone(cx) {
             return Poll::Ready(End::Gone);
         }
-        let watch = &self.near.client.watch;
+        let watch = &self.side.client.watch;
         watch.register(cx);
         if watch.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
     }

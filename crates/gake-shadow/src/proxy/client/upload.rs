@@ -6,17 +6,18 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use gake_core::record::Fault;
-use gake_wire::http1::{ChunkDecoder, Header, ResponseLimits, Visitor};
+use gake_wire::http1::{Header, Visitor};
 use http::HeaderMap;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::collect::Collector;
 use crate::message::body::{BodyKeeper, KeptBody, ShadowRequest};
 use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::Framing;
-use crate::mirror::Pending;
+use crate::mirror::PendingCopies;
 use crate::proxy::client::Client;
-use crate::proxy::client::head_buffer::Opening;
+use crate::proxy::client::head_buffer::HeadBuffer;
+use crate::proxy::client::incoming::IncomingBody;
 use crate::proxy::client::request::ClientRequest;
 use crate::proxy::policy::headers::map_of;
 use crate::proxy::stream::Stream;
@@ -25,22 +26,10 @@ use crate::proxy::upstream::link::{Link, Scratch};
 /// How often is read in one turn: others wait for theirs.
 const READS: usize = 16;
 
-/// The interim answer to `Expect: 100-continue`.
-pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-
-/// What bounds the framing of a body in chunks.
-pub(crate) const LIMITS: ResponseLimits =
-    ResponseLimits { head_bytes: 16 << 10, headers: 100, interim: 0, chunk_line: 1024 };
-
 /// What of a body is still to come and to be written.
 pub(crate) struct Upload {
-    /// Bytes that the client has not sent, when the length is known.
-    left: u64,
-    /// Reads a body in chunks, until it has come.
-    chunks: Option<Box<ChunkDecoder>>,
+    incoming: IncomingBody,
     is_chunked: bool,
-    /// What is still to be written of the interim answer that the client waits for.
-    interim: Option<&'static [u8]>,
     /// Came, and were not taken by the master.
     unsent: Vec<u8>,
     written: usize,
@@ -48,7 +37,7 @@ pub(crate) struct Upload {
     /// Bytes that are kept for copies.
     limit: u64,
     /// The copies go out when the body is whole.
-    copies: Option<Pending>,
+    copies: Option<PendingCopies>,
     /// Is told the body in any case.
     collector: Option<Arc<Collector>>,
 }
@@ -61,25 +50,19 @@ pub(crate) enum Stopped {
 }
 
 /// A client as an upload sees it.
-type Source<'a> = (&'a Client, &'a mut Stream, &'a mut Opening);
+type Source<'a> = (&'a Client, &'a mut Stream, &'a mut HeadBuffer);
 
 impl Upload {
     /// Of a request whose head has come.
     pub(crate) fn new(
         request: &ClientRequest,
         limit: u64,
-        copies: Option<Pending>,
+        copies: Option<PendingCopies>,
         collector: Option<Arc<Collector>>,
     ) -> Self {
-        let (left, is_chunked) = match request.body {
-            Framing::Length(bytes) => (bytes, false),
-            Framing::Chunked => (0, true),
-        };
         Self {
-            left,
-            chunks: is_chunked.then(|| Box::new(ChunkDecoder::of_request())),
-            is_chunked,
-            interim: request.expects.then_some(CONTINUE),
+            incoming: IncomingBody::new(request.body, request.expects),
+            is_chunked: request.body == Framing::Chunked,
             unsent: Vec::new(),
             written: 0,
             keeper: BodyKeeper::default(),
@@ -92,17 +75,17 @@ impl Upload {
 
     /// Whether all of it has come.
     pub(crate) fn has_come(&self) -> bool {
-        self.left == 0 && self.chunks.is_none()
+        self.incoming.has_come()
     }
 
     /// Whether the client has a part of the interim answer: nothing may be written in between.
     pub(crate) fn is_interim_cut(&self) -> bool {
-        self.interim.is_some_and(|rest| rest.len() < CONTINUE.len())
+        self.incoming.is_interim_cut()
     }
 
     /// The final answer has begun: it is too late for an interim one.
     pub(crate) fn forget_interim(&mut self) {
-        self.interim = None;
+        self.incoming.take_interim();
     }
 
     /// Passes on what has come; ready when all of it is with the master.
@@ -110,7 +93,7 @@ impl Upload {
         &mut self,
         cx: &mut Context<'_>,
         link: &mut Link,
-        (client, stream, opening): Source<'_>,
+        (client, stream, received): Source<'_>,
         request: &ClientRequest,
     ) -> Poll<Result<(), Stopped>> {
         self.send_copies(request);
@@ -123,15 +106,18 @@ impl Upload {
             if self.has_come() {
                 return link.poll_flush(cx).map_err(Stopped::Master);
             }
-            if self.interim.is_some() {
-                ready!(self.say_continue(cx, client, stream))?;
+            if self.incoming.is_awaited() {
+                client.starves();
+                if !ready!(self.incoming.poll_continue(cx, stream)) {
+                    return Poll::Ready(Err(Stopped::Client));
+                }
             }
-            if opening.is_empty() {
-                ready!(self.read(cx, link, (client, &mut *stream, &mut *opening), request))?;
+            if received.is_empty() {
+                ready!(self.read(cx, link, (client, &mut *stream, &mut *received), request))?;
             } else {
-                let early = opening.take();
+                let early = received.take();
                 let taken = self.came(cx, link, (client, request), &early)?;
-                opening.put_back(&early[taken..]);
+                received.put_back(&early[taken..]);
             }
             if self.has_come() {
                 client.asked();
@@ -142,39 +128,17 @@ impl Upload {
         Poll::Pending
     }
 
-    /// Tells a client that waits for it to send the body.
-    fn say_continue(
-        &mut self,
-        cx: &mut Context<'_>,
-        client: &Client,
-        stream: &mut Stream,
-    ) -> Poll<Result<(), Stopped>> {
-        client.starves();
-        while let Some(rest @ [_, ..]) = self.interim {
-            match ready!(Pin::new(&mut *stream).poll_write(cx, rest)) {
-                Ok(written @ 1..) => self.interim = Some(&rest[written..]),
-                _ => return Poll::Ready(Err(Stopped::Client)),
-            }
-        }
-        let flushed = ready!(Pin::new(stream).poll_flush(cx));
-        self.interim = None;
-        Poll::Ready(flushed.map_err(|_| Stopped::Client))
-    }
-
     /// Reads once from the client.
     fn read(
         &mut self,
         cx: &mut Context<'_>,
         link: &mut Link,
-        (client, stream, opening): Source<'_>,
+        (client, stream, received): Source<'_>,
         request: &ClientRequest,
     ) -> Poll<Result<(), Stopped>> {
         let scratch: &Scratch = &client.worker.scratch;
         scratch.with(|bytes| {
-            let most = match self.is_chunked {
-                true => bytes.len(),
-                false => bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX)),
-            };
+            let most = self.incoming.wanted(bytes.len());
             let mut buffer = ReadBuf::new(&mut bytes[..most]);
             match Pin::new(stream).poll_read(cx, &mut buffer) {
                 Poll::Pending => {
@@ -185,7 +149,7 @@ impl Upload {
                 }
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                     let taken = self.came(cx, link, (client, request), buffer.filled())?;
-                    opening.put_back(&buffer.filled()[taken..]);
+                    received.put_back(&buffer.filled()[taken..]);
                     Poll::Ready(Ok(()))
                 }
                 Poll::Ready(_) => Poll::Ready(Err(Stopped::Client)),
@@ -204,54 +168,34 @@ impl Upload {
     ) -> Result<usize, Stopped> {
         client.sends();
         let is_kept = self.copies.is_some() || self.collector.is_some();
-        let taken = if self.is_chunked {
-            self.decode((client, request), bytes, is_kept)?
-        } else {
-            let taken = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
-            let piece = &bytes[..taken];
-            self.left -= taken as u64;
-            if is_kept {
-                self.keeper.take(&Bytes::copy_from_slice(piece), self.limit);
-            }
-            let written = match link.poll_write(cx, piece) {
-                Poll::Ready(written) => written.map_err(Stopped::Master)?,
-                Poll::Pending => 0,
-            };
-            self.unsent.extend_from_slice(&piece[written..]);
-            taken
+        let mut passing = Passing {
+            out: &mut self.unsent,
+            link: (!self.is_chunked).then_some((cx, link)),
+            fault: None,
+            keeper: is_kept.then_some(&mut self.keeper),
+            limit: self.limit,
+            trailers: None,
         };
-        if self.keeper.is_over()
-            && let Some(copies) = self.copies.take()
-        {
-            copies.oversize();
+        let taken = self.incoming.take(bytes, &mut passing).ok_or(Stopped::Client)?;
+        let Passing { fault, keeper, mut trailers, .. } = passing;
+        if let Some(fault) = fault {
+            return Err(Stopped::Master(fault));
         }
-        Ok(taken)
-    }
-
-    /// Takes what belongs to a body in chunks, and frames it anew. Returns how many bytes that was.
-    fn decode(
-        &mut self,
-        (client, request): (&Client, &ClientRequest),
-        bytes: &[u8],
-        is_kept: bool,
-    ) -> Result<usize, Stopped> {
-        let Some(decoder) = &mut self.chunks else { return Ok(0) };
-        let keeper = is_kept.then_some(&mut self.keeper);
-        let mut chunks =
-            Chunks { out: &mut self.unsent, keeper, limit: self.limit, trailers: None };
-        let pushed = decoder.push(bytes, &LIMITS, &mut chunks).map_err(|_| Stopped::Client)?;
-        let Chunks { keeper, mut trailers, .. } = chunks;
         if let Some(trailers) = &mut trailers {
             client.clean_trailers(trailers);
             if let Some(keeper) = keeper {
                 keeper.trailers(trailers);
             }
         }
-        if pushed.done {
+        if self.is_chunked && self.has_come() {
             write_end(&mut self.unsent, request.head.values("trailer"), trailers.as_ref());
-            self.chunks = None;
         }
-        Ok(pushed.consumed)
+        if self.keeper.is_over()
+            && let Some(copies) = self.copies.take()
+        {
+            copies.oversize();
+        }
+        Ok(taken)
     }
 
     /// Hands over the copies of a request that is whole.
@@ -277,21 +221,31 @@ impl Upload {
     }
 }
 
-/// Writes and keeps the data of chunks.
-struct Chunks<'a> {
+/// Passes on and keeps the data of a body.
+struct Passing<'a, 'c> {
+    /// What the master has not taken, framed as it gets it.
     out: &'a mut Vec<u8>,
+    /// Where data of a known length goes at once; other data is framed anew.
+    link: Option<(&'a mut Context<'c>, &'a mut Link)>,
+    /// The master takes no more.
+    fault: Option<Fault>,
     keeper: Option<&'a mut BodyKeeper>,
     /// Bytes that are kept.
     limit: u64,
     trailers: Option<HeaderMap>,
 }
 
-impl Visitor for Chunks<'_> {
+impl Visitor for Passing<'_, '_> {
     fn body(&mut self, bytes: &[u8]) {
         if let Some(keeper) = &mut self.keeper {
             keeper.take(&Bytes::copy_from_slice(bytes), self.limit);
         }
-        write_chunk(self.out, bytes);
+        let Some((cx, link)) = &mut self.link else { return write_chunk(self.out, bytes) };
+        match link.poll_write(cx, bytes) {
+            Poll::Ready(Ok(written)) => self.out.extend_from_slice(&bytes[written..]),
+            Poll::Ready(Err(fault)) => self.fault = Some(fault),
+            Poll::Pending => self.out.extend_from_slice(bytes),
+        }
     }
 
     fn wants_trailers(&self) -> bool {

@@ -11,7 +11,7 @@ use crate::collect::Slot;
 use crate::message::answer_head::AnswerHead;
 use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
-use crate::mirror::Pending;
+use crate::mirror::PendingCopies;
 use crate::proxy::client::Client;
 use crate::proxy::exchange::send_body::SendBody;
 use crate::proxy::shared::count;
@@ -32,7 +32,7 @@ pub(crate) struct Ask {
     /// The shadows' copies of a request that is whole already. They go out with the request: were
     /// they sent before, a client that leaves while a connection is made would have asked the
     /// shadows alone.
-    pub(crate) copies: Option<(Pending, Arc<ShadowRequest>)>,
+    pub(crate) copies: Option<(PendingCopies, Arc<ShadowRequest>)>,
 }
 
 /// Asks, and waits for the answer's head.

@@ -21,7 +21,7 @@ use crate::collect::{Collector, Slot};
 use crate::exchange::BackendFailure;
 use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
-use crate::mirror::{Pending, bits};
+use crate::mirror::{PendingCopies, bits};
 use crate::proxy::client::answer_writer::is_strangely_framed;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{Client, Turn};
@@ -115,7 +115,7 @@ pub(crate) fn entries(
     worker: &Worker,
     shadows: u32,
     collector: Option<&Arc<Collector>>,
-) -> Option<Pending> {
+) -> Option<PendingCopies> {
     let slots = collector.map_or_else(Vec::new, |collector| {
         bits(shadows)
             .map(|shadow| {
@@ -124,5 +124,5 @@ pub(crate) fn entries(
             })
             .collect()
     });
-    (shadows != 0).then(|| Pending::new(&worker.mirror, shadows, slots))
+    (shadows != 0).then(|| PendingCopies::new(&worker.mirror, shadows, slots))
 }

@@ -11,7 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 use crate::collect::Collector;
 use crate::message::body::{BodyKeeper, ShadowBody, ShadowRequest};
 use crate::message::head::{Framing, RequestHead};
-use crate::mirror::Pending;
+use crate::mirror::PendingCopies;
 use crate::proxy::client::Client;
 use crate::proxy::client::body::Unfinished;
 use crate::proxy::exchange::request_body::RequestBody;
@@ -28,24 +28,28 @@ pub(crate) enum SendBody {
 pub(crate) struct Tee {
     incoming: RequestBody,
     client: Rc<Client>,
-    keep: Option<Box<Keep>>,
+    keep: Option<Box<CopyPlan>>,
     ended: bool,
 }
 
 /// What becomes of the copy.
-pub(crate) struct Keep {
+pub(crate) struct CopyPlan {
     pub(crate) keeper: BodyKeeper,
     pub(crate) limit: u64,
     /// Of the copies.
     pub(crate) head: RequestHead,
     /// Goes out when the body is whole.
-    pub(crate) pending: Option<Pending>,
+    pub(crate) pending: Option<PendingCopies>,
     /// Is told the body in any case.
     pub(crate) collector: Option<Arc<Collector>>,
 }
 
 impl Tee {
-    pub(crate) fn new(incoming: RequestBody, client: Rc<Client>, keep: Option<Box<Keep>>) -> Self {
+    pub(crate) fn new(
+        incoming: RequestBody,
+        client: Rc<Client>,
+        keep: Option<Box<CopyPlan>>,
+    ) -> Self {
         Self { incoming, client, keep, ended: false }
     }
 
@@ -73,7 +77,7 @@ impl Tee {
     }
 }
 
-impl Keep {
+impl CopyPlan {
     /// The body has ended, at its end or before.
     fn end(mut self, whole: bool) {
         let (over, seen) = (self.keeper.is_over(), self.keeper.seen());

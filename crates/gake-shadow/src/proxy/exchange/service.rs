@@ -20,7 +20,7 @@ use crate::proxy::exchange::ask::{self, Ask};
 use crate::proxy::exchange::gather;
 use crate::proxy::exchange::race;
 use crate::proxy::exchange::request_body::RequestBody;
-use crate::proxy::exchange::send_body::{Keep, SendBody, Tee};
+use crate::proxy::exchange::send_body::{CopyPlan, SendBody, Tee};
 use crate::proxy::exchange::{answered, collector, entries, failed, switching};
 use crate::proxy::http2;
 use crate::proxy::policy::choice;
@@ -150,7 +150,7 @@ fn body_as_it_comes(
     let keep = (pending.is_some() || collector.is_some()).then(|| {
         let (keeper, head) = (BodyKeeper::default(), head.clone());
         let limit = client.worker.shared.config.limits.shadow_body;
-        Box::new(Keep { keeper, limit, head, pending, collector })
+        Box::new(CopyPlan { keeper, limit, head, pending, collector })
     });
     let body = SendBody::Client(Tee::new(incoming, Rc::clone(client), keep));
     Ask { head, is_upgrade: false, body, again: None, copies: None }

@@ -21,7 +21,7 @@ use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
 use crate::proxy::http2::intake::Intakes;
 use crate::proxy::http2::outflow::Outflow;
-use crate::proxy::http2::read_budget::{BUDGET, Room, Turns};
+use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget};
 use crate::proxy::http2::watched::Watched;
 use crate::proxy::policy::headers;
 use crate::proxy::shared::count;
@@ -49,7 +49,7 @@ pub(crate) fn is_preface(bytes: &[u8]) -> bool {
 /// Serves a connection until the client leaves, asks nothing for a while, or is to leave.
 pub(crate) async fn serve(client: &Rc<Client>, io: Watched) {
     let worker = &client.worker;
-    let room = Room::new();
+    let room = ReadBudget::new();
     let head_bytes = u32::try_from(worker.shared.config.limits.head_bytes).unwrap_or(u32::MAX);
     let handshake = Builder::new()
         .max_concurrent_streams(STREAMS)
@@ -58,8 +58,8 @@ pub(crate) async fn serve(client: &Rc<Client>, io: Watched) {
         .max_send_buffer_size(SEND_BUFFER)
         .max_header_list_size(head_bytes)
         .max_local_error_reset_streams(Some(BROKEN_STREAMS))
-        .data_frame_budget(BUDGET)
-        .handshake(Turns::new(io, &room));
+        .data_frame_budget(CODEC_BUDGET)
+        .handshake(BudgetedStream::new(io, &room));
     // One that does not even begin is let go.
     let Some(Ok(mut connection)) = before(&client.watch, handshake).await else { return };
     let streams = Streams::new(client);
@@ -121,7 +121,7 @@ impl Streams {
     /// Reads and writes the connection, and begins what is asked; ready when it has ended.
     fn poll(
         &self,
-        connection: &mut Connection<Turns<Watched>, Bytes>,
+        connection: &mut Connection<BudgetedStream<Watched>, Bytes>,
         cx: &mut Context<'_>,
     ) -> Poll<()> {
         let asked = loop {

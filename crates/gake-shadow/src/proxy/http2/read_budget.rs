@@ -18,13 +18,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const TURN: usize = 32 << 10;
 
 /// What the codec may charge for small pieces: all that comes.
-pub(crate) const BUDGET: usize = usize::MAX;
+pub(crate) const CODEC_BUDGET: usize = usize::MAX;
 
 /// What may still be read of a connection until the codec is emptied.
 #[derive(Debug, Clone)]
-pub(crate) struct Room(Rc<Cell<usize>>);
+pub(crate) struct ReadBudget(Rc<Cell<usize>>);
 
-impl Room {
+impl ReadBudget {
     pub(crate) fn new() -> Self {
         Self(Rc::new(Cell::new(TURN)))
     }
@@ -37,24 +37,24 @@ impl Room {
 
 /// A stream that is read in a turn for as much as there is room.
 #[derive(Debug)]
-pub(crate) struct Turns<S> {
+pub(crate) struct BudgetedStream<S> {
     stream: S,
-    room: Room,
+    room: ReadBudget,
 }
 
-impl<S> Turns<S> {
-    pub(crate) fn new(stream: S, room: &Room) -> Self {
+impl<S> BudgetedStream<S> {
+    pub(crate) fn new(stream: S, room: &ReadBudget) -> Self {
         Self { stream, room: room.clone() }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Turns<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for BudgetedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, room: Room(left) } = self.get_mut();
+        let Self { stream, room: ReadBudget(left) } = self.get_mut();
         let most = left.get();
         if most == 0 {
             // Whoever gives the next turn goes on by itself.
@@ -76,7 +76,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Turns<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Turns<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for BudgetedStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn a_turn_reads_so_much_and_the_next_one_the_rest() {
         let bytes = vec![b'x'; TURN + 5];
-        let room = Room::new();
-        let mut stream = Turns::new(&bytes[..], &room);
+        let room = ReadBudget::new();
+        let mut stream = BudgetedStream::new(&bytes[..], &room);
         let mut cx = Context::from_waker(Waker::noop());
         let mut read = |size: usize| {
             let mut buffer = vec![0; size];

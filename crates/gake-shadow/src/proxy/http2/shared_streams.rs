@@ -18,7 +18,7 @@ use http_body::Body;
 use crate::message::head::RequestHead;
 use crate::proxy::http2::intake::{Intakes, StreamBody};
 use crate::proxy::http2::outflow::Outflow;
-use crate::proxy::http2::read_budget::{BUDGET, Room, Turns};
+use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget};
 use crate::proxy::policy::headers::strip_for_http2;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::target::Target;
@@ -61,8 +61,8 @@ struct LineState {
     intakes: Intakes,
 }
 
-/// Room for one request.
-pub(crate) struct Place {
+/// A lease for one request.
+pub(crate) struct StreamLease {
     sender: SendRequest<Bytes>,
     state: Rc<LineState>,
     /// Whether the connection has been used before: then the backend may close it just as we ask.
@@ -70,14 +70,14 @@ pub(crate) struct Place {
 }
 
 /// A request that was not begun.
-pub(crate) struct Unsent<B> {
+pub(crate) struct UnsentRequest<B> {
     pub(crate) error: h2::Error,
     /// `None` when it can never be sent.
     pub(crate) request: Option<Box<Request<B>>>,
 }
 
 /// A request under way, until the head of its answer has come.
-pub(crate) struct Asked<B> {
+pub(crate) struct PendingAnswer<B> {
     answer: Option<StreamBody>,
     /// What is left of the request.
     upload: Option<Outflow<B>>,
@@ -88,8 +88,8 @@ impl SharedStreams {
         Self { lines: RefCell::default(), keep }
     }
 
-    /// Room on a connection that is open; `now` is the present tick.
-    pub(crate) fn take(&self, now: u64) -> Option<Place> {
+    /// A lease on a connection that is open; `now` is the present tick.
+    pub(crate) fn take(&self, now: u64) -> Option<StreamLease> {
         let mut lines = self.lines.borrow_mut();
         lines.retain_mut(|line| {
             let rests = line.state.open.get() == 0;
@@ -98,12 +98,12 @@ impl SharedStreams {
         });
         let line = lines.iter().find(|line| line.state.open.get() < line.state.most.get())?;
         line.state.since.set(now);
-        Some(Place::new(&line.sender, &line.state, true))
+        Some(StreamLease::new(&line.sender, &line.state, true))
     }
 
-    /// Room on a new connection, which others may share from now on.
-    pub(crate) async fn open(&self, stream: Stream, now: u64) -> Result<Place, h2::Error> {
-        let room = Room::new();
+    /// A lease on a new connection, which others may share from now on.
+    pub(crate) async fn open(&self, stream: Stream, now: u64) -> Result<StreamLease, h2::Error> {
+        let room = ReadBudget::new();
         let (sender, connection) = Builder::new()
             .enable_push(false)
             .initial_max_send_streams(STREAMS)
@@ -113,8 +113,8 @@ impl SharedStreams {
             .max_header_list_size(HEAD_BYTES)
             .max_concurrent_reset_streams(RESET_STREAMS)
             .max_local_error_reset_streams(None)
-            .data_frame_budget(BUDGET)
-            .handshake(Turns::new(stream, &room))
+            .data_frame_budget(CODEC_BUDGET)
+            .handshake(BudgetedStream::new(stream, &room))
             .await?;
         let state = Rc::new(LineState {
             open: Cell::new(0),
@@ -124,14 +124,18 @@ impl SharedStreams {
             intakes: Intakes::default(),
         });
         tokio::task::spawn_local(run(connection, room, Rc::clone(&state)));
-        let place = Place::new(&sender, &state, false);
+        let place = StreamLease::new(&sender, &state, false);
         self.lines.borrow_mut().push(Line { sender, state });
         Ok(place)
     }
 }
 
 /// Reads and writes a connection to its end.
-async fn run(mut connection: Connection<Turns<Stream>, Bytes>, room: Room, state: Rc<LineState>) {
+async fn run(
+    mut connection: Connection<BudgetedStream<Stream>, Bytes>,
+    room: ReadBudget,
+    state: Rc<LineState>,
+) {
     poll_fn(|cx| {
         // An error is told to the requests.
         let ended = Pin::new(&mut connection).poll(cx);
@@ -157,7 +161,7 @@ fn is_open(sender: &mut SendRequest<Bytes>) -> Result<(), h2::Error> {
     }
 }
 
-impl Place {
+impl StreamLease {
     fn new(sender: &SendRequest<Bytes>, state: &Rc<LineState>, used: bool) -> Self {
         state.open.set(state.open.get() + 1);
         Self { sender: sender.clone(), state: Rc::clone(state), used }
@@ -165,19 +169,22 @@ impl Place {
 
     /// Sends a request; its body follows while the answer is awaited, and beside the answer if need
     /// be.
-    pub(crate) fn ask<B>(&mut self, request: Request<B>) -> Result<Asked<B>, Unsent<B>>
+    pub(crate) fn ask<B>(
+        &mut self,
+        request: Request<B>,
+    ) -> Result<PendingAnswer<B>, UnsentRequest<B>>
     where
         B: Body<Data = Bytes> + Unpin + 'static,
     {
         if let Err(error) = is_open(&mut self.sender) {
-            return Err(Unsent { error, request: Some(Box::new(request)) });
+            return Err(UnsentRequest { error, request: Some(Box::new(request)) });
         }
         let (head, body) = request.into_parts();
         let is_whole = body.is_end_stream();
         let sent = self.sender.send_request(Request::from_parts(head, ()), is_whole);
-        let (answer, to) = sent.map_err(|error| Unsent { error, request: None })?;
+        let (answer, to) = sent.map_err(|error| UnsentRequest { error, request: None })?;
         let upload = (!is_whole).then(|| Outflow::new(to, body, Reason::CANCEL));
-        Ok(Asked { answer: Some(self.state.intakes.answer(answer)), upload })
+        Ok(PendingAnswer { answer: Some(self.state.intakes.answer(answer)), upload })
     }
 
     /// A request was not answered in time: nobody else is put on its connection.
@@ -186,13 +193,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamLease {
     fn drop(&mut self) {
         self.state.open.set(self.state.open.get() - 1);
     }
 }
 
-impl<B: Body<Data = Bytes> + Unpin + 'static> Future for Asked<B> {
+impl<B: Body<Data = Bytes> + Unpin + 'static> Future for PendingAnswer<B> {
     type Output = Result<Response<StreamBody>, h2::Error>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

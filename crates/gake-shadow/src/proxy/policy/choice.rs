@@ -52,7 +52,7 @@ pub(crate) async fn choose(
     };
     let (master, named) = named(client, &selection);
     let race = !upgrade && (selection == Selection::Race || (!master && named != 0));
-    let shadows = by_policy(worker, head, Question { named, upgrade, race });
+    let shadows = by_policy(worker, head, Conditions { named, upgrade, race });
     match (race, master, shadows) {
         (true, false, 0) | (false, false, _) => Err(Refusal::new(
             StatusCode::MISDIRECTED_REQUEST,
@@ -64,7 +64,7 @@ pub(crate) async fn choose(
 }
 
 /// What is asked of the shadows' policies.
-struct Question {
+struct Conditions {
     /// The shadows that are chosen.
     named: u32,
     upgrade: bool,
@@ -74,11 +74,11 @@ struct Question {
 /// The shadows whose policy allows it, when no hook has a say; the ledgers get their entries as in
 /// [`choose`].
 pub(crate) fn all(worker: &Worker, head: &RequestHead, upgrade: bool) -> u32 {
-    by_policy(worker, head, Question { named: u32::MAX, upgrade, race: false })
+    by_policy(worker, head, Conditions { named: u32::MAX, upgrade, race: false })
 }
 
-fn by_policy(worker: &Worker, head: &RequestHead, question: Question) -> u32 {
-    let Question { named, upgrade, race } = question;
+fn by_policy(worker: &Worker, head: &RequestHead, question: Conditions) -> u32 {
+    let Conditions { named, upgrade, race } = question;
     let killed = worker.shared.killed.load(Relaxed);
     let mut shadows = 0;
     for (number, backend) in worker.shared.shadows.iter().enumerate() {

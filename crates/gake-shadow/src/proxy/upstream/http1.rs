@@ -10,9 +10,9 @@ use http_body::{Frame, SizeHint};
 
 use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
+use crate::proxy::body_frames::BodyFrames;
 use crate::proxy::client::upload::Stopped;
 use crate::proxy::exchange::send_body::SendBody;
-use crate::proxy::pieces::Pieces;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::link::{Link, Scratch};
 use crate::proxy::upstream::request_writer::RequestWriter;
@@ -36,7 +36,7 @@ pub(crate) struct Http1 {
 #[derive(Default)]
 struct Answer {
     head: Option<AnswerHead>,
-    pieces: Pieces,
+    pieces: BodyFrames,
     /// Bytes that are still to be passed on, where the head says it.
     left: Option<u64>,
     /// What is behind all that; `None` when more may come.

@@ -21,7 +21,7 @@ use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
 use crate::proxy::exchange::send_body::SendBody;
 use crate::proxy::http2::intake::StreamBody;
-use crate::proxy::http2::shared_streams::{self, Place, Unsent};
+use crate::proxy::http2::shared_streams::{self, StreamLease, UnsentRequest};
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::http1::Http1;
 use crate::proxy::upstream::link::{Link, Scratch};
@@ -32,7 +32,7 @@ use crate::proxy::watch::{Watch, before};
 /// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
 pub(crate) enum Upstream {
     Http1(Box<Http1>),
-    Http2 { place: Place, answer: Option<StreamBody> },
+    Http2 { place: StreamLease, answer: Option<StreamBody> },
 }
 
 /// Why there is no answer's head.
@@ -84,7 +84,7 @@ impl Upstream {
     }
 
     /// One of HTTP/2, which is shared.
-    pub(crate) fn shared(place: Place) -> Self {
+    pub(crate) fn shared(place: StreamLease) -> Self {
         Self::Http2 { place, answer: None }
     }
 
@@ -121,11 +121,12 @@ impl Upstream {
             Self::Http2 { place, answer } => {
                 let UpstreamRequest { head, body, target, .. } = request;
                 let request = shared_streams::request(head, target, body)?;
-                let asked = place.ask(request).map_err(|Unsent { error, request }| Unanswered {
-                    fault: fault::of(&error, Phase::FirstByte),
-                    is_untouched: request.is_some(),
-                    unsent: request.map(|request| request.into_body()),
-                })?;
+                let asked =
+                    place.ask(request).map_err(|UnsentRequest { error, request }| Unanswered {
+                        fault: fault::of(&error, Phase::FirstByte),
+                        is_untouched: request.is_some(),
+                        unsent: request.map(|request| request.into_body()),
+                    })?;
                 match before(watch, asked).await {
                     Some(Ok(came)) => {
                         let (head, body) = came.into_parts();

@@ -14,7 +14,7 @@ use crate::proxy::upstream::link::Scratch;
 use crate::proxy::watch::Ticker;
 
 /// One shadow on one thread.
-pub(super) struct Station {
+pub(super) struct LaneQueue {
     pub(super) shared: Arc<Shared>,
     pub(super) shadow: usize,
     pub(super) ticker: Rc<Ticker>,
@@ -28,7 +28,7 @@ pub(super) struct Station {
     lanes_max: usize,
 }
 
-impl Station {
+impl LaneQueue {
     pub(super) fn new(
         shared: &Arc<Shared>,
         shadow: usize,

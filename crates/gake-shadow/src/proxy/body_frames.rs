@@ -9,16 +9,16 @@ use http_body::Frame;
 
 use crate::proxy::policy::headers::map_of;
 
-/// Pieces, and the trailers behind them.
+/// Frames, and the trailers behind them.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces {
+pub(crate) struct BodyFrames {
     /// One behind the other.
     bytes: BytesMut,
     lengths: VecDeque<usize>,
     trailers: Option<HeaderMap>,
 }
 
-impl Pieces {
+impl BodyFrames {
     pub(crate) fn is_empty(&self) -> bool {
         self.lengths.is_empty() && self.trailers.is_none()
     }
@@ -32,7 +32,7 @@ impl Pieces {
     }
 }
 
-impl Visitor for Pieces {
+impl Visitor for BodyFrames {
     fn body(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.lengths.push_back(bytes.len());
