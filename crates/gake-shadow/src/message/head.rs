@@ -247,8 +247,8 @@ impl RequestHead {
             let written = written.find(|name| name.eq_ignore_ascii_case(known));
             writer.line(written.unwrap_or(known), value);
         }
-        let was_said = self.has("content-length") && framing == Framing::Length(0);
-        if was_said {
+        let is_zero = self.has("content-length") && framing == Framing::Length(0);
+        if is_zero {
             writer.line(b"content-length", b"0");
         }
         writer.finish().with_framing(framing)

@@ -14,10 +14,12 @@ pub(crate) mod http2;
 pub(crate) mod policy;
 pub(crate) mod shared;
 mod start;
+mod start_error;
 pub(crate) mod stream;
 pub(crate) mod upstream;
 pub(crate) mod watch;
 pub(crate) mod worker;
 
 pub use shared::ProxyStats;
-pub use start::{Proxy, ProxyStartError, RunningProxy};
+pub use start::{Proxy, RunningProxy};
+pub use start_error::ProxyStartError;

@@ -24,6 +24,7 @@ use crate::mirror::gate::Gate;
 use crate::mirror::{self, Mirror};
 use crate::proxy::accept;
 use crate::proxy::shared::Shared;
+use crate::proxy::start_error::ProxyStartError;
 use crate::proxy::upstream::target::{BackendTls, Target};
 use crate::proxy::worker::{Phase, Worker};
 use crate::side;
@@ -43,52 +44,6 @@ const HOOK_THREADS: usize = 2;
 const HOOK_LIMIT: Duration = Duration::from_millis(50);
 /// How long a request may wait for a thread that runs hooks.
 const HOOK_WAIT: Duration = Duration::from_secs(1);
-
-/// Why a proxy cannot be started.
-#[derive(Debug, thiserror::Error)]
-pub enum ProxyStartError {
-    /// The address is taken, or not ours.
-    #[error("cannot listen on {addr}: {source}")]
-    Listen {
-        /// The address.
-        addr: SocketAddr,
-        /// The system's words.
-        source: io::Error,
-    },
-    /// A backend's name or certificate name is of no use.
-    #[error("backend {name:?}: {reason}")]
-    Backend {
-        /// The backend.
-        name: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The proxy would be its own backend.
-    #[error(
-        "backend {name:?} is this proxy itself ({addr}): its requests would come back for ever; \
-         listen elsewhere, or name another backend"
-    )]
-    Loop {
-        /// The backend.
-        name: String,
-        /// Where the proxy listens.
-        addr: SocketAddr,
-    },
-    /// TLS towards backends.
-    #[error(transparent)]
-    Tls(#[from] gake_wire::TlsError),
-    /// TLS towards clients.
-    #[error("{what} cannot be used: {reason}")]
-    Certificate {
-        /// Which file.
-        what: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The system has no thread or descriptor for it.
-    #[error("a thread cannot be started: {0}")]
-    Thread(#[from] io::Error),
-}
 
 /// A proxy that has not been started.
 pub struct Proxy {
@@ -278,7 +233,7 @@ impl RunningProxy {
         self.workers.push(thread("gake-proxy", move |ready| async move {
             let worker = Worker::new(shared, index, acceptor, mirror, &contenders);
             ready.tell();
-            // It fails only when the listener cannot be watched, and then nobody is served here:
+            // It fails only when the listener cannot be watched, and then no client is served here:
             // the other workers take the connections.
             let _ = accept::run(Rc::clone(&worker), listener, told).await;
         })?);
@@ -310,7 +265,7 @@ impl RunningProxy {
         self.join()
     }
 
-    /// Waits until somebody ends it through its control.
+    /// Waits until it is ended through its control.
     #[must_use]
     pub fn join(mut self) -> ProxySummary {
         self.wait();
@@ -343,7 +298,7 @@ impl Drop for RunningProxy {
     }
 }
 
-/// Tells whoever started a thread that it runs.
+/// Reports that a thread runs.
 struct Ready(SyncSender<io::Result<()>>);
 
 impl Ready {

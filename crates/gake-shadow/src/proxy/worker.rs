@@ -20,7 +20,7 @@ use crate::proxy::watch::Ticker;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Running,
-    /// Nobody new; those inside may finish.
+    /// No new clients; those inside may finish.
     Draining,
     /// At once.
     Over,
@@ -38,7 +38,7 @@ pub(crate) struct Worker {
     pub(crate) contenders: Vec<Rc<Pool>>,
     pub(crate) mirror: Rc<Mirror>,
     pub(crate) draws: RefCell<Xoshiro256PlusPlus>,
-    /// Plain requests go as bytes: nobody wants to see or change them as maps.
+    /// Requests of HTTP/1.1 pass as bytes: no hook wants to see or change them.
     pub(crate) passes_bytes: bool,
     pub(crate) scratch: Scratch,
     /// What is written to clients goes through it.
@@ -46,7 +46,7 @@ pub(crate) struct Worker {
     pub(crate) date: Dates,
     phase: Cell<Phase>,
     open: Cell<usize>,
-    /// Somebody left.
+    /// A client has left.
     leaving: Notify,
 }
 

@@ -1,5 +1,5 @@
-//! A client's side of a request in parts: its body is read by whoever wants it, and its answer
-//! written beside.
+//! The client's side of a request in parts: the stream that its body is read from and its answer is
+//! written to.
 
 use std::cell::{RefCell, RefMut};
 use std::fmt;
@@ -104,7 +104,7 @@ impl ClientStream {
         Pin::new(&mut *stream).poll_flush(cx).map(|flushed| flushed.is_ok())
     }
 
-    /// Whether the client has left, once its request is whole: before, whoever reads the body sees
+    /// Whether the client has left, once its request is whole: before, the body's reader sees
     /// it. One that has sent more already is taken to stay.
     pub(crate) fn is_gone(&self, cx: &mut Context<'_>) -> bool {
         let inner = &mut *self.0.borrow_mut();

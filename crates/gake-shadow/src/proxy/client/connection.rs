@@ -25,7 +25,7 @@ use crate::proxy::worker::Worker;
 /// A TLS handshake may take this long.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Once we have said our last word, the client may take this long to see it, and send this much
-/// that nobody reads: a close with bytes unread is a reset, which takes away what was written.
+/// that is discarded: a close with bytes unread is a reset, which takes away what was written.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 256 << 10;
 

@@ -30,7 +30,7 @@ type Handling = Pin<Box<dyn Future<Output = Result<Answer, Refusal>>>>;
 #[derive(Debug, Clone, Copy)]
 enum End {
     Answered,
-    /// The answer broke off; what came of it was passed on.
+    /// The answer broke off; its beginning was passed on.
     BrokenOff,
     /// The client has left.
     Gone,
@@ -61,7 +61,7 @@ enum Stage {
 }
 
 /// Answers a request. Returns what comes after it, and the client's stream with what came behind the
-/// request; `None` when there is nobody to tell.
+/// request; `None` when the client is gone.
 pub(crate) async fn serve(
     client: &Rc<Client>,
     stream: Stream,
@@ -116,7 +116,7 @@ async fn after(
         End::Gone => None,
         End::TooSlow => {
             match client.turn() {
-                // An idle connection that is closed is nobody's fault.
+                // Closing an idle connection is not a fault.
                 Turn::Idle => {}
                 Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
                 Turn::Backend => count(&worker.counters().broken_answers),

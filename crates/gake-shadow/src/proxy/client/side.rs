@@ -25,7 +25,7 @@ pub(crate) enum NextStep {
     Next,
     /// The client is told that the connection ends.
     Close,
-    /// There is nobody to tell, or the connection breaks off.
+    /// The client is gone, or the connection breaks off.
     Gone,
 }
 

@@ -29,7 +29,7 @@ pub(crate) enum End {
     Switched,
     /// There is no answer that can be passed on.
     Failed(Fault),
-    /// The answer broke off; what came of it was passed on.
+    /// The answer broke off; its beginning was passed on.
     BrokenOff(Fault),
     /// The client broke off in the middle of its request's body.
     Unfinished,
@@ -252,7 +252,7 @@ impl<'a, 'n> Transaction<'a, 'n> {
 
     /// Nothing can be done now.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<End> {
-        // While a body comes, whoever reads it sees the end.
+        // While a body comes, its reader sees the end.
         if self.upload.has_come() && self.side.is_gone(cx) {
             return Poll::Ready(End::Gone);
         }

@@ -97,7 +97,7 @@ impl Relay {
                 if let Some(slot) = &mut self.slot {
                     slot.frame(&frame);
                 }
-                // Nobody asks for what is behind trailers or behind the last byte.
+                // Behind trailers or the last byte no more is asked for.
                 if frame.is_trailers() || upstream.is_at_end() {
                     self.end();
                 }

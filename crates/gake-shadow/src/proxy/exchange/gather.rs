@@ -1,4 +1,4 @@
-//! A request's body read whole, for those who need all of it before it goes on.
+//! A request's body read whole, where it must be whole before it is passed on.
 
 use std::pin::Pin;
 use std::rc::Rc;

@@ -94,7 +94,7 @@ pub(crate) fn switching(protocol: &[u8]) -> [(&[u8], &[u8]); 2] {
     [(b"upgrade", protocol), (b"connection", b"upgrade")]
 }
 
-/// What is known of an exchange, when somebody listens.
+/// Collects an exchange, if there are listeners.
 pub(crate) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<Collector>> {
     let shared = &client.worker.shared;
     if shared.feed.is_empty() {

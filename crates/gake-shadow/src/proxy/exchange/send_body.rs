@@ -99,7 +99,7 @@ impl CopyPlan {
 impl Drop for Tee {
     fn drop(&mut self) {
         if !self.ended && self.incoming.is_end_stream() {
-            // Its end came behind its last piece, when nobody asked any more.
+            // Its end came behind its last piece, when no more was asked for.
             self.end();
         }
         if let Some(keep) = self.keep.take() {
@@ -131,7 +131,7 @@ impl Body for SendBody {
             Poll::Ready(Some(Ok(frame))) => {
                 let frame = tee.client.cleaned(frame);
                 tee.note(&frame);
-                // Nobody asks for what is behind trailers or behind the last byte.
+                // Behind trailers or the last byte no more is asked for.
                 if frame.is_trailers() || tee.incoming.is_end_stream() {
                     tee.end();
                 }

@@ -31,7 +31,7 @@ use crate::proxy::watch::{Watch, before};
 const STREAMS: u32 = 128;
 /// Bytes of a request's body that may come before they are passed on.
 const STREAM_WINDOW: u32 = 64 << 10;
-/// The same for all requests of a connection: bodies that nobody reads keep no other from coming.
+/// The same for all requests of a connection: bodies that are not read hold up no others.
 const CONNECTION_WINDOW: u32 = STREAM_WINDOW * STREAMS;
 /// Bytes of an answer that wait for the client.
 const SEND_BUFFER: usize = 32 << 10;

@@ -117,7 +117,7 @@ impl Intake {
 
     /// Takes out the next thing that has come, if there is one.
     fn take_next(&mut self) -> bool {
-        // Only the connection brings anything, and whoever drives it looks here behind it.
+        // Only the connection brings anything, and its driver looks here afterwards.
         let mut cx = Context::from_waker(Waker::noop());
         match &mut self.source {
             Source::Head(answer) => match Pin::new(answer).poll(&mut cx) {
@@ -289,7 +289,7 @@ impl Drop for StreamBody {
             upload.abort();
         }
         let mut intake = self.intake.borrow_mut();
-        // What nobody reads is given back at once, and the stream ends when nobody sends on it.
+        // What is not read is given back at once, and the stream ends when it is not sent on.
         let unread = intake.pieces.iter().map(Bytes::len).sum::<usize>() + intake.small.len();
         if let Some(flow) = &mut intake.flow {
             let _ = flow.release_capacity(unread);

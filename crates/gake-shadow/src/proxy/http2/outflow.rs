@@ -9,7 +9,7 @@ use h2::{Reason, SendStream};
 use http_body::Body;
 
 /// Passes a body on as far as the other side takes it; ready when all is with the codec, or when
-/// nobody wants more of it.
+/// no more of it is wanted.
 pub(crate) struct Outflow<B> {
     to: SendStream<Bytes>,
     body: B,
@@ -87,7 +87,7 @@ impl<B: Body<Data = Bytes> + Unpin> Future for Outflow<B> {
             if matches!(ended, Ok(false)) {
                 ended = ready!(this.poll_next(cx));
             }
-            // An error is told to whoever reads the stream.
+            // The stream's reader gets the error.
             if !matches!(ended, Ok(false)) {
                 return Poll::Ready(());
             }

@@ -57,7 +57,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for BudgetedStream<S> {
         let Self { stream, room: ReadBudget(left) } = self.get_mut();
         let most = left.get();
         if most == 0 {
-            // Whoever gives the next turn goes on by itself.
+            // The next turn wakes the task.
             return Poll::Pending;
         }
         let read = if most < buffer.remaining() {

@@ -187,7 +187,7 @@ impl StreamLease {
         Ok(PendingAnswer { answer: Some(self.state.intakes.answer(answer)), upload })
     }
 
-    /// A request was not answered in time: nobody else is put on its connection.
+    /// A request was not answered in time: its connection takes no other.
     pub(crate) fn doubt(&self) {
         self.state.is_doubted.set(true);
     }

@@ -1,4 +1,4 @@
-//! Where a request came from, told to backends: `X-Forwarded-*`, `X-Real-IP` and `Forwarded`.
+//! The headers that report where a request came from: `X-Forwarded-*`, `X-Real-IP` and `Forwarded`.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use http::HeaderValue;
 
 use crate::message::line::write_line;
 
-/// Bytes of what is said of a client, without its address.
+/// Bytes of the forwarding headers, without the client's address.
 const LINES_BYTES: usize = 240;
 
 /// How most of them begin.
@@ -42,7 +42,7 @@ pub(crate) fn is_about_the_way(name: &str) -> bool {
         || OTHERS.iter().any(|other| name.eq_ignore_ascii_case(other))
 }
 
-/// What is said of a client's connection in every request, rendered once.
+/// A client's connection as forwarding headers report it, rendered once.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
     address: HeaderValue,
@@ -53,7 +53,7 @@ pub(crate) struct Origin {
     last: Option<(Option<HeaderValue>, HeaderValue)>,
 }
 
-/// What proxies before this one have said in a request's head, for the lines that are ours to write.
+/// The forwarding headers of proxies before this one.
 #[derive(Debug, Default)]
 pub(crate) struct PriorProxies<'a> {
     /// `X-Forwarded-For`.
@@ -96,7 +96,7 @@ impl<'a> PriorList<'a> {
 impl<'a> PriorProxies<'a> {
     /// Takes note of a header about the way. Returns whether it stays where it is.
     pub(crate) fn take(&mut self, name: &'a str, value: &'a [u8]) -> bool {
-        let said = match name {
+        let seen = match name {
             _ if name.eq_ignore_ascii_case("forwarded") => {
                 // An unclosed quote would swallow the element that follows.
                 if is_list(value) {
@@ -114,7 +114,7 @@ impl<'a> PriorProxies<'a> {
             _ if name.eq_ignore_ascii_case("x-forwarded-host") => &mut self.host,
             _ => return true,
         };
-        *said = true;
+        *seen = true;
         true
     }
 }
@@ -138,7 +138,7 @@ impl Origin {
         LINES_BYTES + 4 * self.address.len()
     }
 
-    /// Writes where a request for `host` came from, behind what proxies before this one have said.
+    /// Writes where a request for `host` came from, behind the entries of proxies before this one.
     pub(crate) fn write(
         &mut self,
         head: &mut Vec<u8>,
@@ -154,13 +154,13 @@ impl Origin {
         }
         prior.addresses.write(head, "x-forwarded-for", self.address.as_bytes());
         // The outermost proxy knows these; one before us has set them already.
-        for (is_said, name, value) in [
+        for (is_present, name, value) in [
             (prior.proto, "x-forwarded-proto", Some(self.proto.as_bytes())),
             (prior.port, "x-forwarded-port", Some(self.port.as_bytes())),
             (prior.real_ip, "x-real-ip", Some(self.address.as_bytes())),
             (prior.host, "x-forwarded-host", host),
         ] {
-            if let Some(value) = value.filter(|_| !is_said) {
+            if let Some(value) = value.filter(|_| !is_present) {
                 write_line(head, name.as_bytes(), value);
             }
         }
@@ -229,8 +229,8 @@ fn pair(text: &[u8]) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// What a request that says `lines` says of its way.
-    fn told(peer: &str, tls: bool, host: &str, lines: &[(&str, &str)]) -> String {
+    /// The forwarding headers of a request that comes with `lines`.
+    fn forwarding(peer: &str, tls: bool, host: &str, lines: &[(&str, &str)]) -> String {
         let mut prior = PriorProxies::default();
         let mut head = Vec::new();
         for (name, value) in lines {
@@ -244,9 +244,9 @@ mod tests {
     }
 
     #[test]
-    fn the_way_is_told() {
+    fn the_way_is_reported() {
         assert_eq!(
-            told("192.0.2.1:5", false, "shop:8080", &[]),
+            forwarding("192.0.2.1:5", false, "shop:8080", &[]),
             "x-forwarded-for: 192.0.2.1\nx-forwarded-proto: http\nx-forwarded-port: 8080\n\
              x-real-ip: 192.0.2.1\nx-forwarded-host: shop:8080\n\
              forwarded: for=192.0.2.1;host=\"shop:8080\";proto=http\n"
@@ -262,7 +262,7 @@ mod tests {
             ("forwarded", "for=10.0.0.1"),
         ];
         assert_eq!(
-            told("[2001:db8::1]:5", true, "h", &before),
+            forwarding("[2001:db8::1]:5", true, "h", &before),
             "x-forwarded-proto: http\nx-forwarded-port: 99\nx-real-ip: 10.0.0.1\n\
              true-client-ip: 10.0.0.1\nx-forwarded-prefix: /admin\n\
              X-Forwarded-For: 10.0.0.1, 10.0.0.2, 2001:db8::1\nx-forwarded-host: h\n\
@@ -312,8 +312,12 @@ mod tests {
             "for=(",
         ] {
             assert!(!is_list(bad.as_bytes()), "{bad}");
-            let head =
-                told("192.0.2.1:5", false, "h", &[("forwarded", "for=a"), ("forwarded", bad)]);
+            let head = forwarding(
+                "192.0.2.1:5",
+                false,
+                "h",
+                &[("forwarded", "for=a"), ("forwarded", bad)],
+            );
             let end = "forwarded: for=a, for=192.0.2.1;host=\"h\";proto=http\n";
             assert!(head.ends_with(end), "{bad}: {head}");
         }

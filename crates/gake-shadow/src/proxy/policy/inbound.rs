@@ -1,9 +1,9 @@
 //! What a client may not say, taken out of its requests before anything else looks at them.
 //!
 //! - The header that marks copies: a service that leaves out mails and payments for copies would
-//!   leave them out for whoever sends it.
+//!   leave them out for any sender.
 //! - Names with `_` and other characters that many servers take for `-`: behind such a server
-//!   `Transfer_Encoding` is `Transfer-Encoding`, which nobody in between has seen.
+//!   `Transfer_Encoding` is `Transfer-Encoding`, which no proxy in between has seen.
 
 use http::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderMap,

@@ -8,7 +8,7 @@ use gake_wire::fault;
 /// The fault of an error in HTTP/2 while a request is under way, as far as it had come.
 pub(crate) fn of(error: &h2::Error, phase: Phase) -> Fault {
     match (error.get_io(), error.reason()) {
-        // Its end is no more than that, whoever noticed it.
+        // It has ended, whichever side noticed.
         (Some(error), _) if error.kind() == io::ErrorKind::BrokenPipe => Fault::ClosedEarly(phase),
         (Some(error), _) => fault::of_read(error, phase),
         (None, Some(_)) if error.is_library() => Fault::Malformed("not an HTTP/2 answer"),

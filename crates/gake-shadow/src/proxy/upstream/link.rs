@@ -1,5 +1,5 @@
-//! A connection to a backend, spoken to with gake-wire's codec by whoever uses it: no task, no
-//! channel, no map of headers.
+//! A connection to a backend, spoken to with gake-wire's codec by its user: no task, no channel, no
+//! map of headers.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -63,7 +63,7 @@ impl Link {
     }
 
     /// Itself, if it can take a request now: the backend has neither closed it nor said anything
-    /// that nobody asked for.
+    /// unasked.
     pub(crate) fn ready(mut self) -> Option<Self> {
         let mut byte = [0];
         let mut byte = ReadBuf::new(&mut byte);

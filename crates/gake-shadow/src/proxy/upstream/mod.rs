@@ -1,4 +1,4 @@
-//! A backend's connection as a request in parts uses it: of HTTP/1.1, driven by whoever reads the
+//! A backend's connection as a request in parts uses it: of HTTP/1.1, driven by the reader of the
 //! answer, or a place on one of HTTP/2.
 
 pub(crate) mod edits;

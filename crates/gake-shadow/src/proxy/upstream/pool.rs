@@ -7,7 +7,7 @@ use crate::proxy::http2::shared_streams::SharedStreams;
 use crate::proxy::upstream::link::Link;
 use crate::proxy::upstream::target::Target;
 
-/// A backend and the connections to it that nobody uses.
+/// A backend and its idle connections.
 pub(crate) struct Pool {
     pub(crate) target: Arc<Target>,
     links: RefCell<Vec<Link>>,

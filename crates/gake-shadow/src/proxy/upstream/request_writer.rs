@@ -64,7 +64,7 @@ impl RequestWriter {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Stopped>> {
         loop {
-            // KeptBody, for what came before it may have to wait.
+            // Kept, for what came before it may have to wait.
             let filled = if self.is_broken_off { Filled::BrokenOff } else { self.fill(cx) };
             self.is_broken_off = matches!(filled, Filled::BrokenOff);
             while self.sent < self.out.len() {

@@ -12,10 +12,10 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::ProxyStartError;
 use crate::config::{Backend, Host};
 use crate::proxy::congestion;
 use crate::proxy::policy::loops;
+use crate::proxy::start_error::ProxyStartError;
 use crate::proxy::stream::Stream;
 
 /// TLS towards backends, by the protocol that is spoken over it.

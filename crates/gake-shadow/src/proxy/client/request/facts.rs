@@ -191,8 +191,8 @@ impl<'a> Facts<'a> {
         self.connection.closes || is_ambiguous || (is_old && !self.connection.keeps)
     }
 
-    /// The protocol to switch to, if it is one that may be passed on. Cleartext HTTP/2 is not: what
-    /// went through such a tunnel nobody would check.
+    /// The protocol to switch to, if it is one that may be passed on. Cleartext HTTP/2 is not:
+    /// requests in such a tunnel would pass unchecked.
     pub(crate) fn upgrade(&self) -> Option<Bytes> {
         let protocol = self.upgrade.filter(|_| self.connection.upgrades)?;
         let is_http2 = protocol.windows(3).any(|part| is(part, "h2c"));

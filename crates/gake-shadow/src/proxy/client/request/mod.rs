@@ -171,8 +171,8 @@ impl ParsedHead<'_> {
             origin.write(&mut head.bytes, host, &prior);
         }
         head.line(b"via", rules.loops.via());
-        // Whatever is before a client of HTTP/1.0 does not know that the connection has changed, and
-        // whoever reads the answer to HEAD must know that it has no body.
+        // A proxy before a client of HTTP/1.0 would not know that the connection has changed, and
+        // the answer to HEAD has no body in any case.
         let may_switch = !is_old && self.method != Method::HEAD;
         Ok(ClientRequest {
             head: head.finish(),
@@ -219,7 +219,7 @@ struct Writing<'a> {
     body: Framing,
     host: Option<&'a [u8]>,
     has_length: bool,
-    /// What proxies before this one have said.
+    /// The forwarding headers of proxies before this one.
     prior: PriorProxies<'a>,
 }
 
@@ -237,7 +237,7 @@ impl<'a> Writing<'a> {
             // As everybody knows it: a server that does not take `chunKed` for it would see no body,
             // and then a request.
             Kind::Coding => self.head.line(name, b"chunked"),
-            // KeptBody by us, as soon as the backend's connection wants the body.
+            // Kept by us, as soon as the backend's connection wants the body.
             Kind::Expect if is(line.value, "100-continue") => {}
             // Trailers pass through us; other transfer codings do not.
             Kind::TransferExtensions => {
