@@ -49,10 +49,8 @@ impl Objective {
     /// When a script has nothing that it could be of, in one sentence.
     pub fn of_script(self) -> Result<Self, String> {
         let Claim::Builtin { scope, quantity } = &self.claim else { return Ok(self) };
-        let is_service = matches!(
-            quantity,
-            Quantity::Latency { measure: Measure::Of(Metric::Service), .. }
-        );
+        let is_service =
+            matches!(quantity, Quantity::Latency { measure: Measure::Of(Metric::Service), .. });
         if scope.label.is_none() && !is_service {
             return Ok(self);
         }

@@ -274,7 +274,8 @@ impl Objective {
             _ => {
                 let metrics = metrics.metrics().map(|metric| metric.name.as_str());
                 let label = scope.label.as_ref();
-                Err(label.map_or_else(String::new, |it| missing_label(it, labels, &listed(metrics))))
+                Err(label
+                    .map_or_else(String::new, |it| missing_label(it, labels, &listed(metrics))))
             }
         }
     }

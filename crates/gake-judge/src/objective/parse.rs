@@ -7,7 +7,7 @@ use gake_core::record::Metric;
 use gake_text::duration::parse_duration;
 
 use super::gauge::Gauge;
-use super::quantity::{K6_SERVICE, Flow, Measure, Quantity, parse_statistic};
+use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, parse_statistic};
 use super::series::SeriesClaim;
 use super::{Claim, Label, Objective, Operator, Scope, selector};
 

@@ -10,9 +10,7 @@ use gake_core::record::{Metric, Tally};
 use gake_text::duration::parse_duration;
 use gake_text::size::parse_byte_amount;
 
-use super::quantity::{
-    Flow, K6_SERVICE, Measure, Quantity, Statistic, exact, parse_statistic,
-};
+use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, Statistic, exact, parse_statistic};
 use super::{Measured, Scope, Unit, View, listed, selector};
 use crate::stats::per_second;
 
@@ -71,7 +69,8 @@ impl SeriesClaim {
     /// time of k6 under these tags.
     pub(super) fn fallback(scope: &Scope, quantity: Quantity) -> Option<Self> {
         let label = scope.label.as_ref();
-        if let Quantity::Latency { measure: Measure::Of(Metric::Service), statistic, bound } = quantity
+        if let Quantity::Latency { measure: Measure::Of(Metric::Service), statistic, bound } =
+            quantity
         {
             let name = label.map(|label| ("name", label.name.as_str()));
             let own = scope.tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));

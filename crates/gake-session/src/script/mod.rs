@@ -1,7 +1,7 @@
 //! Scripts of a command: their log, their environment, and where modules from the network are kept.
 
-pub mod log;
 mod loader;
+pub mod log;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

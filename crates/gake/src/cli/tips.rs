@@ -41,11 +41,7 @@ const TIPS: &[Tip] = &[
         "connections",
         "is -c here: -c 50",
     ),
-    tip(
-        &["--num-requests", "--count", "--amount"],
-        "requests",
-        "is -n here: -n 10000",
-    ),
+    tip(&["--num-requests", "--count", "--amount"], "requests", "is -n here: -n 10000"),
     tip(
         &["--stage", "-s", "--ramp-up", "--rampup", "--ramp"],
         "stages",

@@ -31,8 +31,8 @@ use crate::cli::{RunArgs, SpecFormat};
 use crate::cmd::demo;
 use gake_session::Console;
 use gake_session::Failure;
-use gake_session::script::ScriptLoader;
 use gake_session::recording::inputs;
+use gake_session::script::ScriptLoader;
 use gake_session::spec_error::failure;
 
 /// What was asked for.

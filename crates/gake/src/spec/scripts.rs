@@ -1,7 +1,7 @@
 //! Scripts as targets: what flags say of them, and their load.
 
-use gake_core::spec::{RunDraft, ScenarioDraft};
 use gake_core::spec::value::UsersValue;
+use gake_core::spec::{RunDraft, ScenarioDraft};
 use gake_k6::options::Options;
 use gake_run::script::{ScriptSettings, expand};
 use gake_session::run::writes::WRITES_BY;
@@ -65,7 +65,8 @@ fn options(scenario: &mut ScenarioDraft) -> Result<Options, Failure> {
             }
         };
         let users = users.or(scenario.connections.map(|count| count.0));
-        scenario.connections = Some(gake_core::spec::value::CountValue(users.unwrap_or(USERS_AT_A_RATE)));
+        scenario.connections =
+            Some(gake_core::spec::value::CountValue(users.unwrap_or(USERS_AT_A_RATE)));
         return Ok(options);
     }
     let is_own = scenario.stages.is_some()

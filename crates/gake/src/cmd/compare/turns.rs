@@ -62,7 +62,10 @@ pub fn take(
     console: &Console,
 ) -> Result<Turns, Failure> {
     let descriptors = descriptors::raise();
-    let sides = [side(&args.a, args.slice, redactor, console)?, side(&args.b, args.slice, redactor, console)?];
+    let sides = [
+        side(&args.a, args.slice, redactor, console)?,
+        side(&args.b, args.slice, redactor, console)?,
+    ];
     // Plain requests have no metrics of their own.
     let own = SeriesTable::default();
     let known = sides.each_ref().map(|side| Known { plan: &side.prepared.plan, series: &own });

@@ -5,9 +5,9 @@ use std::time::Duration;
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
 use gake_report::experiment::Expectation;
+use gake_run::spec::Load;
 use gake_text::foreign;
 use gake_text::units::{self, count};
-use gake_run::spec::Load;
 
 use super::bench::{Bench, Stopped, goodput};
 use super::server::Server;

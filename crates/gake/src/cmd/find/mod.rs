@@ -7,7 +7,6 @@ mod reach;
 mod target;
 mod trials;
 
-
 use std::io;
 use std::path::Path;
 use std::thread::sleep;
@@ -30,7 +29,6 @@ use gake_text::units;
 use crate::cli::{DimensionArg, FindArgs};
 use crate::cmd::demo;
 use crate::spec;
-use gake_session::script::is_script;
 use gake_session::Console;
 use gake_session::Results;
 use gake_session::Signals;
@@ -40,6 +38,7 @@ use gake_session::fleet::{self, FleetMaker};
 use gake_session::history::{Entry, Store, folder};
 use gake_session::options::Form;
 use gake_session::redaction::redactor;
+use gake_session::script::is_script;
 use gake_session::{Exit, Failure};
 use live::SearchLive;
 use target::{ScriptTarget, Target};

@@ -8,10 +8,10 @@ use gake_k6::options::Options;
 use gake_k6::summary::SummaryMode;
 use gake_text::size::parse_size;
 
-use gake_session::script::log::LogFormat;
 use super::open_loop::set_rate;
 use crate::cli::SpecFormat;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::script::log::LogFormat;
 
 /// Flags that set an option, and the option's key.
 const OPTIONS: &[(Flag, &str)] = &[

@@ -9,11 +9,11 @@ use gake_k6::options::{Options, ShownOptions};
 use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
+use super::ANY;
 use super::flags::RunFlags;
 use super::load::{Refused, load};
-use super::ANY;
-use gake_session::script::log;
 use gake_session::Console;
+use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
 /// Adds what all tiers of options together ask for.

@@ -26,7 +26,6 @@ use super::flags::RunFlags;
 use super::load::{Refused, load};
 use super::out::{self, OutSettings, Outputs};
 use super::{ANY, progress};
-use gake_session::script::log;
 use crate::cli::SpecFormat;
 use crate::personality::native::Native;
 use crate::spec;
@@ -37,6 +36,7 @@ use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::run::{Reconciliation, conclude};
+use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
 /// Thresholds are judged this often, in seconds.

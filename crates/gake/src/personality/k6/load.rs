@@ -10,9 +10,9 @@ use gake_session::Exit;
 use gake_session::run::writes::WRITES_BY;
 use gake_session::script::module_folder;
 
+use super::ANY;
 use super::flags::RunFlags;
 use super::life::{code, exit_of, told};
-use super::ANY;
 
 /// Why there is no run.
 pub(super) struct Refused {

@@ -102,11 +102,7 @@ fn usage(console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn run(
-    args: &[String],
-    native: &Native,
-    console: &Console,
-) -> Result<Exit, Failure> {
+fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
     let (own, args) = BesideArgs::take(args)?;
     let flags = environment::with_flags(&args, &gake_session::script::environment());
     match flags.and_then(|args| RunFlags::read(&args)) {
