@@ -72,6 +72,11 @@ impl ScenarioScript {
         &self.configured.script.test.main
     }
 
+    /// The script with its options.
+    pub(crate) fn configured(&self) -> &ConfiguredScript {
+        &self.configured
+    }
+
     /// Whether it fires scenario `number`.
     pub(crate) fn fires(&self, number: usize) -> bool {
         self.scenarios.contains(&number)

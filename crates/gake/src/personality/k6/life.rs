@@ -4,20 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_fleet::{Fleet, StoppedBy};
+use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_k6::metrics::registry;
 use gake_k6::options::{Options, vus_needed};
 use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
 use gake_k6::threshold::Thresholds;
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
-use gake_k6::work::{REJECTED, stack_text};
 use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun, ScriptRunError, SetUp};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Moment, Prepared};
 use gake_text::redact::Names;
 
-use super::agents::{self, ForAgents, ScriptAgents};
+use super::agents;
 use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::attach::Showing;
 use super::beside::{BesideArgs, OwnOutputs};
@@ -32,7 +31,7 @@ use crate::spec;
 use gake_session::Console;
 use gake_session::Signals;
 use gake_session::descriptors;
-use gake_session::fleet::FleetMaker;
+use gake_session::fleet::{AgentScript, FleetMaker, ScriptAgents, TORN_DOWN};
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::run::{Reconciliation, conclude};
@@ -50,10 +49,6 @@ const TEARDOWN_HINT: &str = "You can increase the time limit via the teardownTim
 
 /// What is said while the process stays for `--linger`.
 const LINGERS: &str = "The test is done; because of --linger gake waits for Ctrl+C.";
-
-/// What is said where `teardown` was begun by another process, or was about to.
-const TORN_DOWN: &str = "the process that had started the run had all of its figures and began \
-                         teardown: it is not run again, and what it recorded is not in the summary";
 
 /// k6's exit codes.
 pub(super) mod code {
@@ -203,6 +198,9 @@ impl Following<'_> {
         let (script, run, prepared) = (&ready.script, &ready.run, &ready.prepared);
         let users = vus_needed(&run.spec.scenarios) as u64;
         let line = progress::line(flags, &script.test, users, console);
+        if let Some(agents) = &mut agents {
+            agents.follow(agent_events(flags, &script.test), signals.interrupt());
+        }
         let recorded = match &mut agents {
             Some(agents) => prepared.run_users_elsewhere((agents, earlier), beside, each),
             None => prepared.run_beside(beside, each),
@@ -262,6 +260,14 @@ impl Following<'_> {
             test.log(LogLevel::Error, &why, &[]);
         }
     }
+}
+
+/// Logs what happens to the agents of a run.
+fn agent_events(flags: &RunFlags, test: &Arc<Test>) -> Option<FleetListener> {
+    let test = Arc::clone(test);
+    (!flags.quiet).then(|| -> FleetListener {
+        Arc::new(move |event| test.log(LogLevel::Warning, &event.text, &[]))
+    })
 }
 
 /// Reads everything that says what is to be run.
@@ -372,9 +378,20 @@ impl Ready {
     ) -> Result<Option<ScriptAgents<'a>>, String> {
         let Some(maker) = maker else { return Ok(None) };
         let (given, environment) = (&self.given, self.environment.as_slice());
-        let showing = Showing::of(flags).text();
-        let script = ForAgents { script: &self.script, given, environment, flags, showing };
-        ScriptAgents::find(maker, &script, (&self.run, &self.prepared), console).map(Some)
+        let script = AgentScript {
+            script: &self.script,
+            given,
+            environment,
+            variables: flags.environment.keys().map(String::as_str).collect(),
+            seed: flags.seed,
+            is_verbose: flags.verbose,
+            has_other_load: false,
+            showing: Showing::of(flags).text(),
+        };
+        let agents = ScriptAgents::new(maker, &script, (&self.run, &self.prepared));
+        let agents = agents.map_err(|error| error.to_string())?;
+        agents.find().map_err(|error| error.to_string())?;
+        Ok(Some(agents.described_on((!flags.quiet).then_some(console))))
     }
 
     pub(super) fn shown<'a>(&'a self, flags: &RunFlags, console: &'a Console) -> Shown<'a> {
@@ -388,17 +405,6 @@ impl Ready {
     }
 }
 
-/// An error as k6 tells it.
-pub(super) fn told(error: &ScriptRunError) -> String {
-    match error {
-        ScriptRunError::Load(LoadError::Thrown(exception) | LoadError::Syntax(exception))
-        | ScriptRunError::Thrown { exception, .. } => stack_text(exception),
-        ScriptRunError::Load(LoadError::Rejected(exception))
-        | ScriptRunError::Rejected(exception) => format!("{REJECTED}{}", stack_text(exception)),
-        other => other.to_string(),
-    }
-}
-
 pub(super) fn say(test: &Test, error: &ScriptRunError) {
     let hint = match error {
         ScriptRunError::Load(LoadError::Rejected(_)) => None,
@@ -408,7 +414,7 @@ pub(super) fn say(test: &Test, error: &ScriptRunError) {
         _ => None,
     };
     let fields: Vec<(&str, &str)> = hint.map(|hint| ("hint", hint)).into_iter().collect();
-    test.log(LogLevel::Error, &told(error), &fields);
+    test.log(LogLevel::Error, &error.with_stack(), &fields);
 }
 
 pub(super) fn exit_of(error: &ScriptRunError) -> Exit {
