@@ -1,6 +1,12 @@
-//! What agents cannot do of a k6 run, by the names of k6's flags.
+//! Agents of a k6 run: what they are given, and what they cannot do, by the names of k6's flags.
 
+use std::sync::Arc;
+
+use gake_fleet::FleetListener;
 use gake_k6::options::{Executor, Options};
+use gake_k6::test::{LogLevel, Test};
+use gake_run::script::LoadedScript;
+use gake_session::fleet::AgentScript;
 
 use super::flags::RunFlags;
 
@@ -35,4 +41,31 @@ pub(super) fn cannot(flags: &RunFlags, options: &Options) -> Option<String> {
     ];
     let (_, why) = reasons.into_iter().find(|(is_so, _)| *is_so)?;
     Some(format!("agents cannot do {why}"))
+}
+
+/// A script as agents are given it, with its options as they were given and its `__ENV`.
+pub(super) fn agent_script<'a>(
+    flags: &'a RunFlags,
+    script: &'a LoadedScript,
+    given: &'a Options,
+    environment: &'a [(String, String)],
+) -> AgentScript<'a> {
+    AgentScript {
+        script,
+        given,
+        environment,
+        variables: flags.environment.keys().map(String::as_str).collect(),
+        seed: flags.seed,
+        is_verbose: flags.verbose,
+        has_other_load: false,
+        showing: String::new(),
+    }
+}
+
+/// Logs what happens to the agents of a run.
+pub(super) fn events(flags: &RunFlags, test: &Arc<Test>) -> Option<FleetListener> {
+    let test = Arc::clone(test);
+    (!flags.quiet).then(|| -> FleetListener {
+        Arc::new(move |event| test.log(LogLevel::Warning, &event.text, &[]))
+    })
 }

@@ -13,7 +13,7 @@ use gake_k6::threshold::Selector;
 use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun};
 use gake_run::{Beside, Moment, Prepared, Recorded, RunError};
 
-use super::agents::cannot;
+use super::agents::{agent_script, cannot};
 use super::flags::RunFlags;
 use super::load::load;
 use gake_session::Console;
@@ -80,16 +80,8 @@ impl Journey {
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let Self { script, run, given, flags, environment, .. } = self;
-        let travelling = AgentScript {
-            script,
-            given,
-            environment,
-            variables: flags.environment.keys().map(String::as_str).collect(),
-            seed: flags.seed,
-            is_verbose: flags.verbose,
-            has_other_load: true,
-            showing: String::new(),
-        };
+        let travelling =
+            AgentScript { has_other_load: true, ..agent_script(flags, script, given, environment) };
         let agents = ScriptAgents::new(maker, &travelling, (run, prepared));
         let mut agents = agents.map_err(RunError::cannot)?;
         let recorded = prepared.run_users_elsewhere((&mut agents, None), beside, each)?;

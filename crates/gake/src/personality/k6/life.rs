@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_fleet::{Fleet, FleetListener, StoppedBy};
+use gake_fleet::{Fleet, StoppedBy};
 use gake_k6::metrics::registry;
 use gake_k6::options::{Options, vus_needed};
 use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
@@ -199,7 +199,8 @@ impl Following<'_> {
         let users = vus_needed(&run.spec.scenarios) as u64;
         let line = progress::line(flags, &script.test, users, console);
         if let Some(agents) = &mut agents {
-            agents.follow(agent_events(flags, &script.test), signals.interrupt());
+            let events = agents::events(flags, &script.test);
+            agents.follow(events, signals.interrupt());
         }
         let recorded = match &mut agents {
             Some(agents) => prepared.run_users_elsewhere((agents, earlier), beside, each),
@@ -260,14 +261,6 @@ impl Following<'_> {
             test.log(LogLevel::Error, &why, &[]);
         }
     }
-}
-
-/// Logs what happens to the agents of a run.
-fn agent_events(flags: &RunFlags, test: &Arc<Test>) -> Option<FleetListener> {
-    let test = Arc::clone(test);
-    (!flags.quiet).then(|| -> FleetListener {
-        Arc::new(move |event| test.log(LogLevel::Warning, &event.text, &[]))
-    })
 }
 
 /// Reads everything that says what is to be run.
@@ -378,15 +371,10 @@ impl Ready {
     ) -> Result<Option<ScriptAgents<'a>>, String> {
         let Some(maker) = maker else { return Ok(None) };
         let (given, environment) = (&self.given, self.environment.as_slice());
+        let showing = Showing::of(flags).text();
         let script = AgentScript {
-            script: &self.script,
-            given,
-            environment,
-            variables: flags.environment.keys().map(String::as_str).collect(),
-            seed: flags.seed,
-            is_verbose: flags.verbose,
-            has_other_load: false,
-            showing: Showing::of(flags).text(),
+            showing,
+            ..agents::agent_script(flags, &self.script, given, environment)
         };
         let agents = ScriptAgents::new(maker, &script, (&self.run, &self.prepared));
         let agents = agents.map_err(|error| error.to_string())?;
