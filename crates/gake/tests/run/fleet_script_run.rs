@@ -68,9 +68,14 @@ fn base(lab: &Lab) -> String {
     format!("http://{}", lab.addr())
 }
 
+/// The result, in which what `setup` and `teardown` send belongs to no second.
+fn json(ran: &Ran) -> Json {
+    Json(serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}")))
+}
+
 /// The objectives of a run and whether they were met.
-fn objectives(json: &Json) -> Vec<(String, bool)> {
-    let all = json.at("objectives").as_array().unwrap();
+fn objectives(result: &Json) -> Vec<(String, bool)> {
+    let all = result.at("objectives").as_array().unwrap();
     let one = |one: &serde_json::Value| {
         (one["text"].as_str().unwrap().to_owned(), one["met"].as_bool().unwrap())
     };
@@ -82,21 +87,25 @@ fn a_script_on_agents_is_judged_as_any_run() {
     let (nats, lab, folder) = (Nats::start(), lab(), folder());
     let two = agents(&nats, &["a", "b"], SCRIPTS);
     let ran = start(&mut run(&nats, &base(&lab), &folder, "--slo errors<1%")).wait().done();
-    let json = ran.json();
-    assert_eq!(json.count("requests.sent"), ITERATIONS + 2, "{ran:?}");
+    let result = json(&ran);
+    assert_eq!(result.count("requests.sent"), ITERATIONS + 2, "{ran:?}");
     let met = |text: &str, met| (text.to_owned(), met);
-    assert_eq!(objectives(&json), [met("errors<1%", true), met("own:count>=100", true)], "{ran:?}");
-    assert_eq!(json.at("agents").as_array().map(Vec::len), Some(2), "{ran:?}");
+    assert_eq!(
+        objectives(&result),
+        [met("errors<1%", true), met("own:count>=100", true)],
+        "{ran:?}"
+    );
+    assert_eq!(result.at("agents").as_array().map(Vec::len), Some(2), "{ran:?}");
     let routes = lab.stats().routes;
     assert_eq!((routes["/delay"], routes["/bytes"]), (ITERATIONS, 2), "each once: {ran:?}");
     // A missed threshold on the figures of all.
     let ran = start(&mut run(&nats, &base(&lab), &folder, "-e WANTED=101")).wait();
     assert_eq!(ran.code, Some(99), "{ran:?}");
-    assert!(objectives(&ran.json()).contains(&met("own:count>=101", false)), "{ran:?}");
+    assert!(objectives(&json(&ran)).contains(&met("own:count>=101", false)), "{ran:?}");
     // Flags say how much is sent, on agents too.
     let flags = "-r 20 -d 2s -e WANTED=40";
     let ran = start(&mut run(&nats, &base(&lab), &folder, flags)).wait().done();
-    assert_eq!(objectives(&ran.json()), [met("own:count>=40", true)], "{ran:?}");
+    assert_eq!(objectives(&json(&ran)), [met("own:count>=40", true)], "{ran:?}");
     assert_eq!(lab.stats().routes["/delay"], 2 * ITERATIONS + 40);
     end(two);
 }
@@ -116,7 +125,7 @@ fn names_and_certificates_of_the_spec_hold_on_agents() {
     ] {
         let flags = format!("-r 20 -d 1s -e WANTED=20 {flags}");
         let ran = start(&mut run(&nats, &base, &folder, &flags)).wait().done();
-        assert_eq!(ran.json().count("requests.ok"), 22, "{ran:?}");
+        assert_eq!(json(&ran).count("requests.ok"), 22, "{ran:?}");
     }
     end(two);
 }
@@ -168,10 +177,10 @@ fn another_process_goes_on_and_shows_the_verdict() {
     assert!(first.stderr.contains(&format!("`gake fleet attach {id}` goes on")), "{first:?}");
     let line = format!("fleet attach {id} -o json");
     let ran = start(&mut with(&nats, TOKEN, &words(&line))).wait();
-    let json = ran.json();
-    assert_eq!((ran.code, json.count("requests.sent")), (Some(99), ITERATIONS + 2), "{ran:?}");
+    let result = json(&ran);
+    assert_eq!((ran.code, result.count("requests.sent")), (Some(99), ITERATIONS + 2), "{ran:?}");
     let judged = [("errors<1%".to_owned(), true), ("own:count>=101".to_owned(), false)];
-    assert_eq!(objectives(&json), judged, "{ran:?}");
+    assert_eq!(objectives(&result), judged, "{ran:?}");
     let routes = lab.stats().routes;
     assert_eq!((routes["/delay"], routes["/bytes"]), (ITERATIONS, 2), "each once: {ran:?}");
     end(two);
