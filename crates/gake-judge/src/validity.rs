@@ -248,7 +248,7 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
         units::percent(sent / asked)
     );
     // Whose fault it is: the generator was too slow, or nothing was free to send on.
-    let noun = lanes::noun(run);
+    let noun = lanes::noun(&run.plan);
     let waited = run.tally.latency.of(Metric::Blocked).count();
     let missing = (1.0 - sent / asked) * counts.due() as f64;
     if counts.lost as f64 >= missing / 2.0 {
