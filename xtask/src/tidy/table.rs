@@ -274,7 +274,6 @@ pub const WORDS: &[Words] = &[
 pub const WITH_CIRCLES: &[(&str, &str)] = &[
     ("gake", "experiments and personalities leave it"),
     ("gake-session", "the console knows failures, and failures are shown on it"),
-    ("gake-shadow", "the files of the proxy are not in folders by direction yet"),
 ];
 
 /// An exception to a rule, with its reason.

@@ -7,7 +7,7 @@ use gake_core::record::Metric;
 use gake_text::duration::parse_duration;
 
 use super::gauge::Gauge;
-use super::quantity::{Flow, Measure, Quantity, parse_statistic};
+use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, parse_statistic};
 use super::series::SeriesClaim;
 use super::{Claim, Label, Objective, Operator, Scope, selector};
 
@@ -37,9 +37,6 @@ const MEASURES: [(&str, Measure); 12] = [
 
 /// Rates of scripts that are bounded without a statistic.
 const SCRIPT_RATES: [&str; 2] = [CHECKS, "http_req_failed"];
-
-/// What k6 calls the service time.
-pub(super) const K6_SERVICE: &str = "http_req_duration";
 
 impl std::str::FromStr for Objective {
     type Err = ObjectiveError;

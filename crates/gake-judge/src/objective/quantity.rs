@@ -9,6 +9,9 @@ use super::gauge::{Gauge, Of};
 use super::{Unit, View};
 use crate::stats::{per_second, share};
 
+/// What k6 calls the service time.
+pub(super) const K6_SERVICE: &str = "http_req_duration";
+
 /// What is compared, with the bound in the quantity's own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quantity {
