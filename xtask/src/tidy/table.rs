@@ -251,7 +251,12 @@ pub const WORDS: &[Words] = &[
     Words {
         rule: "clock",
         words: &["Instant::now", "SystemTime::now", "Timestamp::now", "Zoned::now"],
-        within: &["crates/gake-core/", "crates/gake-judge/", "crates/gake-report/"],
+        within: &[
+            "crates/gake-core/",
+            "crates/gake-text/",
+            "crates/gake-judge/",
+            "crates/gake-report/",
+        ],
         except: &[],
         why: "time is a parameter here",
     },
