@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::duration::Seconds;
 use crate::plan::UserStage;
 use crate::schedule::{Process, Stage, Trace};
+use crate::seconds::Seconds;
 
 /// How arrivals are generated. Numbers are totals over all workers and agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,10 +4,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::{DRAIN, Plan, format_duration};
+use gake_core::plan::{DRAIN, Plan};
 use gake_core::schedule::Slice;
 use gake_core::spec::{BodySpec, ConnectionSpec, RequestSource, RunSpec};
 use gake_run::{ConnectionPermit, Destination, Prepared};
+use gake_text::duration::format_duration;
 
 use crate::rule::{AllowRule, allows, reserved};
 

@@ -44,6 +44,7 @@ mod remote;
 mod requests;
 pub mod script;
 pub mod sink;
+pub mod targets;
 mod user_control;
 mod watching;
 
@@ -58,7 +59,7 @@ pub use gake_engine::{
 /// What a fleet records of each of its agents.
 pub use gake_judge::agent_record;
 pub use gake_wire::ConnectionPermit;
-pub use inputs::{GivenRequests, Inputs, Recordings, Replay};
+pub use inputs::{GivenRequests, Inputs, Recordings, Replay, Scripts};
 pub use interrupt::Interrupt;
 pub use moment::Moment;
 pub use once::{NoAnswer, SingleAnswer, send_once};

@@ -1,5 +1,8 @@
 //! Reading what a database sent, without going past its end.
 
+/// A row's fields as text; `None` is NULL.
+pub type Row = Vec<Option<String>>;
+
 /// Bytes that are still to be read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reply<'a>(pub(super) &'a [u8]);
@@ -49,7 +52,7 @@ pub(super) fn said(bytes: &[u8]) -> String {
     const CHARS_MAX: usize = 200;
     let text = String::from_utf8_lossy(bytes);
     let short: String = text.chars().take(CHARS_MAX).collect();
-    gake_core::foreign::line(&short).into_owned()
+    gake_text::foreign::line(&short).into_owned()
 }
 
 #[cfg(test)]

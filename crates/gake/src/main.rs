@@ -4,29 +4,16 @@
 
 mod cli;
 mod cmd;
-mod console;
-mod descriptors;
-mod exit;
-mod files;
-mod fleet;
 mod form;
-mod history;
-mod moving;
-mod origin;
 mod parent;
 mod personality;
-mod ports;
-mod random;
-mod redaction;
 mod settings;
-mod signals;
 mod spec;
-mod tui;
 mod users;
 
 use std::process::ExitCode;
 
-use console::Console;
+use gake_session::Console;
 use settings::Settings;
 
 // Faster than the system's for the few allocations there are, and it gives memory back.
@@ -34,7 +21,7 @@ use settings::Settings;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    console::tell_of_panics();
+    gake_session::console::tell_of_panics();
     // The thread that first touches a huge page may wait milliseconds while the kernel makes room
     // for it. A kernel without huge pages refuses, and has nothing to disable.
     let _ = rustix::thread::disable_transparent_huge_pages(true);

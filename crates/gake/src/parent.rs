@@ -2,7 +2,7 @@
 
 use rustix::process::{Signal, getppid};
 
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// Has the kernel end this process when `parent` ends, in whatever way.
 ///

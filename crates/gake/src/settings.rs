@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::cli::{Color, Command};
-use crate::console::Console;
-use crate::exit::Failure;
+use crate::cli::Command;
+use gake_session::Color;
+use gake_session::Console;
+use gake_session::Failure;
 
 /// Bytes that are read of it.
 const READ_MAX: u64 = 64 << 10;

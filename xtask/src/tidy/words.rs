@@ -73,7 +73,7 @@ mod tests {
                 "crates/gake-wire/src/a.rs:2"
             ]
         );
-        assert!(found("crates/gake/src/console.rs", text).is_empty());
+        assert!(found("crates/gake-session/src/console.rs", text).is_empty());
         let printing = found("crates/gake/src/main.rs", text);
         assert_eq!(printing.iter().map(|c| c.rule).collect::<Vec<_>>(), ["stream-door"]);
         assert!(found("xtask/src/main.rs", text).is_empty());

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::duration::{OptionalSeconds, Seconds};
+use crate::seconds::{OptionalSeconds, Seconds};
 
 /// What happens to an arrival that is due when every connection is busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

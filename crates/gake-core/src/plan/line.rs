@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{Overflow, Plan, PlanLoad, format_duration};
+use gake_text::duration::format_duration;
+
+use super::{Overflow, Plan, PlanLoad};
 use crate::Load;
 use crate::clock::SECOND;
 use crate::schedule::Trace;

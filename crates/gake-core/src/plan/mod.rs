@@ -9,7 +9,6 @@ mod line;
 pub mod rate;
 pub mod stage;
 mod tables;
-pub mod targets;
 #[cfg(test)]
 mod tests;
 mod users;
@@ -26,11 +25,10 @@ pub use tables::{OTHER_DESCRIPTORS, TableShares, connections_within, tables_for,
 pub use users::{UserStage, presence};
 
 use crate::Load;
-use crate::duration::{OptionalSeconds, Seconds};
-pub use crate::duration::{format_duration, parse_duration};
 use crate::metric::{MAX_SERIES, Tags};
 pub use crate::schedule::Stage;
 use crate::schedule::{NumberStripes, RateChange, Schedule, Slice};
+use crate::seconds::{OptionalSeconds, Seconds};
 
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
 pub const OPEN_CONNECTIONS: usize = 1_000;

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::time::Duration;
 
+use gake_text::duration::format_duration;
 use serde::{Deserialize, Serialize};
 
-use crate::duration::{Seconds, format_duration};
+use crate::seconds::Seconds;
 
 /// A period in which the number of users is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Nanos, SECOND};
-use crate::duration::Seconds;
+use crate::seconds::Seconds;
 
 /// Arrivals a trace may hold: an hour at 27,000 a second, 425 MB.
 pub const TRACE_ARRIVALS_MAX: usize = 100_000_000;

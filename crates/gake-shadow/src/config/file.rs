@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Method};
+use http::Method;
 use serde::Deserialize;
 
+use super::error::{header_name, header_value, value};
 use super::{
     Backend, Breaker, Config, ConfigError, Edits, Forwarded, Host, PathGlob, Rule, RuleVerdict,
     Sampling, ServerTls, Shadow, parse_marker,
@@ -167,7 +168,7 @@ struct Time(Duration);
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        let time = gake_core::plan::parse_duration(&text).map_err(serde::de::Error::custom)?;
+        let time = gake_text::duration::parse_duration(&text).map_err(serde::de::Error::custom)?;
         if time.is_zero() {
             return Err(serde::de::Error::custom("a time-out must be longer than 0"));
         }
@@ -188,36 +189,11 @@ impl<'de> Deserialize<'de> for Size {
         }
         match Either::deserialize(from)? {
             Either::Number(bytes) => Ok(Self(bytes)),
-            Either::Text(text) => parse_size(&text).map(Self).map_err(serde::de::Error::custom),
+            Either::Text(text) => {
+                gake_text::size::parse_size(&text).map(Self).map_err(serde::de::Error::custom)
+            }
         }
     }
-}
-
-/// Reads a number of bytes: `1000`, `64KiB`, `1MiB`, `2MB`.
-///
-/// # Errors
-/// When it is not valid, in words.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" => 1 << 10,
-        "kb" => 1_000,
-        "m" | "mib" => 1 << 20,
-        "mb" => 1_000_000,
-        "g" | "gib" => 1 << 30,
-        "gb" => 1_000_000_000,
-        _ => 0,
-    };
-    digits
-        .trim()
-        .parse::<u64>()
-        .ok()
-        .filter(|_| scale > 0)
-        .and_then(|number| number.checked_mul(scale))
-        .ok_or_else(|| {
-            format!("{text:?} is not a valid size; write for example 65536, 64KiB or 1MiB")
-        })
 }
 
 impl File {
@@ -425,16 +401,4 @@ pub fn methods(names: &[String]) -> Result<Vec<Method>, ConfigError> {
 
 fn string<'a>(name: &str, text: &'a toml::Value) -> Result<&'a str, ConfigError> {
     text.as_str().ok_or_else(|| value("header", name, "its value must be a string"))
-}
-
-pub(super) fn header_name(text: &str) -> Result<HeaderName, ConfigError> {
-    text.parse().map_err(|error: http::header::InvalidHeaderName| value("header", text, &error))
-}
-
-pub(super) fn header_value(text: &str) -> Result<HeaderValue, ConfigError> {
-    HeaderValue::from_str(text).map_err(|error| value("header value", text, &error))
-}
-
-pub(super) fn value(what: &'static str, text: &str, reason: impl ToString) -> ConfigError {
-    ConfigError::Value { what, text: text.to_owned(), reason: reason.to_string() }
 }

@@ -7,9 +7,9 @@ use clap::Args;
 use gake_fleet::AllowRule;
 use gake_wire::Sources;
 
-use super::fleet::{NatsArgs, tag};
-use super::redaction::RedactionArgs;
 use super::values;
+use gake_session::options::RedactionArgs;
+use gake_session::options::{NatsArgs, fleet::tag};
 
 /// Wait at a NATS server for runs, and do a slice of each: `gake run ... --agents N` joins the
 /// figures of its agents into one run.

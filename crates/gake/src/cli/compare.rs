@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::{self, Output};
 use super::values;
+use gake_session::options::history::tolerance;
+use gake_session::options::output::{self, OutputSpec};
 
 /// Compare two runs: do they differ, and with what confidence?.
 ///
@@ -56,11 +57,11 @@ pub struct CompareArgs {
 
     /// text, markdown, json or html; with =FILE into a file. May be repeated
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_COMPARE, hide_possible_values = true)]
-    pub formats: Vec<Output>,
+    pub formats: Vec<OutputSpec>,
 
     /// Write a page with B's charts over A's, one HTML file: short for -o html=FILE
     #[arg(long, value_name = "FILE", value_parser = output::html)]
-    pub html: Option<Output>,
+    pub html: Option<OutputSpec>,
 
     /// Print only the result
     #[arg(short, long)]
@@ -69,18 +70,6 @@ pub struct CompareArgs {
     /// No colour: short for --color=never
     #[arg(long)]
     pub no_color: bool,
-}
-
-/// A share: `5%`, or 0.05.
-pub fn tolerance(text: &str) -> Result<f64, String> {
-    let (number, scale) = match text.strip_suffix('%') {
-        Some(number) => (number, 100.0),
-        None => (text, 1.0),
-    };
-    match number.trim().parse::<f64>() {
-        Ok(value) if value > 0.0 && value.is_finite() => Ok(value / scale),
-        _ => Err("write a share above 0, such as 5% or 0.05".to_owned()),
-    }
 }
 
 impl CompareArgs {
@@ -114,14 +103,5 @@ mod tests {
     fn commas_within_braces_separate_tags() {
         let listed = names("goodput, response{name:a,scenario:b}:p99,checks");
         assert_eq!(listed, ["goodput", "response{name:a,scenario:b}:p99", "checks"]);
-    }
-
-    #[test]
-    fn a_tolerance_is_a_share() {
-        assert_eq!(tolerance("5%"), Ok(0.05));
-        assert_eq!(tolerance("0.05"), Ok(0.05));
-        for text in ["", "x", "0", "-1%", "nan", "inf%"] {
-            assert!(tolerance(text).is_err(), "{text}");
-        }
     }
 }

@@ -3,10 +3,11 @@
 use clap::{Args, Subcommand};
 use gake_sinks::dashboard::DashboardSource;
 
-use super::values::Known;
+use super::values::KnownValues;
 
 /// Databases that dashboards read.
-const SOURCES: Known<DashboardSource> = Known::new(&["influxdb", "prometheus"], str::parse);
+const SOURCES: KnownValues<DashboardSource> =
+    KnownValues::new(&["influxdb", "prometheus"], str::parse);
 
 /// Print a dashboard for figures that `gake run --sink` sends.
 #[derive(Debug, Args)]

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use clap::Args;
 
-use super::fleet::FleetArgs;
-use super::output::{self, Output};
-use super::values::{self, Known};
+use super::values::{self, KnownValues};
+use gake_session::options::FleetArgs;
+use gake_session::options::output::{self, OutputSpec};
 
 /// Show a known cliff step by step, and compare each step with theory.
 ///
@@ -78,15 +78,15 @@ pub struct ExperimentArgs {
 pub struct ExperimentOutputArgs {
     /// text, json (the schema gake.experiment/1) or html; with =FILE into a file. May be repeated
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true, requires = "name")]
-    pub formats: Vec<Output>,
+    pub formats: Vec<OutputSpec>,
 
     /// Write JSON: short for -o json=FILE
     #[arg(long, value_name = "FILE", value_parser = output::json, requires = "name")]
-    pub json: Option<Output>,
+    pub json: Option<OutputSpec>,
 
     /// Write one HTML page with charts: short for -o html=FILE
     #[arg(long, value_name = "FILE", value_parser = output::html, requires = "name")]
-    pub html: Option<Output>,
+    pub html: Option<OutputSpec>,
 
     /// Print only the result
     #[arg(short, long)]
@@ -99,7 +99,7 @@ pub struct ExperimentOutputArgs {
 
 impl ExperimentOutputArgs {
     /// Every result asked for.
-    pub fn results(&self) -> impl Iterator<Item = &Output> {
+    pub fn results(&self) -> impl Iterator<Item = &OutputSpec> {
         self.formats.iter().chain(&self.json).chain(&self.html)
     }
 
@@ -110,7 +110,7 @@ impl ExperimentOutputArgs {
 }
 
 /// The experiments.
-pub const NAMES: Known<String> = Known::new(
+pub const NAMES: KnownValues<String> = KnownValues::new(
     &[
         "spike",
         "pool",

@@ -7,11 +7,11 @@ use clap::{Args, Parser, ValueEnum};
 use gake_judge::Objective;
 use gake_judge::search::Dimension;
 
-use super::fleet::FleetArgs;
-use super::output::{self, Output};
-use super::redaction::RedactionArgs;
 use super::run::{Arrivals, ConnectionArgs, RequestArgs};
 use super::values::{self, WatchedSource};
+use gake_session::options::FleetArgs;
+use gake_session::options::RedactionArgs;
+use gake_session::options::output::{self, OutputSpec};
 
 /// Find the highest load at which every objective holds, with its confidence interval.
 ///
@@ -141,11 +141,11 @@ pub struct SearchArgs {
 pub struct FindOutputArgs {
     /// text, json (the schema gake.find/1) or html; with =FILE into a file. May be repeated
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true)]
-    pub formats: Vec<Output>,
+    pub formats: Vec<OutputSpec>,
 
     /// Write the report with charts, one HTML file: short for -o html=FILE
     #[arg(long, value_name = "FILE", value_parser = output::html)]
-    pub html: Option<Output>,
+    pub html: Option<OutputSpec>,
 
     /// Write a run file for each step into this folder, for `gake report`
     #[arg(long, value_name = "FOLDER")]

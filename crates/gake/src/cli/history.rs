@@ -1,11 +1,10 @@
-//! The flags of the history: of `gake history`, and of the runs that it keeps.
+//! The flags of `gake history`.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-use super::compare::tolerance;
-use super::output::{self, Output};
+use gake_session::options::history::tolerance;
+use gake_session::options::output::{self, OutputSpec};
 
 /// Show the runs that `gake run --save` and `gake find --save` keep in .gake/history.db.
 #[derive(Debug, Args)]
@@ -45,7 +44,7 @@ pub enum HistoryCommand {
         run: String,
         /// text, json, csv, markdown, html ... as of `gake report`; with =FILE into a file
         #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_RUN, hide_possible_values = true)]
-        formats: Vec<Output>,
+        formats: Vec<OutputSpec>,
     },
     /// Compare two runs: do they differ, and with what confidence?
     Compare {
@@ -60,7 +59,7 @@ pub enum HistoryCommand {
         tolerance: f64,
         /// text, markdown, json or html; with =FILE into a file. May be repeated
         #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_COMPARE, hide_possible_values = true)]
-        formats: Vec<Output>,
+        formats: Vec<OutputSpec>,
     },
     /// Name a run as a baseline, in place of the run that had the name
     Baseline {
@@ -83,22 +82,4 @@ pub enum HistoryCommand {
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
     },
-}
-
-/// What a run has to do with the history.
-#[derive(Debug, Default, Args)]
-#[command(next_help_heading = "History")]
-pub struct SaveArgs {
-    /// Keep the run in the history of the project, .gake/history.db: see `gake history`
-    #[arg(long)]
-    pub save: bool,
-
-    /// Compare the run with a run of the history: a number, last, or a name given by `gake history
-    /// baseline`. Exit code 99 if it is significantly worse. Saves the run too
-    #[arg(long, value_name = "RUN")]
-    pub baseline: Option<String>,
-
-    /// Largest change against the baseline that does not matter (default 5%)
-    #[arg(long, value_name = "PERCENT", value_parser = tolerance, requires = "baseline")]
-    pub tolerance: Option<f64>,
 }

@@ -4,63 +4,51 @@ mod agent;
 mod compare;
 mod convert;
 mod dashboard;
-mod destinations;
 mod doctor;
 mod experiment;
 mod find;
 mod fleet;
 mod grpc;
 mod history;
-mod output;
-mod redaction;
 mod report;
 mod run;
+mod script;
 mod serve;
 mod shadow;
 mod tips;
 mod tls;
-mod trace;
 mod values;
 mod watch;
-mod web;
 mod websocket;
-mod words;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub use agent::{AgentArgs, WeightArg};
 pub use compare::CompareArgs;
 pub use convert::ConvertRequestsArgs;
 pub use dashboard::{DashboardArgs, DashboardKind};
-pub use destinations::{OutputArgs, SinkArgs};
 pub use doctor::DoctorArgs;
 pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
-pub use fleet::{
-    AttachArgs, FleetArgs, FleetCommand, FleetCommandArgs, ManifestArgs, NatsArgs, OnLossArg,
-};
-pub use history::{HistoryArgs, HistoryCommand, SaveArgs};
-pub use output::{Form, Output, files as output_files};
-pub use redaction::RedactionArgs;
+pub use fleet::{AttachArgs, FleetCommand, FleetCommandArgs, ManifestArgs};
+pub use history::{HistoryArgs, HistoryCommand};
 pub use report::ReportArgs;
-pub use run::{Arrivals, ConnectionArgs, ReplayArgs, RequestArgs, RunArgs, SpecFormat};
+pub use run::{Arrivals, ConnectionArgs, RequestArgs, RunArgs, SpecFormat};
 pub use serve::ServeArgs;
 pub use shadow::{
     ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
     ShadowCommand, ShadowReportArgs, TapArgs,
 };
-pub use trace::TraceArgs;
-use values::Known;
-pub use values::{WatchedSource, at_least_one as read_count, header as read_header};
+use values::KnownValues;
+pub use values::WatchedSource;
 pub use watch::{WatchArgs, WatchFormat};
-pub use web::WebArgs;
-pub use words::words;
 
-use crate::exit::Failure;
+use gake_session::options::words;
+use gake_session::{Color, Failure};
 
 /// Finds the cliff before your users do: load tests HTTP services, and says whether the
 /// measurement can be believed.
@@ -88,19 +76,6 @@ pub struct Cli {
         help_heading = "Output"
     )]
     pub color: Option<Color>,
-}
-
-/// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Color {
-    /// On a terminal
-    #[default]
-    Auto,
-    /// Also into files and pipes
-    Always,
-    /// Not at all
-    Never,
 }
 
 /// The commands.
@@ -168,13 +143,13 @@ const TOOL_NAMES: &[&str] =
     &["ab", "h2load", "hey", "k6", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"];
 
 /// The tools that gake behaves as.
-const TOOLS: Known<String> = Known::new(TOOL_NAMES, |text| Ok(text.to_owned()));
+const TOOLS: KnownValues<String> = KnownValues::new(TOOL_NAMES, |text| Ok(text.to_owned()));
 
 /// What has a JSON schema.
-const SCHEMAS: Known<String> = Known::new(&["spec"], |text| Ok(text.to_owned()));
+const SCHEMAS: KnownValues<String> = KnownValues::new(&["spec"], |text| Ok(text.to_owned()));
 
 /// Commands with a manual page of their own.
-const COMMANDS: Known<String> = Known::new(
+const COMMANDS: KnownValues<String> = KnownValues::new(
     &[
         "run",
         "find",
@@ -287,7 +262,7 @@ mod tests {
 
     #[test]
     fn completions_name_every_tool_and_command() {
-        let known = |of: &Known<String>| of.names().map(str::to_owned).collect::<Vec<_>>();
+        let known = |of: &KnownValues<String>| of.names().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(known(&TOOLS), crate::personality::names().collect::<Vec<_>>());
         let definition = definition();
         let names: Vec<_> = definition.get_subcommands().map(clap::Command::get_name).collect();

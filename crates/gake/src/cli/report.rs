@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gake_judge::Objective;
 
-use super::output::{self, Output};
+use gake_session::options::output::{self, OutputSpec};
 
 /// Show and merge run files.
 ///
@@ -31,11 +31,11 @@ pub struct ReportArgs {
     /// hdrplot or hlog (all merged into one run file); with =FILE into a file, otherwise printed.
     /// May be repeated; the default is text
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_REPORT, hide_possible_values = true)]
-    pub formats: Vec<Output>,
+    pub formats: Vec<OutputSpec>,
 
     /// Write the report with charts, one HTML file: short for -o html=FILE
     #[arg(long, value_name = "FILE", value_parser = output::html)]
-    pub html: Option<Output>,
+    pub html: Option<OutputSpec>,
 
     /// Show this run behind the charts, to compare with
     #[arg(long, value_name = "FILE")]

@@ -10,18 +10,19 @@ use gake_core::spec::value::{
 };
 use gake_judge::Objective;
 
-use super::destinations::OutputArgs;
-use super::fleet::FleetArgs;
 use super::grpc::GrpcArgs;
-use super::history::SaveArgs;
-use super::redaction::RedactionArgs;
+use super::script::ScriptRunArgs;
 use super::tls::TlsArgs;
-use super::trace::TraceArgs;
 use super::values::{self, WatchedSource};
-use super::web::WebArgs;
 use super::websocket::WebSocketArgs;
+use gake_session::options::FleetArgs;
+use gake_session::options::OutputArgs;
+use gake_session::options::RedactionArgs;
+use gake_session::options::SaveArgs;
+use gake_session::options::TraceArgs;
+use gake_session::options::WebArgs;
 
-/// Load a URL or a targets file, and judge the run.
+/// Load a URL, a targets file or a k6 script, and judge the run.
 ///
 /// With a rate (or stages) the loop is open: requests leave when they are due, whatever the server
 /// does, and latency counts from that instant. Without, the loop is closed: a fixed number of
@@ -45,7 +46,7 @@ Examples:
   gake run traffic.gakerec --speed 2x --target http://localhost:8080
                                                    a recording, replayed at twice its speed
   gake run http://h/ -r 20k --nats nats://h:4222 --agents 4   on four machines (docs/fleet.md)
-  gake run script.js -u 50 -d 1m                   a k6 script, with the flags of k6 (docs/k6.md)
+  gake run script.js -u 50 -d 1m --slo 'p99<50ms'  a k6 script (docs/k6.md)
   gake run --spec checkout.toml                    several loads side by side, from a file
   gake run ws://localhost:8080/chat -c 100 --ws-message hello      messages in WebSocket sessions
   gake run grpc://localhost:50051/shop.v1.Shop/Order --proto shop.proto --data @order.json
@@ -79,6 +80,9 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub request: RequestArgs,
+
+    #[command(flatten)]
+    pub script: ScriptRunArgs,
 
     #[command(flatten)]
     pub connection: ConnectionArgs,
@@ -161,16 +165,23 @@ pub struct LoadArgs {
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 
-    /// Users of a closed loop: 50, or steps and ramps, in order: 50..200@30s,200@1m
-    #[arg(long, value_name = "USERS", conflicts_with_all = ["rate", "stages"])]
+    /// Users of a closed loop: 50, or steps and ramps, in order: 50..200@30s,200@1m. Users of a
+    /// script; with a rate, the most it may have (default 100)
+    #[arg(short, long, value_name = "USERS", visible_alias = "vus", conflicts_with = "stages")]
     pub users: Option<UsersValue>,
 
     /// How long to send requests: 30s, 2m, 1h; seconds without a unit (default 10s)
     #[arg(short, long, value_parser = values::positive_duration)]
     pub duration: Option<Duration>,
 
-    /// Number of requests to send
-    #[arg(short = 'n', long, value_parser = values::at_least_one)]
+    /// Number of requests to send; of a script, of iterations to run
+    #[arg(
+        short = 'n',
+        long,
+        visible_alias = "iterations",
+        short_alias = 'i',
+        value_parser = values::at_least_one
+    )]
     pub requests: Option<u64>,
 
     /// One request per user, all at once, with every connection kept open to the end: a spike of

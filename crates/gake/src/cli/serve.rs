@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use gake_lab::{DatabaseConfig, DatabaseKind, Metastable, ServiceTime, Stall};
 
 use super::values;
-use crate::exit::Failure;
 use crate::users::UserStore;
+use gake_session::Failure;
 
 /// The default port.
 const PORT: u16 = 8080;

@@ -8,9 +8,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use gake_shadow::compare::judge::Terms;
 use gake_shadow::hooks::SelectFailure;
 
-use super::output::{self, Output};
-use super::redaction::RedactionArgs;
 use super::{serve, values};
+use gake_session::options::RedactionArgs;
+use gake_session::options::output::{self, OutputSpec};
 
 /// Run the shadow proxy: the master answers clients, other backends get copies.
 ///
@@ -237,11 +237,11 @@ pub struct ShadowReportArgs {
     /// text, json (a list with one gake.shadow-report/1 for each shadow) or html; with =FILE into a
     /// file. May be repeated
     #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true)]
-    pub formats: Vec<Output>,
+    pub formats: Vec<OutputSpec>,
 
     /// Write the report as one HTML file: short for -o html=FILE
     #[arg(long, value_name = "FILE", value_parser = output::html)]
-    pub html: Option<Output>,
+    pub html: Option<OutputSpec>,
 
     /// Rules for what to ignore (TOML); may be repeated
     #[arg(long, value_name = "FILE")]
@@ -473,7 +473,7 @@ fn percentage(text: &str) -> Result<f64, String> {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    gake_shadow::config::parse_size(text)
+    gake_text::size::parse_size(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -11,12 +11,14 @@ use gake_run::PartLog;
 
 use crate::cli::{AgentArgs, WeightArg};
 use crate::cmd::doctor;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 use crate::personality::k6::agents::ArchivedScripts;
-use crate::redaction::redactor;
-use crate::spec::RecordedTraffic;
-use crate::{descriptors, fleet, origin, parent, signals, spec};
+use gake_session::Console;
+use gake_session::redaction::redactor;
+use gake_session::{Exit, Failure};
+
+use crate::parent;
+use gake_session::recording::RecordedTraffic;
+use gake_session::{descriptors, fleet, origin, signals};
 
 /// Waits for runs until SIGINT or SIGTERM.
 ///
@@ -37,7 +39,7 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
     }
     if let Some(log) = &args.log {
         // A bad name shows before a run comes.
-        PartLog::create(log).map_err(|error| spec::failure(&error))?;
+        PartLog::create(log).map_err(|error| gake_session::spec_error::failure(&error))?;
     }
     let agent = Agent {
         name: args.name.clone().unwrap_or_else(default_name),

@@ -6,8 +6,8 @@ use std::path::Path;
 use gake_k6::convert::{requests, script};
 
 use crate::cli::ConvertRequestsArgs;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 /// Largest file that is read; a HAR holds the bodies of a session.
 const BYTES_MAX: u64 = 256 << 20;

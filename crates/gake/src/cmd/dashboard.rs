@@ -3,8 +3,8 @@
 use gake_sinks::dashboard;
 
 use crate::cli::{DashboardArgs, DashboardKind};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 /// Prints a dashboard as JSON.
 ///

@@ -2,7 +2,7 @@
 
 use gake_lab::{Lab, LabConfig};
 
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// What it is called.
 const DEMO: &str = "demo";

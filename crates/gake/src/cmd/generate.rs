@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use clap_mangen::Man;
 
 use crate::cli;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 /// Prints a completion script.
 ///

@@ -15,15 +15,12 @@ mod report;
 pub mod run;
 mod serve;
 mod shadow;
-mod show;
 mod watch;
 
-pub use show::rendered;
-
 use crate::cli::Command;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 use crate::spec;
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 /// Runs a command.
 ///

@@ -7,11 +7,14 @@ use gake_core::record::Run;
 use gake_judge::Summary;
 use gake_report::{Format, html, join_files, merge_runs, read_run};
 
-use super::show::Results;
-use crate::cli::{Form, Output, ReportArgs, output_files};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::files::distinct;
+use crate::cli::ReportArgs;
+use gake_session::Console;
+use gake_session::Results;
+use gake_session::files::distinct;
+use gake_session::options::Form;
+use gake_session::options::OutputSpec;
+use gake_session::options::output::files as output_files;
+use gake_session::{Exit, Failure};
 
 /// Reads run files, merges them, and shows them like a run that has just ended. Of several files
 /// those that cannot be read are told, and the rest is shown.
@@ -20,7 +23,7 @@ use crate::files::distinct;
 /// When no file can be read.
 pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
     let outputs = || args.formats.iter().chain(&args.html);
-    let page = |output: &Output| output.form == Form::Summary(Format::Html);
+    let page = |output: &OutputSpec| output.form == Form::Summary(Format::Html);
     if args.over.is_some() && !outputs().any(page) {
         return Err(Failure::usage(
             "--over lays a run under the charts of a page: add --html FILE",

@@ -3,16 +3,17 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gake_core::plan::format_duration;
 use gake_files::Access;
-use gake_judge::units::{count, percent, plural};
 use gake_lab::{DatabaseKind, Lab, LabCertificate, LabConfig, LabError};
+use gake_text::duration::format_duration;
+use gake_text::units::{count, percent, plural};
 use rustix::process::geteuid;
 
 use crate::cli::ServeArgs;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::{descriptors, parent, signals};
+use crate::parent;
+use gake_session::Console;
+use gake_session::{Exit, Failure};
+use gake_session::{descriptors, signals};
 
 /// Descriptors that are not connections: the standard streams, listeners, event queues, timers.
 const DESCRIPTORS_OWN: u64 = 64;

@@ -9,9 +9,9 @@ use gake_watch::{Batch, Sampler};
 use serde_json::{Map, Value, json};
 
 use crate::cli::{WatchArgs, WatchFormat, WatchedSource};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::signals;
+use gake_session::Console;
+use gake_session::signals;
+use gake_session::{Exit, Failure};
 
 /// Between two looks at whether it is to end.
 const LOOK: Duration = Duration::from_millis(50);

@@ -3,20 +3,19 @@
 use std::io;
 
 use gake_core::record::{Outcome, Run};
-use gake_core::redact::Names;
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::{OutcomeSink, RunFileSink};
 use gake_run::{Beside, Moment, Prepared, RunError, Sink};
+use gake_text::redact::Names;
 
 use super::native::Native;
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::Failure;
-use crate::origin::origin;
-use crate::redaction::usual;
-use crate::signals::Signals;
-use crate::spec;
+use gake_session::Console;
+use gake_session::Failure;
+use gake_session::Signals;
+use gake_session::descriptors;
+use gake_session::origin::origin;
+use gake_session::redaction::usual;
 
 /// Takes every outcome, on a thread of its own. After an error it is not called again.
 pub type TakeOutcomes = Box<dyn FnMut(&[Outcome]) -> io::Result<()> + Send>;
@@ -39,7 +38,8 @@ pub struct Attacked {
 pub fn prepare(spec: &RunSpec) -> Result<Prepared, Failure> {
     // How many descriptor tables it needs depends on their size.
     descriptors::raise();
-    Prepared::new(spec, spec::inputs()).map_err(|error| spec::failure(&error))
+    Prepared::new(spec, gake_session::recording::inputs())
+        .map_err(|error| gake_session::spec_error::failure(&error))
 }
 
 /// Runs what was prepared of `spec`. Each second goes to `each`, which may end the run with a
@@ -55,8 +55,8 @@ pub fn attack(
     console: &Console,
     mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
 ) -> Result<Attacked, Failure> {
-    spec::warn(prepared, spec, descriptors::raise(), console);
-    let failure = |error: RunError| spec::failure(&error);
+    gake_session::announce::warn(prepared, spec, descriptors::raise(), console);
+    let failure = |error: RunError| gake_session::spec_error::failure(&error);
     // What the tool shows comes first, so that its losses are told apart.
     let takes = take.is_some();
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();

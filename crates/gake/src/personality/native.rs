@@ -7,10 +7,10 @@ use gake_files::Access;
 use gake_judge::Summary;
 use gake_report::Format;
 
-use crate::cmd::rendered;
-use crate::console::Console;
-use crate::exit::Failure;
-use crate::files::distinct;
+use gake_session::Console;
+use gake_session::Failure;
+use gake_session::files::distinct;
+use gake_session::rendered;
 
 /// `--gake-out FILE` and `--gake-format FORMAT[=FILE]`, which every personality takes, with one
 /// dash or two: some of the tools have flags of one.

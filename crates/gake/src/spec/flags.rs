@@ -7,37 +7,16 @@ use gake_core::spec::value::{
     ArrivalsValue, BodyValue, CountValue, HeaderValue, RateValue, TimeValue, UsersValue,
 };
 use gake_core::spec::{
-    self, BodySpec, ConnectionDraft, Field, FieldPath, GrpcSpec, HttpVersion, IpFamily, RunDraft,
-    RunSpec, ScenarioDraft, SpecError, TlsDraft,
+    BodySpec, ConnectionDraft, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec, ScenarioDraft,
+    TlsDraft,
 };
-use gake_run::RunError;
 
-use super::{recording, varying};
+use super::varying;
 use crate::cli::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
-use crate::exit::Failure;
 use crate::form::form;
-
-/// What is wrong, in the words of the command line.
-pub fn failure(error: &RunError) -> Failure {
-    match error {
-        RunError::Cannot(problem) | RunError::Sink(problem) => Failure::could_not(problem),
-        RunError::Spec(SpecError { path, problem }) => Failure::usage(said(path, problem)),
-    }
-}
-
-/// What is wrong with a field, in terms of its flag.
-fn said(path: &FieldPath, problem: &str) -> String {
-    let field = path.field().and_then(spec::field).filter(|field| !field.flag.is_empty());
-    let Some(Field { flag, .. }) = field else { return problem.to_owned() };
-    let problem = problem.replace("iterations_per_user", "--once");
-    match problem.strip_prefix("it ") {
-        Some(rest) => {
-            let rest = rest.replace("needs a rate", "needs a --rate");
-            format!("{flag} {}", rest.replace("an objective", "an objective (--slo)"))
-        }
-        None => format!("{flag}: {problem}"),
-    }
-}
+use gake_session::script::is_script;
+use gake_session::spec_error::failure;
+use gake_session::{Failure, recording};
 
 /// The draft of the flags of `gake run`.
 ///
@@ -131,7 +110,14 @@ pub fn connections_or_users(scenario: &mut ScenarioDraft, connection: &Connectio
 }
 
 fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<(), Failure> {
-    if let Some(format) = recording::known(&args.replay, args.request.targets, target)? {
+    if !args.request.targets && is_script(Path::new(target)) {
+        without_requests(args)?;
+        scenario.script = Some(target.into());
+        return Ok(());
+    }
+    let replay = &args.replay;
+    let asked = replay.replay || replay.speed.is_some() || replay.target.is_some();
+    if let Some(format) = recording::known(asked, args.request.targets, target)? {
         if args.replay.target.is_none() && args.spec.spec.is_none() {
             return Err(Failure::usage(format!(
                 "{target} is {format}: say where it is to be sent, with --target http://HOST:PORT"
@@ -141,6 +127,37 @@ fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<
         return Ok(());
     }
     url_or_targets(&args.request, target, scenario)
+}
+
+/// Refuses flags about requests: a script says what is sent.
+fn without_requests(args: &RunArgs) -> Result<(), Failure> {
+    let request = &args.request;
+    let given = [
+        ("--method", request.method.is_some()),
+        ("--header", !request.header.is_empty()),
+        ("--data", !request.data.is_empty()),
+        ("--form", !request.form.is_empty()),
+        ("--data-file", request.data_file.is_some()),
+        ("--user", request.user.is_some()),
+        ("--expect", request.expect.is_some()),
+        ("--expect-body", request.expect_body.is_some()),
+        ("--stream", request.stream),
+        ("--ws-message", request.websocket.ws_message.is_some()),
+        ("--proto", !request.grpc.proto.is_empty()),
+        ("--speed", args.replay.speed.is_some()),
+        ("--target", args.replay.target.is_some()),
+        ("--warmup", args.load.warmup.is_some_and(|warmup| !warmup.is_zero())),
+        ("--trace-sample", args.trace.trace_sample.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some(("--warmup", _)) => Err(Failure::usage(
+            "--warmup: a script has no warm-up; give it a scenario that starts before the others",
+        )),
+        Some((flag, _)) => Err(Failure::usage(format!(
+            "{flag}: a script says itself what it sends; variables reach it by --env NAME=VALUE"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn url_or_targets(

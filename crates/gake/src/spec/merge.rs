@@ -6,7 +6,7 @@ use gake_core::spec::{self, RunDraft, ScenarioDraft};
 
 use super::flags::connections_or_users;
 use crate::cli::RunArgs;
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// The file with the flags over it. Flags for the whole run always apply, flags for a load only
 /// where there is one scenario.

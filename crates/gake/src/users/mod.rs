@@ -11,7 +11,7 @@ use std::str::FromStr;
 use gake_lab::{BadDatabase, DatabaseKind, DatabaseModel, RealDatabase};
 use gake_sql::{Dsn, DsnError, SqlKind};
 
-use crate::exit::Failure;
+use gake_session::Failure;
 use server::UsersServer;
 use sqlite::Sqlite;
 

@@ -2,23 +2,19 @@
 
 mod turns;
 
-use std::io;
 use std::path::Path;
 
-use gake_core::record::Run;
-use gake_core::redact::Names;
-use gake_judge::compare::{
-    ComparedFigures, Comparison, ComparisonOutcome, Known, Pieces, Question, RunSample, compare,
-};
-use gake_report::compare::{CompareReport, json, markdown, text};
-use gake_report::{Format, ReadError, Seconds, html, read_run};
+use gake_judge::compare::Question;
+use gake_report::compare::CompareReport;
+use gake_text::redact::Names;
 
-use super::show::Results;
-use crate::cli::{CompareArgs, Form, output_files};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::files::distinct;
-use crate::redaction::usual;
+use crate::cli::CompareArgs;
+use gake_session::Results;
+use gake_session::files::distinct;
+use gake_session::options::output::files as output_files;
+use gake_session::redaction::usual;
+use gake_session::{Console, comparison};
+use gake_session::{Exit, Failure};
 
 /// Compares two run files, or two sides that take turns.
 ///
@@ -34,7 +30,7 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
         let turns = turns::take(args, &question, &redactor, console)?;
         (turns.compare(&question), turns.wholes, turns.interrupted)
     } else {
-        let (comparison, sides) = files([&args.a, &args.b], &question, console)?;
+        let (comparison, sides) = comparison::files([&args.a, &args.b], &question, console)?;
         (comparison, sides, false)
     };
     let names = [&args.a, &args.b].map(|name| redactor.text(name));
@@ -43,82 +39,6 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
         sides: sides.each_ref(),
         names: names.each_ref().map(|name| &**name),
     };
-    put(results, &report, console)?;
-    Ok(if interrupted { Exit::Interrupted } else { exit(&comparison) })
-}
-
-/// Compares two run files.
-///
-/// # Errors
-/// When a file cannot be read, or lacks a figure that is asked for.
-pub fn files(
-    names: [&str; 2],
-    question: &Question,
-    console: &Console,
-) -> Result<(Comparison, [Run; 2]), Failure> {
-    let (a, b) = (read(names[0], console)?, read(names[1], console)?);
-    let figures = figures(question, [&a, &b].map(known))?;
-    let (a, b) = (sample(names[0], a, &figures)?, sample(names[1], b, &figures)?);
-    Ok((compare(&a, &b, &figures, question), [a.run, b.run]))
-}
-
-/// Shows a comparison.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn put(results: Results, report: &CompareReport<'_>, console: &Console) -> Result<(), Failure> {
-    results.put(console, |form, style| {
-        let text = match form {
-            Form::Summary(Format::Json) => json(report)?,
-            Form::Summary(Format::Markdown) => markdown(report),
-            Form::Summary(Format::Html) => html::compare(report).map_err(io::Error::other)?,
-            _ => text(report, style),
-        };
-        Ok(text.into_bytes())
-    })
-}
-
-/// The exit code of a comparison.
-pub fn exit(comparison: &Comparison) -> Exit {
-    match comparison.outcome {
-        ComparisonOutcome::Worse => Exit::ObjectiveFailed,
-        ComparisonOutcome::Inconclusive | ComparisonOutcome::Different => Exit::Invalid,
-        ComparisonOutcome::Better | ComparisonOutcome::NoDifference => Exit::Done,
-    }
-}
-
-/// What a run says of itself.
-fn known(run: &Run) -> Known<'_> {
-    Known { plan: &run.plan, series: &run.tally.series }
-}
-
-/// The figures that are asked for.
-fn figures(question: &Question, runs: [Known<'_>; 2]) -> Result<ComparedFigures, Failure> {
-    ComparedFigures::of(question, runs)
-        .map_err(|error| Failure::usage(format!("--figures: {error}")))
-}
-
-fn unread(name: &str, error: &ReadError) -> Failure {
-    let hint = if name.contains("://") { "; to run it, add --interleave" } else { "" };
-    Failure::could_not(format!("{name}: {error}{hint}"))
-}
-
-/// Reads a run file.
-fn read(name: &str, console: &Console) -> Result<Run, Failure> {
-    let (run, warnings) = read_run(Path::new(name)).map_err(|error| unread(name, &error))?;
-    for warning in warnings {
-        console.warn(&format!("{name}: {warning}"));
-    }
-    Ok(run)
-}
-
-/// Reads a run file again: which times are beyond a quantile is known when it is.
-fn sample(name: &str, run: Run, figures: &ComparedFigures) -> Result<RunSample, Failure> {
-    let wrong = |error| unread(name, &error);
-    let mut pieces = Pieces::new(&run, figures);
-    let mut seconds = Seconds::open(Path::new(name)).map_err(wrong)?;
-    while let Some(second) = seconds.next_second().map_err(wrong)? {
-        pieces.add(second.at, second.asked, &second.tally, &second.scenarios);
-    }
-    Ok(RunSample { run, pieces })
+    comparison::put(results, &report, console)?;
+    Ok(if interrupted { Exit::Interrupted } else { comparison::exit(&comparison) })
 }

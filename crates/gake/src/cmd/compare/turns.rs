@@ -7,20 +7,20 @@ use gake_core::clock::nanos;
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{Histogram, Metric, Run, Tally};
-use gake_core::redact::Redactor;
 use gake_judge::compare::{ComparedFigures, Comparison, Known, Question, compare_pairs};
 use gake_judge::stats::span;
 use gake_lab::Lab;
 use gake_report::merge_runs;
 use gake_run::{Beside, Prepared};
+use gake_text::redact::Redactor;
 
 use crate::cli::{CompareArgs, run_of};
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::Failure;
-use crate::origin::origin;
-use crate::signals::Signals;
 use crate::spec::{self, Asked};
+use gake_session::Console;
+use gake_session::Failure;
+use gake_session::Signals;
+use gake_session::origin::origin;
+use gake_session::{comparison, descriptors};
 
 /// The start of a slice that is left out when nothing else is asked for: connections open then.
 const WARMUP: Duration = Duration::from_millis(200);
@@ -62,14 +62,22 @@ pub fn take(
     console: &Console,
 ) -> Result<Turns, Failure> {
     let descriptors = descriptors::raise();
-    let sides = [side(&args.a, args.slice, redactor)?, side(&args.b, args.slice, redactor)?];
+    let sides = [
+        side(&args.a, args.slice, redactor, console)?,
+        side(&args.b, args.slice, redactor, console)?,
+    ];
     // Plain requests have no metrics of their own.
     let own = SeriesTable::default();
     let known = sides.each_ref().map(|side| Known { plan: &side.prepared.plan, series: &own });
-    let figures = super::figures(question, known)?;
+    let figures = comparison::figures(question, known)?;
     if !args.quiet {
         for side in &sides {
-            spec::announce(&side.prepared, &side.asked.spec, Some(descriptors), console);
+            gake_session::announce::announce(
+                &side.prepared,
+                &side.asked.spec,
+                Some(descriptors),
+                console,
+            );
         }
     }
     let signals = Signals::watch().map_err(Failure::signals)?;
@@ -105,7 +113,12 @@ pub fn take(
 }
 
 /// Reads a side's command line.
-fn side(line: &str, slice: Duration, redactor: &Redactor) -> Result<Side, Failure> {
+fn side(
+    line: &str,
+    slice: Duration,
+    redactor: &Redactor,
+    console: &Console,
+) -> Result<Side, Failure> {
     let mut args = run_of(line)?;
     let (load, output) = (&args.load, &args.output);
     for (given, flag) in [
@@ -137,7 +150,7 @@ fn side(line: &str, slice: Duration, redactor: &Redactor) -> Result<Side, Failur
     }
     args.load.duration = Some(slice);
     args.load.warmup = args.load.warmup.filter(|warmup| !warmup.is_zero()).or(Some(WARMUP));
-    let mut asked = spec::of_run(&args)?;
+    let mut asked = spec::of_run(&args, console)?;
     let lab = asked.start_demo()?;
     let mut prepared = asked.prepare()?;
     prepared.redact(redactor);

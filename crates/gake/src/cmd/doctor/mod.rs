@@ -18,9 +18,9 @@ use std::time::Duration;
 pub use facts::Facts;
 
 use crate::cli::DoctorArgs;
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::descriptors;
+use gake_session::{Exit, Failure};
 
 use calibrate::Calibration;
 use check::Group;

@@ -3,27 +3,26 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use gake_core::redact::{Names, Redactor};
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::{Load, RunSpec, ScenarioSpec};
 use gake_run::{Beside, Inputs, Interrupt, Moment, Prepared, unix_now};
+use gake_text::redact::{Names, Redactor};
 
 use super::Experiment;
 use super::room::{Ends, Fits, Room};
 use super::server::Server;
 use crate::cli::ExperimentArgs;
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::Failure;
-use crate::fleet::FleetMaker;
-use crate::moving::Moving;
-use crate::origin::origin;
-use crate::redaction::usual;
-use crate::signals::Signals;
-use crate::spec;
 use crate::users::UserStore;
+use gake_session::Console;
+use gake_session::Failure;
+use gake_session::Signals;
+use gake_session::StatusLine;
+use gake_session::descriptors;
+use gake_session::fleet::FleetMaker;
+use gake_session::origin::origin;
+use gake_session::redaction::usual;
 
 /// Connections of a lab that are not users': the sampler's, and a margin.
 const OTHER_CONNECTIONS: u64 = 100;
@@ -52,7 +51,7 @@ pub struct Bench<'a> {
     signals: Signals,
     /// Makes the agents of each load, when others have it.
     agents: Option<FleetMaker>,
-    bar: Option<Moving>,
+    bar: Option<StatusLine>,
     room: Room,
     /// Names of the steps that were asked for.
     asked: RefCell<Vec<String>>,
@@ -263,7 +262,7 @@ impl<'a> Bench<'a> {
         if self.only_names {
             return Err(Stopped::Interrupted);
         }
-        let failure = |error| Stopped::Failed(spec::failure(&error));
+        let failure = |error| Stopped::Failed(gake_session::spec_error::failure(&error));
         let mut prepared = Prepared::new(spec, Inputs::default()).map_err(failure)?;
         prepared.redact(&self.redactor);
         if self.agents.is_some() {

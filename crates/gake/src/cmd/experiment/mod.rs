@@ -26,13 +26,14 @@ use std::io;
 
 use gake_report::{Format, experiment};
 
-use crate::cli::{ExperimentArgs, Form};
-use crate::cmd::show::Results;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::files;
-use crate::fleet::FleetMaker;
+use crate::cli::ExperimentArgs;
 use bench::{Bench, Stopped};
+use gake_session::Console;
+use gake_session::Results;
+use gake_session::files;
+use gake_session::fleet::FleetMaker;
+use gake_session::options::Form;
+use gake_session::{Exit, Failure};
 
 /// One experiment.
 #[derive(Debug)]

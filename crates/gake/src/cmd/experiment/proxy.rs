@@ -11,7 +11,7 @@ use gake_shadow::compare::{Rules, file};
 use serde_json::Value;
 
 use super::server::{self, Server};
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// How long the copies in flight may take when the load is over.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -16,7 +16,7 @@ use gake_wire::HttpRequest;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// How long the lab may take for a small answer.
 const PATIENCE: Duration = Duration::from_secs(10);

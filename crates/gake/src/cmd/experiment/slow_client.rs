@@ -12,7 +12,7 @@ use gake_run::spec::Load;
 use super::bench::{Bench, Stopped, limited, load_on};
 use super::server::Server;
 use super::theory;
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// Threads of the server, and of the larger one.
 const THREADS: u64 = 10;

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use gake_core::foreign;
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
-use gake_judge::units::{self, count};
 use gake_report::experiment::Expectation;
 use gake_run::spec::Load;
+use gake_text::foreign;
+use gake_text::units::{self, count};
 
 use super::bench::{Bench, Stopped, goodput};
 use super::server::Server;
 use super::theory;
 use super::users_db::posting;
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// Requests a second that the matrix asks for, if the service takes as many.
 pub const ASKED: [u32; 3] = [10, 100, 1_000];

@@ -8,18 +8,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gake_judge::Summary;
-use gake_judge::units::count;
 use gake_report::experiment::Expectation;
 use gake_run::Interrupt;
 use gake_sql::SqlKind;
+use gake_text::units::count;
 
 use super::bench::{Bench, Stopped};
 use super::server::Server;
 use super::theory;
 use super::users_calibration::{Taken, calibrate, name as calibration};
 use super::users_db::{posts, rows};
-use crate::exit::Failure;
 use crate::users::{UserStore, UsersBefore};
+use gake_session::Failure;
 
 /// The cure: fewer than any server allows by default, all kept.
 const POOL: u64 = 50;

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use gake_engine::JoinedSecond;
 use gake_judge::search::{Found, Search, Step, Trial, TrialLoad};
-use gake_judge::units;
+use gake_text::units;
 
 use crate::cli::FindArgs;
-use crate::console::Console;
-use crate::moving::Moving;
+use gake_session::Console;
+use gake_session::StatusLine;
 
 /// Standard error, while the search goes on.
 pub struct SearchLive<'a> {
     console: &'a Console,
     quiet: bool,
-    bar: Option<Moving>,
+    bar: Option<StatusLine>,
     budget: Duration,
 }
 

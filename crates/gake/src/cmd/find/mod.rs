@@ -7,38 +7,39 @@ mod reach;
 mod target;
 mod trials;
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use gake_core::plan::{OTHER_DESCRIPTORS, tables_hold};
-use gake_core::redact::Redactor;
 use gake_core::spec::{HttpVersion, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, Overload};
 use gake_judge::search::{
     Ask, CapacityAnswer, Dimension, Found, Purpose, Search, SearchOptions, StepOutcome, StopReason,
 };
-use gake_judge::{Clause, Objective, units};
+use gake_judge::{Clause, Objective};
 use gake_lab::LabConfig;
 use gake_report::find::FindReport;
 use gake_report::{Format, Style, html};
 use gake_run::{LoadedRequests, unix_now};
+use gake_text::redact::Redactor;
+use gake_text::units;
 
-use crate::cli::{DimensionArg, FindArgs, Form};
+use crate::cli::{DimensionArg, FindArgs};
 use crate::cmd::demo;
-use crate::cmd::show::Results;
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::{Exit, Failure};
-use crate::files;
-use crate::fleet::{self, FleetMaker};
-use crate::history::{Entry, Store, folder};
-use crate::personality::is_script;
-use crate::redaction::redactor;
-use crate::signals::Signals;
 use crate::spec;
+use gake_session::Console;
+use gake_session::Results;
+use gake_session::Signals;
+use gake_session::descriptors;
+use gake_session::files;
+use gake_session::fleet::{self, FleetMaker};
+use gake_session::history::{Entry, Store, folder};
+use gake_session::options::Form;
+use gake_session::redaction::redactor;
+use gake_session::script::is_script;
+use gake_session::{Exit, Failure};
 use live::SearchLive;
 use target::{ScriptTarget, Target};
 use trials::Trials;
@@ -126,7 +127,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
 /// What makes the agents of each step, when others have the load.
 fn agents(args: &FindArgs) -> Result<Option<FleetMaker>, Failure> {
     let agents = FleetMaker::of(&args.fleet)?.map(FleetMaker::without_journal);
-    Ok(match is_script(OsStr::new(&args.target)) {
+    Ok(match is_script(Path::new(&args.target)) {
         true => agents.map(FleetMaker::of_scripts),
         false => agents,
     })
@@ -148,10 +149,10 @@ fn target(
     console: &Console,
 ) -> Result<(Target, Vec<Objective>), Failure> {
     let given = &args.search.slo;
-    if !is_script(OsStr::new(&args.target)) {
+    if !is_script(Path::new(&args.target)) {
         check(args, spec)?;
-        let target = LoadedRequests::read(spec, spec::inputs());
-        let mut target = target.map_err(|error| spec::failure(&error))?;
+        let target = LoadedRequests::read(spec, gake_session::recording::inputs());
+        let mut target = target.map_err(|error| gake_session::spec_error::failure(&error))?;
         if args.search.dimension == DimensionArg::TlsHandshakes && !target.is_secure() {
             let needs = "--dimension tls-handshakes needs https:// (or grpcs://) in every URL";
             return Err(Failure::usage(needs));

@@ -6,7 +6,7 @@ use gake_judge::search::{Purpose, Trial, TrialLoad};
 use gake_judge::{Clause, Objective};
 
 use super::trials::Trials;
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// Without objectives, the 99th percentile may be this multiple of the one without load ...
 const TIMES: f64 = 5.0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gake_wire::{Address, Wire};
 
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// How long one address may take to answer; a slow one is no reason not to try.
 const PATIENCE: Duration = Duration::from_secs(2);

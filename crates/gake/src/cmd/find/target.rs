@@ -10,11 +10,10 @@ use gake_judge::Objective;
 use gake_run::{Beside, LoadedRequests, Moment, Prepared, Recorded, RunError};
 use gake_wire::Wire;
 
-use crate::console::Console;
-use crate::exit::Failure;
-use crate::fleet::FleetMaker;
 use crate::personality::k6::journey::{Journey, Shown, journey};
-use crate::spec;
+use gake_session::Console;
+use gake_session::Failure;
+use gake_session::fleet::FleetMaker;
 
 /// The metric of a script's iterations.
 const ITERATIONS: &str = "iteration_duration";
@@ -90,7 +89,8 @@ impl Target {
                     Some(wires) => requests.prepare_over(spec, wires.to_vec()),
                     None => requests.prepare(spec),
                 };
-                let prepared = prepared.map_err(|error| spec::failure(&error))?;
+                let prepared =
+                    prepared.map_err(|error| gake_session::spec_error::failure(&error))?;
                 return Ok(Ready { prepared, spec: spec.clone(), journey: None });
             }
         };
@@ -107,7 +107,10 @@ impl Target {
             (scenario.source, scenario.tags) = (source.clone(), tags.clone());
         }
         run.keys.extend(script.keys.iter().cloned());
-        let prepared = journey.script.prepare(run).map_err(|error| spec::failure(&error))?;
+        let prepared = journey
+            .script
+            .prepare(run)
+            .map_err(|error| gake_session::spec_error::failure(&error))?;
         let spec = run.spec.clone();
         Ok(Ready { prepared, spec, journey: Some(Box::new(journey)) })
     }
@@ -139,7 +142,7 @@ impl ScriptTarget {
                 .collect::<Result<_, _>>()
                 .map_err(Failure::usage)?,
         };
-        let keys = objectives.iter().flat_map(Objective::tag_keys).map(str::to_owned).collect();
+        let keys = objectives.iter().flat_map(Objective::tag_keys).collect();
         Ok((Self { path: path.to_owned(), console: *console, shown, keys }, objectives))
     }
 }
@@ -181,17 +184,16 @@ impl Ready {
         };
         let recorded = match agents {
             Some(agents) => journey.run_on_agents(agents, prepared, beside, each),
-            None => journey.script.run(&journey.run, prepared, beside, each),
+            None => prepared.run_beside(beside, each),
         };
-        let recorded = recorded.map_err(|error| match error {
-            gake_run::script::ScriptRunError::Run(error) => error,
-            other => RunError::cannot(other),
-        })?;
-        recorded.setup.map_err(RunError::cannot)?;
+        let mut recorded = recorded?;
+        for end in std::mem::take(&mut recorded.scripts) {
+            end.setup.map_err(RunError::cannot)?;
+        }
         if let Some(abort) = journey.script.test.aborted() {
             return Err(RunError::cannot(format!("the script ended the test: {}", abort.reason)));
         }
-        Ok(recorded.recorded)
+        Ok(recorded)
     }
 
     /// What a search judges of what was recorded: requests, or iterations as if each were one.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::plan::{OPEN_CONNECTIONS, Stage};
 use gake_core::record::{FailedBodies, MACHINE, Run};
-use gake_core::redact::Redactor;
 use gake_core::schedule::Process;
 use gake_core::spec::{RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, OverloadStep};
@@ -17,17 +16,17 @@ use gake_judge::search::{
 use gake_judge::{Cause, Causes, Clause};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Moment, Prepared, Recorded, RunError, Sink, Watching};
+use gake_text::redact::Redactor;
 use gake_wire::Wire;
 
 use super::backlog::Backlog;
 use super::reach;
 use super::target::{Ready, Target};
 use crate::cli::{Arrivals, FindArgs, WatchedSource};
-use crate::exit::Failure;
-use crate::fleet::FleetMaker;
-use crate::origin::origin;
-use crate::signals::Signals;
-use crate::spec;
+use gake_session::Failure;
+use gake_session::Signals;
+use gake_session::fleet::FleetMaker;
+use gake_session::origin::origin;
 
 /// How long the answers in flight may take at the end of a trial.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -283,7 +282,7 @@ impl<'a> Trials<'a> {
             self.losses.push(lost.clone());
             recorded = self.record(prepared, Vec::new(), &mut each);
         }
-        let recorded = recorded.map_err(|error| spec::failure(&error))?;
+        let recorded = recorded.map_err(|error| gake_session::spec_error::failure(&error))?;
         self.losses.extend(recorded.losses.into_iter().map(|loss| loss.text));
         self.bodies.merge(&recorded.run.bodies);
         Ok(recorded.run)
@@ -308,8 +307,9 @@ impl<'a> Trials<'a> {
     /// The files of the next step. What cannot be written before anything is sent is an error;
     /// later it costs the file, and not the search.
     fn step_sinks(&mut self, trial: &Trial) -> Result<Vec<Box<dyn Sink>>, Failure> {
-        let create =
-            |path: &PathBuf| RunFileSink::create(path).map_err(|error| spec::failure(&error));
+        let create = |path: &PathBuf| {
+            RunFileSink::create(path).map_err(|error| gake_session::spec_error::failure(&error))
+        };
         let sink = self.step_file(trial).and_then(|path| path.as_ref().map(create).transpose());
         match sink {
             Err(failure) if self.fired > 0 => {
@@ -413,5 +413,5 @@ fn watching(args: &FindArgs, prepared: &Prepared) -> Result<Watching, Failure> {
         )));
     }
     let sources = args.watch.iter().map(WatchedSource::source).collect::<Result<Vec<_>, _>>()?;
-    Watching::of_any(&sources, prepared).map_err(|error| spec::failure(&error))
+    Watching::of_any(&sources, prepared).map_err(|error| gake_session::spec_error::failure(&error))
 }

@@ -6,9 +6,9 @@ mod yaml;
 use gake_fleet::{AgentList, AgentLogLine, ListedAgent, Stopped};
 
 use crate::cli::{FleetCommand, FleetCommandArgs};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::fleet;
+use gake_session::Console;
+use gake_session::fleet;
+use gake_session::{Exit, Failure};
 
 /// Does what is asked of the fleet at a NATS server.
 ///

@@ -1,8 +1,8 @@
 //! Runs of the history, one a line.
 
-use gake_judge::units::{duration, percent, rate};
+use gake_text::units::{duration, percent, rate};
 
-use crate::history::Entry;
+use gake_session::history::Entry;
 
 /// Headings; the columns from the fifth to the eighth are numbers.
 const HEADINGS: [&str; 10] = [

@@ -11,12 +11,12 @@ use gake_judge::compare::Question;
 use gake_report::compare::CompareReport;
 use gake_report::read_run;
 
-use super::compare;
-use super::show::Results;
-use crate::cli::{HistoryArgs, HistoryCommand, Output};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::history::{Entry, Store, folder, run_file};
+use crate::cli::{HistoryArgs, HistoryCommand};
+use gake_session::Results;
+use gake_session::history::{Entry, Store, folder, run_file};
+use gake_session::options::OutputSpec;
+use gake_session::{Console, comparison};
+use gake_session::{Exit, Failure};
 
 /// Shows the history.
 ///
@@ -83,7 +83,7 @@ fn file(folder: &Path, entry: &Entry) -> Result<String, Failure> {
 fn show(
     folder: &Path,
     entry: &Entry,
-    formats: &[Output],
+    formats: &[OutputSpec],
     console: &Console,
 ) -> Result<Exit, Failure> {
     if let Some(text) = &entry.text {
@@ -109,18 +109,19 @@ fn compared(
     folder: &Path,
     [a, b]: [&Entry; 2],
     question: &Question,
-    formats: &[Output],
+    formats: &[OutputSpec],
     console: &Console,
 ) -> Result<Exit, Failure> {
     let results = Results::create(formats, false, console)?;
     let [first, second] = [file(folder, a)?, file(folder, b)?];
-    let (comparison, sides): (_, [Run; 2]) = compare::files([&first, &second], question, console)?;
+    let (comparison, sides): (_, [Run; 2]) =
+        comparison::files([&first, &second], question, console)?;
     let names = [a, b].map(list::name);
     let report = CompareReport {
         comparison: &comparison,
         sides: sides.each_ref(),
         names: names.each_ref().map(String::as_str),
     };
-    compare::put(results, &report, console)?;
-    Ok(compare::exit(&comparison))
+    comparison::put(results, &report, console)?;
+    Ok(comparison::exit(&comparison))
 }

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use gake_files::Access;
-use gake_judge::units::{duration, rate};
 use gake_report::html::{TrendRun, trend};
+use gake_text::units::{duration, rate};
 
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::history::Entry;
+use gake_session::Console;
+use gake_session::history::Entry;
+use gake_session::{Exit, Failure};
 
 /// Characters of the longest bar.
 const BAR: f64 = 40.0;

@@ -9,8 +9,8 @@ use gake_shadow::config::{
 use gake_shadow::exchange::Role;
 
 use crate::cli::{CopyArgs, ForwardedArg, ProxyArgs, ServiceArgs, ShadowArgs};
-use crate::exit::Failure;
-use crate::random;
+use gake_session::Failure;
+use gake_session::random;
 
 /// Bytes of a file that holds a secret.
 const SECRET_BYTES_MAX: u64 = 1 << 16;

@@ -6,17 +6,17 @@ mod report;
 mod script;
 mod taps;
 
-use gake_judge::units::{count, plural};
 use gake_shadow::config::Config;
 use gake_shadow::{Category, Proxy, ProxySummary, RunningProxy};
+use gake_text::units::{count, plural};
 
 use crate::cli::{ShadowArgs, ShadowCommand};
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::{Exit, Failure};
 use crate::parent;
-use crate::redaction;
-use crate::signals;
+use gake_session::Console;
+use gake_session::descriptors;
+use gake_session::redaction;
+use gake_session::signals;
+use gake_session::{Exit, Failure};
 use taps::Taps;
 
 /// Descriptors that are not clients or the master's connections.

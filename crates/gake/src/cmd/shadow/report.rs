@@ -4,21 +4,23 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use gake_files::Access;
-use gake_judge::units::plural;
 use gake_report::{Format, html};
 use gake_shadow::compare::judge::{Report, judge};
 use gake_shadow::compare::{file, show};
 use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
 use gake_shadow::traffic::{Traffic, gor};
+use gake_text::units::plural;
 
 use super::page::shown;
 use super::taps::rules;
-use crate::cli::{ConvertArgs, Form, ShadowReportArgs, output_files};
-use crate::cmd::show::Results;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::files::distinct;
-use crate::redaction;
+use crate::cli::{ConvertArgs, ShadowReportArgs};
+use gake_session::Console;
+use gake_session::Results;
+use gake_session::files::distinct;
+use gake_session::options::Form;
+use gake_session::options::output::files as output_files;
+use gake_session::redaction;
+use gake_session::{Exit, Failure};
 
 /// Judges what comparisons' files hold, and shows it.
 ///

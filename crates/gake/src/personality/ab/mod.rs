@@ -14,8 +14,8 @@ use gake_report::tools::ab::{Ab, Attributes, Failed, csv, gnuplot, html, text};
 use super::attack::{Attacked, attack, prepare};
 use super::gathered::{gather, taken};
 use super::native::Native;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 use options::Options;
 use tallied::Tallied;
 

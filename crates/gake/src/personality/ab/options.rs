@@ -12,9 +12,9 @@ use gake_report::tools::ab::Without;
 use gake_wire::{Location, Scheme, basic_authorization};
 
 use super::Wrong;
-use crate::cli::read_header;
 use crate::personality::body_file;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::options::values::header as read_header;
 
 /// What ab calls itself to servers, which they may look for.
 const USER_AGENT: &str = "ApacheBench/2.3";

@@ -33,9 +33,8 @@ use super::attack::{Attacked, TakeOutcomes, attack};
 use super::body_file;
 use super::gathered::taken;
 use super::native::Native;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::spec;
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 use options::{Extent, Line, Options, Protocols, USAGE};
 use progress::{Progress, ended, opening};
 use script::Timed;
@@ -234,7 +233,7 @@ fn prepare(options: &Options, spec: &RunSpec) -> Result<Prepared, Failure> {
     let requests = options.uris.iter().map(request).collect();
     let timed = Timed { script, requests, clients: options.clients };
     let inputs = Inputs { recordings: Some(&timed), ..Inputs::default() };
-    Prepared::new(spec, inputs).map_err(|error| spec::failure(&error))
+    Prepared::new(spec, inputs).map_err(|error| gake_session::spec_error::failure(&error))
 }
 
 /// The figures of a run, without those of its connections.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::script::Script;
 use super::uris;
-use crate::cli::read_header;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::options::values::header as read_header;
 
 const CIPHERS: &str = "gake takes the ciphers and groups of its TLS library";
 const QUIC: &str = "gake as h2load speaks HTTP/2 and HTTP/1.1";

@@ -14,8 +14,8 @@ use super::attack::{Attacked, TakeOutcomes, attack, prepare};
 use super::gathered::{Gathered, Parts, gather, taken};
 use super::goish;
 use super::native::Native;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 use options::{Options, Wrong};
 
 /// Runs hey's command line.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::parse_duration;
 use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
     TlsSpec,
 };
+use gake_text::duration::parse_duration;
 
 use crate::personality::body_file;
 use crate::personality::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};

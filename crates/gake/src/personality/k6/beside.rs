@@ -4,10 +4,13 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use gake_judge::Summary;
 use gake_run::{Interrupt, Prepared, Sink};
 
-use crate::cli::{FleetArgs, SaveArgs, SinkArgs, WebArgs};
-use crate::cmd::run::{Controls, Saving, Web, destinations};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::options::FleetArgs;
+use gake_session::options::SaveArgs;
+use gake_session::options::SinkArgs;
+use gake_session::options::WebArgs;
+use gake_session::run::{Controls, Saving, Web, destinations};
+use gake_session::{Exit, Failure};
 
 /// gake's own flags of a script's run.
 #[derive(Debug, Parser)]

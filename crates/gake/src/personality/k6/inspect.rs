@@ -6,13 +6,15 @@ use gake_core::Load;
 use gake_core::spec::ScenarioSpec;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::{Options, ShownOptions};
+use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
+use super::ANY;
 use super::flags::RunFlags;
-use super::load::{Loaded, Refused, load};
-use super::{ANY, log};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use super::load::{Refused, load};
+use gake_session::Console;
+use gake_session::script::log;
+use gake_session::{Exit, Failure};
 
 /// Adds what all tiers of options together ask for.
 const REQUIREMENTS: &str = "--execution-requirements";
@@ -61,7 +63,7 @@ pub fn main(args: &[String], console: &Console) -> Result<Exit, Failure> {
 }
 
 /// The options that the script exports.
-fn own(loaded: &Loaded) -> Result<String, serde_json::Error> {
+fn own(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
     let given = loaded.own.as_deref().map_or(Ok(Value::Null), serde_json::from_str)?;
     // It was read before, when the script was loaded.
     let options = Options::read(&given).map(|read| read.options).unwrap_or_default();
@@ -69,7 +71,7 @@ fn own(loaded: &Loaded) -> Result<String, serde_json::Error> {
 }
 
 /// The options in force, the longest time they allow, and the most users at once.
-fn required(loaded: &Loaded) -> Result<String, serde_json::Error> {
+fn required(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
     let scenarios = &loaded.run.spec.scenarios;
     let end = scenarios.iter().map(end).max().unwrap_or(Duration::ZERO);
     let nanos = i64::try_from(end.as_nanos()).unwrap_or(i64::MAX);

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::ANY;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 const FLAGS: &[Flag] = &[
     switch(&["force", "f"]),

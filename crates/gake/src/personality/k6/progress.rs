@@ -4,13 +4,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use gake_core::clock::nanos;
-use gake_core::redact::Redactor;
 use gake_k6::options::{Options, described};
 use gake_k6::test::Test;
+use gake_text::redact::Redactor;
 
 use super::flags::RunFlags;
-use crate::console::Console;
-use crate::moving::Moving;
+use gake_session::Console;
+use gake_session::StatusLine;
 
 /// Tells on standard error what is about to run, as k6 does before it starts.
 pub(super) fn head(
@@ -46,7 +46,7 @@ pub(super) fn line(
     test: &Arc<Test>,
     users: u64,
     console: &Console,
-) -> Option<Moving> {
+) -> Option<StatusLine> {
     let test = Arc::downgrade(test);
     let began = OnceLock::new();
     let text = move || test.upgrade().map_or_else(String::new, |test| said(&test, users, &began));
@@ -73,10 +73,10 @@ fn said(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::redact::Names;
+    use gake_text::redact::Names;
 
     use super::*;
-    use crate::redaction::usual;
+    use gake_session::redaction::usual;
 
     #[test]
     fn the_password_of_an_output_is_not_told() {

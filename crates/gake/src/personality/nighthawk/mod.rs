@@ -22,8 +22,8 @@ use gake_run::Moment;
 
 use super::attack::{TakeOutcomes, attack, prepare};
 use super::native::Native;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 use options::{Line, Options, OutputFormat, USAGE};
 
 /// Nighthawk bounds connecting, and the run; this is longer than any.

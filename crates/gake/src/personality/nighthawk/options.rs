@@ -5,8 +5,8 @@ use std::time::Duration;
 use gake_report::tools::nighthawk::{Asked, COUNTERS};
 use gake_wire::Location;
 
-use crate::cli::read_header;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::options::values::header as read_header;
 
 /// Nighthawk's largest number: what is above is a negative one gone wrong.
 const LARGEST: u32 = u32::MAX - 30_000;

@@ -10,18 +10,18 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use gake_core::foreign;
 use gake_core::record::{End, Outcome};
 use gake_core::spec::RunSpec;
 use gake_files::Access;
 use gake_report::tools::oha::{CSV_HEADER, Oha, csv_row, json, text};
 use gake_run::Prepared;
+use gake_text::foreign;
 
 use super::attack::{Attacked, TakeOutcomes, attack, prepare};
 use super::gathered::{gather, taken};
 use super::native::Native;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 use options::{Line, Options, OutputFormat, USAGE};
 use tallied::Tallied;
 

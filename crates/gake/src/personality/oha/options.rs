@@ -4,17 +4,18 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::{Stage, parse_duration};
+use gake_core::plan::Stage;
 use gake_core::schedule::Process;
 use gake_core::spec::{
     ConnectionSpec, HttpVersion, IpFamily, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
 };
 use gake_report::tools::oha::TimeUnit;
+use gake_text::duration::parse_duration;
 
 use super::requests;
-use crate::cli::read_count as count;
-use crate::exit::Failure;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::Failure;
+use gake_session::options::values::at_least_one as count;
 
 /// What stands for no time-out: a year.
 const FOREVER: Duration = Duration::from_secs(366 * 86_400);

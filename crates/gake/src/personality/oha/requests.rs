@@ -6,11 +6,11 @@ use std::sync::Arc;
 use gake_core::spec::{BodySpec, RequestDefaults, RequestSource, RequestSpec};
 use gake_wire::basic_authorization;
 
-use crate::cli::read_header;
-use crate::exit::Failure;
 use crate::form::form;
 use crate::personality::body_file;
 use crate::personality::flags::Parsed;
+use gake_session::Failure;
+use gake_session::options::values::header as read_header;
 
 /// Different requests held at most: URLs by bodies.
 const REQUESTS_MAX: usize = 1_000_000;

@@ -14,11 +14,10 @@ use super::files;
 use super::options::{self, Options, TARGETS};
 use super::records::Records;
 use super::targets::Requests;
-use crate::console::Console;
-use crate::descriptors;
-use crate::exit::{Exit, Failure};
 use crate::personality::Native;
-use crate::spec;
+use gake_session::Console;
+use gake_session::descriptors;
+use gake_session::{Exit, Failure};
 
 /// Descriptors that are not connections.
 const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
@@ -49,7 +48,7 @@ pub fn run(
     let given = GivenRequests { name, requests: known, feed: Some(Arc::clone(&requests) as _) };
     let inputs = Inputs { given: vec![(TARGETS.to_owned(), given)], ..Inputs::default() };
     let prepared = Prepared::new(&options.spec, inputs);
-    let prepared = prepared.map_err(|error| spec::failure(&error))?;
+    let prepared = prepared.map_err(|error| gake_session::spec_error::failure(&error))?;
     let records = Records {
         name: options.name.clone(),
         started_unix_ns: unix_now(),

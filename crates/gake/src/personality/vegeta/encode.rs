@@ -4,8 +4,8 @@ use gake_report::vegeta::{Encoding, ResultWriter};
 
 use super::super::flags::{Flag, switch, value};
 use super::files::{self, ResultFiles};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 const FLAGS: &[Flag] = &[value(&["to"]), value(&["output"]), switch(&["h", "help"])];
 

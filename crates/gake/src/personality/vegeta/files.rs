@@ -7,8 +7,8 @@ use std::path::Path;
 use gake_files::Access;
 use gake_report::vegeta::{Reader, RecordError, RoundRobin, VegetaRecord};
 
-use crate::console::Console;
-use crate::exit::Failure;
+use gake_session::Console;
+use gake_session::Failure;
 
 /// Warnings of a file that are told; more are counted.
 const TOLD_MAX: u64 = 5;

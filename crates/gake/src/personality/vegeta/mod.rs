@@ -11,8 +11,8 @@ mod targets;
 
 use super::flags::{Flag, Grammar, Parsed, Takes, refused, switch, value};
 use super::native::Native;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 const USAGE: &str = "\
 Usage: vegeta [global flags] <command> [command flags]

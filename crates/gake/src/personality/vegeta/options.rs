@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::targets::TargetFormat;
 use gake_core::spec::{ConnectionSpec, HttpVersion, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::vegeta::go;
+use gake_run::targets::TargetFormat;
 
 use super::super::flags::{Flag, Parsed, refused, switch, value};
 

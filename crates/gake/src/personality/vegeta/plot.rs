@@ -7,8 +7,8 @@ use gake_report::html::{self, Plot, PlotSeries};
 
 use super::super::flags::{Flag, switch, value};
 use super::files::{self, ResultFiles};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 const FLAGS: &[Flag] =
     &[value(&["title"]), value(&["threshold"]), value(&["output"]), switch(&["h", "help"])];

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gake_core::foreign;
 use gake_report::vegeta::{Metrics, ReportKind, go, report};
+use gake_text::foreign;
 
 use super::super::flags::{Flag, switch, value};
 use super::files::{self, ResultFiles};
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
-use crate::signals;
+use gake_session::Console;
+use gake_session::signals;
+use gake_session::{Exit, Failure};
 
 const FLAGS: &[Flag] = &[
     value(&["type", "reporter"]),

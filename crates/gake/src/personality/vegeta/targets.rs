@@ -7,13 +7,13 @@ use std::io::{self, BufRead, BufReader};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use gake_core::plan::targets::{Target, TargetBody, Targets};
 use gake_run::Bodies;
+use gake_run::targets::{Target, TargetBody, Targets};
 use gake_wire::{Feed, HttpRequest, Location, NextRequest, WeightedRequest};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::options::Options;
-use crate::exit::Failure;
+use gake_session::Failure;
 
 /// Targets held at most when all are read beforehand.
 const TARGETS_MAX: usize = 1_000_000;

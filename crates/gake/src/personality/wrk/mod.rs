@@ -18,8 +18,8 @@ use gake_wire::Location;
 
 use super::attack::{attack, prepare};
 use super::native::Native;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 use options::{Objection, Options, Tool};
 
 /// How long wrk's threads take to notice that the time is over.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use gake_report::tools::wrk::{scan_count, scan_time};
 use gake_wire::Location;
 
-use crate::cli::read_header;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::options::values::header as read_header;
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

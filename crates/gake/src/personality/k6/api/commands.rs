@@ -4,10 +4,10 @@ use serde_json::{Map, Value, json};
 
 use super::DEFAULT_ADDRESS;
 use super::http::ask;
-use crate::console::Console;
-use crate::exit::{Exit, Failure};
 use crate::personality::flags::{Flag, Grammar, Parsed, switch, value};
 use crate::personality::k6::ANY;
+use gake_session::Console;
+use gake_session::{Exit, Failure};
 
 const FLAGS: &[Flag] = &[
     value(&["address", "a"]),

@@ -1,0 +1,311 @@
+//! The door to the standard streams.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use clap::ValueEnum;
+use gake_text::foreign;
+use owo_colors::OwoColorize;
+
+use crate::exit::Failure;
+use crate::status_line::{self, StatusLine};
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Color {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Also into files and pipes
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// Standard output and error, and what they can do.
+#[derive(Debug, Clone, Copy)]
+pub struct Console {
+    colour_out: bool,
+    colour_err: bool,
+    live: bool,
+    out_is_terminal: bool,
+}
+
+/// Whether the environment wants colours, on a terminal or not: `NO_COLOR`, `CLICOLOR_FORCE`, a
+/// terminal that has none, `CLICOLOR=0`, in this order. `None` leaves it to the terminal.
+fn colour(variable: impl Fn(&str) -> Option<String>) -> Option<bool> {
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    if set("NO_COLOR") {
+        return Some(false);
+    }
+    if variable("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty() && value != "0") {
+        return Some(true);
+    }
+    let none = variable("TERM").is_some_and(|term| term == "dumb")
+        || variable("CLICOLOR").is_some_and(|value| value == "0");
+    none.then_some(false)
+}
+
+/// What may be written to a stream that a terminal may show: whatever a text says of others holds
+/// nothing that a terminal obeys, or that its reader does not see.
+fn safe(text: &str, coloured: bool) -> Cow<'_, str> {
+    if coloured { foreign::coloured_lines(text) } else { foreign::lines(text) }
+}
+
+/// Lines after the first are indented: a text of others cannot begin a line as a message of ours.
+fn continued(text: &str) -> Cow<'_, str> {
+    if text.contains('\n') { text.replace('\n', "\n  ").into() } else { text.into() }
+}
+
+/// Tells of a panic as of anything else: what is in its message may come from outside.
+pub fn tell_of_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("<unnamed>");
+        let trace = std::backtrace::Backtrace::capture();
+        let has_trace = trace.status() == std::backtrace::BacktraceStatus::Captured;
+        let trace = if has_trace { format!("\n{trace}") } else { String::new() };
+        Console::new().note(&format!("thread '{name}' {panic}{trace}"));
+    }));
+}
+
+/// Bytes on their way to a terminal.
+struct Shown<W> {
+    out: W,
+    /// The start of a character.
+    held: Vec<u8>,
+}
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        // A character is four bytes at most: fewer at the end may be the start of one.
+        let whole = match std::str::from_utf8(&self.held) {
+            Ok(text) => text.len(),
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(_) => self.held.len(),
+        };
+        let text: Vec<u8> = self.held.drain(..whole).collect();
+        self.out.write_all(foreign::lines(&String::from_utf8_lossy(&text)).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Default for Console {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Console {
+    /// Looks at the streams, and at what the environment says of colours.
+    pub fn new() -> Self {
+        let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        let colour = colour(|name| std::env::var(name).ok());
+        Self {
+            colour_out: colour.unwrap_or(out),
+            colour_err: colour.unwrap_or(err),
+            live: err,
+            out_is_terminal: out,
+        }
+    }
+
+    /// The same console, coloured when the user says so.
+    pub fn with(self, colour: Color) -> Self {
+        let always = match colour {
+            Color::Auto => return self,
+            Color::Always => true,
+            Color::Never => false,
+        };
+        Self { colour_out: always, colour_err: always, ..self }
+    }
+
+    /// Whether the result may be coloured.
+    pub fn colour_out(&self) -> bool {
+        self.colour_out
+    }
+
+    /// Whether what is shown beside the result may be coloured.
+    pub fn colour_err(&self) -> bool {
+        self.colour_err
+    }
+
+    /// The terminal on standard error, for a full-screen view; `None` if it is not a terminal.
+    pub fn screen(&self) -> Option<io::Stderr> {
+        self.live.then(io::stderr)
+    }
+
+    /// Whether someone watches standard error.
+    pub fn live(&self) -> bool {
+        self.live
+    }
+
+    /// Writes the result to standard output.
+    ///
+    /// # Errors
+    /// When the output is closed or full.
+    pub fn result(&self, text: &str) -> Result<(), Failure> {
+        Self::write_result(&safe(text, self.colour_out))
+    }
+
+    /// Writes a result with the colours that it has, whatever shows it.
+    ///
+    /// # Errors
+    /// When the output is closed or full.
+    pub fn coloured_result(&self, text: &str) -> Result<(), Failure> {
+        Self::write_result(&safe(text, true))
+    }
+
+    fn write_result(text: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        match status_line::aside(|| out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::OutputClosed),
+            Err(error) => Err(Failure::could_not(format!("the result cannot be written: {error}"))),
+        }
+    }
+
+    /// Standard output for a result that is written while the run goes on, and for formats of bytes.
+    /// On a terminal its controls are escapes too.
+    pub fn output(&self) -> Box<dyn Write + Send> {
+        let out = io::BufWriter::new(io::stdout());
+        if self.out_is_terminal { Box::new(Shown { out, held: Vec::new() }) } else { Box::new(out) }
+    }
+
+    /// Whether people read standard output.
+    pub fn out_is_terminal(&self) -> bool {
+        self.out_is_terminal
+    }
+
+    /// Columns and lines of the terminal that shows the result, if one does.
+    pub fn window(&self) -> Option<(usize, usize)> {
+        let (lines, columns) =
+            self.out_is_terminal.then(|| ::console::Term::stdout().size_checked()).flatten()?;
+        (columns > 0 && lines > 0).then_some((columns.into(), lines.into()))
+    }
+
+    /// Empties the terminal that shows the result, if one does.
+    pub fn clear(&self) {
+        if self.colour_out && self.out_is_terminal {
+            // What cannot be emptied is written below.
+            let _ = io::stdout().write_all(b"\x1b[2J\x1b[H");
+        }
+    }
+
+    /// Writes to standard error without a line's end.
+    pub fn plain(&self, text: &str) {
+        // Nobody is left to tell when this fails.
+        let _ =
+            status_line::aside(|| io::stderr().write_all(safe(text, self.colour_err).as_bytes()));
+    }
+
+    /// Writes to standard error with the colours that a text has, without a line's end.
+    pub fn coloured_plain(&self, text: &str) {
+        // Nobody is left to tell when this fails.
+        let _ = status_line::aside(|| io::stderr().write_all(safe(text, true).as_bytes()));
+    }
+
+    /// Tells the user something that is not the result.
+    pub fn note(&self, text: &str) {
+        // Nobody is left to tell when this fails.
+        let _ = status_line::aside(|| writeln!(io::stderr(), "{}", safe(text, self.colour_err)));
+    }
+
+    /// What clap has to say: help and versions are results.
+    pub fn clap(&self, error: &clap::Error) {
+        let coloured = if error.use_stderr() { self.colour_err } else { self.colour_out };
+        let text = error.render();
+        let text = if coloured { text.ansi().to_string() } else { text.to_string() };
+        if error.use_stderr() {
+            self.plain(&text);
+        } else {
+            // A closed pipe is no news.
+            let _ = self.result(&text);
+        }
+    }
+
+    /// A line that moves while something goes on, of this length when it is known; `None` when
+    /// nobody watches standard error.
+    pub fn moving(&self, length: Option<Duration>) -> Option<StatusLine> {
+        self.live.then(|| StatusLine::start(length))
+    }
+
+    /// The same of a line that says what `text` gives each time it is drawn.
+    pub fn moving_with(
+        &self,
+        text: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Option<StatusLine> {
+        self.live.then(|| StatusLine::telling(text))
+    }
+
+    /// A warning.
+    pub fn warn(&self, text: &str) {
+        let text = continued(text);
+        if self.colour_err {
+            self.note(&format!("{} {text}", "warning:".yellow().bold()));
+        } else {
+            self.note(&format!("warning: {text}"));
+        }
+    }
+
+    /// An error.
+    pub fn error(&self, text: &str) {
+        let text = continued(text);
+        if self.colour_err {
+            self.note(&format!("{} {text}", "error:".red().bold()));
+        } else {
+            self.note(&format!("error: {text}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_is_shown_what_bytes_would_make_it_do() {
+        let mut shown = Shown { out: Vec::new(), held: Vec::new() };
+        for byte in "é\u{1b}]0;x\u{7}\u{9b}2J\n".as_bytes() {
+            shown.write_all(&[*byte]).unwrap();
+        }
+        shown.write_all(b"\xff\x1b").unwrap();
+        let text = String::from_utf8(shown.out).unwrap();
+        assert_eq!(text, "é\\u001b]0;x\\u0007\\u009b2J\n\u{fffd}\\u001b");
+    }
+
+    #[test]
+    fn the_environment_decides_on_colours() {
+        let of = |set: &[(&str, &str)]| {
+            colour(|name| set.iter().find(|one| one.0 == name).map(|one| one.1.to_owned()))
+        };
+        for (set, expected) in [
+            (&[][..], None),
+            (&[("NO_COLOR", "")], None),
+            (&[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")], Some(false)),
+            (&[("CLICOLOR_FORCE", "1"), ("TERM", "dumb")], Some(true)),
+            (&[("CLICOLOR_FORCE", "0")], None),
+            (&[("CLICOLOR", "0")], Some(false)),
+            (&[("TERM", "dumb")], Some(false)),
+        ] {
+            assert_eq!(of(set), expected, "{set:?}");
+        }
+    }
+
+    #[test]
+    fn only_our_colours_pass() {
+        assert_eq!(safe("\u{1b}[31ma\u{1b}[2J", true), "\u{1b}[31ma\\u001b[2J");
+        assert_eq!(safe("\u{1b}[31ma", false), "\\u001b[31ma");
+    }
+
+    #[test]
+    fn only_a_message_of_ours_begins_a_line_as_one() {
+        assert_eq!(continued("a\nerror: b\n\nwarning: c"), "a\n  error: b\n  \n  warning: c");
+    }
+}

@@ -1,0 +1,33 @@
+//! Everything around a run, whatever it fires: the console, signals, sinks, the live page, the
+//! history, the status line, watching, the fleet, reconciliation, results and the exit code.
+//!
+//! [`run::Session`] takes a prepared run from here to its exit code. The crate writes to the
+//! standard streams through [`Console`] only; it sees no argument but those of [`origin`].
+
+pub mod announce;
+pub mod comparison;
+pub mod console;
+pub mod descriptors;
+pub mod exit;
+pub mod files;
+pub mod fleet;
+pub mod history;
+pub mod options;
+pub mod origin;
+pub mod ports;
+pub mod random;
+pub mod recording;
+pub mod redaction;
+pub mod results;
+pub mod run;
+pub mod script;
+pub mod signals;
+pub mod spec_error;
+pub mod status_line;
+pub mod tui;
+
+pub use console::{Color, Console};
+pub use exit::{Exit, Failure};
+pub use results::{Results, rendered};
+pub use signals::Signals;
+pub use status_line::StatusLine;

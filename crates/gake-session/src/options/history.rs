@@ -1,0 +1,47 @@
+//! Whether a run is kept in the history, and what it is compared with.
+
+use clap::Args;
+
+/// What a run has to do with the history.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "History")]
+pub struct SaveArgs {
+    /// Keep the run in the history of the project, .gake/history.db: see `gake history`
+    #[arg(long)]
+    pub save: bool,
+
+    /// Compare the run with a run of the history: a number, last, or a name given by `gake history
+    /// baseline`. Exit code 99 if it is significantly worse. Saves the run too
+    #[arg(long, value_name = "RUN")]
+    pub baseline: Option<String>,
+
+    /// Largest change against the baseline that does not matter (default 5%)
+    #[arg(long, value_name = "PERCENT", value_parser = tolerance, requires = "baseline")]
+    pub tolerance: Option<f64>,
+}
+
+/// A share: `5%`, or 0.05.
+pub fn tolerance(text: &str) -> Result<f64, String> {
+    let (number, scale) = match text.strip_suffix('%') {
+        Some(number) => (number, 100.0),
+        None => (text, 1.0),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value / scale),
+        _ => Err("write a share above 0, such as 5% or 0.05".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tolerance_is_a_share() {
+        assert_eq!(tolerance("5%"), Ok(0.05));
+        assert_eq!(tolerance("0.05"), Ok(0.05));
+        for text in ["", "x", "0", "-1%", "nan", "inf%"] {
+            assert!(tolerance(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Where results go: `FORMAT`, or `FORMAT=FILE`.
+
+use std::path::{Path, PathBuf};
+
+use gake_report::Format;
+
+use super::values::KnownValues;
+
+/// Formats of `gake run`.
+pub const OF_RUN: KnownValues<OutputSpec> = KnownValues::new(
+    &["text", "json", "csv", "csv-summary", "markdown", "html", "junit", "openmetrics", "hdrplot"],
+    of_run,
+);
+
+/// Formats of `gake report`.
+pub const OF_REPORT: KnownValues<OutputSpec> = KnownValues::new(
+    &[
+        "text",
+        "json",
+        "csv",
+        "csv-summary",
+        "markdown",
+        "html",
+        "junit",
+        "openmetrics",
+        "hdrplot",
+        "hlog",
+    ],
+    of_report,
+);
+
+/// Formats of `gake compare`.
+pub const OF_COMPARE: KnownValues<OutputSpec> =
+    KnownValues::new(&["text", "markdown", "json", "html"], of_compare);
+
+/// Formats of a search, or of judged shadows.
+pub const OF_ANSWER: KnownValues<OutputSpec> =
+    KnownValues::new(&["text", "json", "html"], of_answer);
+
+/// The form of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A summary in a format.
+    Summary(Format),
+    /// A run file.
+    Hlog,
+}
+
+/// One result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputSpec {
+    /// Its form.
+    pub form: Form,
+    /// The file it is written to; standard output without one.
+    pub file: Option<PathBuf>,
+}
+
+/// The files that outputs are written to.
+pub fn files<'a>(
+    outputs: impl IntoIterator<Item = &'a OutputSpec>,
+) -> impl Iterator<Item = &'a Path> {
+    outputs.into_iter().filter_map(|output| output.file.as_deref())
+}
+
+/// An output of `gake run`.
+fn of_run(text: &str) -> Result<OutputSpec, String> {
+    match of_report(text)? {
+        OutputSpec { form: Form::Hlog, .. } => {
+            Err("a run writes its run file as it goes: --out FILE".to_owned())
+        }
+        output => Ok(output),
+    }
+}
+
+/// An output of `gake report`.
+fn of_report(text: &str) -> Result<OutputSpec, String> {
+    let (name, file) = match text.split_once('=') {
+        Some((_, "")) => return Err("there is no file after the =".to_owned()),
+        Some((name, file)) => (name, Some(PathBuf::from(file))),
+        None => (text, None),
+    };
+    let form = match name {
+        "hlog" => Form::Hlog,
+        _ => Form::Summary(name.parse().map_err(|e: gake_report::FormatError| e.to_string())?),
+    };
+    Ok(OutputSpec { form, file })
+}
+
+/// An output of `gake compare`.
+fn of_compare(text: &str) -> Result<OutputSpec, String> {
+    let output = of_report(text)?;
+    match output.form {
+        Form::Summary(Format::Text | Format::Markdown | Format::Json | Format::Html) => Ok(output),
+        _ => Err("a comparison is text, markdown, json or html".to_owned()),
+    }
+}
+
+/// An output of a search, or of judged shadows.
+fn of_answer(text: &str) -> Result<OutputSpec, String> {
+    let output = of_report(text)?;
+    match output.form {
+        Form::Summary(Format::Text | Format::Json | Format::Html) => Ok(output),
+        _ => Err("it is text, json or html".to_owned()),
+    }
+}
+
+/// The run file of `--out`. A name that ends as another format does is a slip.
+pub fn run_file(text: &str) -> Result<PathBuf, String> {
+    let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let format = match ending {
+        "json" | "csv" | "html" => ending,
+        "md" => "markdown",
+        "xml" => "junit",
+        "txt" => "text",
+        _ => return Ok(PathBuf::from(text)),
+    };
+    let path = text.split_once('=').map_or(text, |(_, path)| path);
+    Err(format!("--out writes the run file; for this format, -o {format}={path}"))
+}
+
+/// The file of `--html`, short for `-o html=FILE`.
+pub fn html(text: &str) -> Result<OutputSpec, String> {
+    file_of(Format::Html, text)
+}
+
+/// The file of `--json`, short for `-o json=FILE`.
+pub fn json(text: &str) -> Result<OutputSpec, String> {
+    file_of(Format::Json, text)
+}
+
+fn file_of(format: Format, text: &str) -> Result<OutputSpec, String> {
+    match text {
+        "" => Err("it names no file".to_owned()),
+        file => Ok(OutputSpec { form: Form::Summary(format), file: Some(PathBuf::from(file)) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_may_have_a_file() {
+        let file = Some(PathBuf::from("a=b, c.xml"));
+        let junit = Form::Summary(Format::Junit);
+        assert_eq!(of_run("junit=a=b, c.xml"), Ok(OutputSpec { form: junit, file }));
+        assert_eq!(of_report("hlog"), Ok(OutputSpec { form: Form::Hlog, file: None }));
+        for (text, part) in [("hlog", "--out"), ("json=", "no file"), ("xml", "junit")] {
+            assert!(of_run(text).unwrap_err().contains(part), "{text}");
+        }
+    }
+}

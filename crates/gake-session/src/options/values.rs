@@ -1,0 +1,199 @@
+//! Readers of flag values for clap.
+
+use std::ffi::OsStr;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command};
+use gake_core::plan::Rate;
+use gake_core::spec::value::{HeaderValue, OverflowValue, RateValue};
+use gake_core::spec::{HttpVersion, TlsVersion};
+use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
+use gake_text::count::parse_count;
+use serde::de::value::Error as ValueError;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+
+use crate::exit::Failure;
+
+/// Reads a value; some values have known names, which completions offer.
+#[derive(Clone)]
+pub struct KnownValues<T> {
+    names: &'static [&'static str],
+    read: fn(&str) -> Result<T, String>,
+}
+
+impl<T> KnownValues<T> {
+    /// A parser that reads with `read`, and whose known values are or begin with `names`.
+    pub const fn new(names: &'static [&'static str], read: fn(&str) -> Result<T, String>) -> Self {
+        Self { names, read }
+    }
+
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.names.iter().copied()
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for KnownValues<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
+        TypedValueParser::parse_ref(&self.read, command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.names.iter().map(PossibleValue::new)))
+    }
+}
+
+/// A destination of figures.
+pub fn sink(text: &str) -> Result<SinkAddress, String> {
+    let address: SinkAddress = text.parse().map_err(|e: SinkAddressError| e.to_string())?;
+    match address.kind() {
+        SinkKind::Grafana => {
+            Err("Grafana takes annotations, not figures: use --annotate".to_owned())
+        }
+        _ => Ok(address),
+    }
+}
+
+/// A destination of annotations.
+pub fn annotated(text: &str) -> Result<SinkAddress, String> {
+    let address: SinkAddress = text.parse().map_err(|e: SinkAddressError| e.to_string())?;
+    match address.kind() {
+        SinkKind::Grafana => Ok(address),
+        kind => Err(format!("{} takes figures, not annotations: --sink", kind.name())),
+    }
+}
+
+/// A duration flag.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    gake_text::duration::parse_duration(text).map_err(|error| error.to_string())
+}
+
+/// A duration flag that must be above 0.
+pub fn positive_duration(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("it must be longer than 0".to_owned()),
+        duration => Ok(duration),
+    }
+}
+
+/// A rate flag for which `max` has no meaning.
+pub fn finite_rate(text: &str) -> Result<f64, String> {
+    match text.parse()? {
+        RateValue(Rate::PerSecond(rate)) => Ok(rate),
+        RateValue(Rate::Max) => Err("write a number a second".to_owned()),
+    }
+}
+
+/// A precision flag: a share of the capacity, as a part of 1.
+pub fn precision(text: &str) -> Result<f64, String> {
+    let percent = text.trim().strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    match percent {
+        Ok(percent) if (0.1..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("write a percentage from 0.1% to 100%".to_owned()),
+    }
+}
+
+/// A source to watch, as the user wrote it. It may hold a password, which is not shown.
+#[derive(Debug, Clone)]
+pub struct WatchedSource(pub String);
+
+impl WatchedSource {
+    /// What it means.
+    ///
+    /// # Errors
+    /// When it is not a source; the message leaves out its password.
+    pub fn source(&self) -> Result<gake_watch::WatchSource, Failure> {
+        self.0.parse().map_err(|error| Failure::usage(format!("--watch: {error}")))
+    }
+}
+
+impl FromStr for WatchedSource {
+    type Err = gake_watch::SourceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.parse::<gake_watch::WatchSource>() {
+            // A refused value is printed as it is: one that may hold a password is refused later.
+            Err(error) if !may_hold_secrets(text) => Err(error),
+            _ => Ok(Self(text.to_owned())),
+        }
+    }
+}
+
+/// A source to watch, with the known kinds.
+pub const WATCHED: KnownValues<WatchedSource> = KnownValues::new(
+    &["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"],
+    |text| text.parse().map_err(|error: gake_watch::SourceError| error.to_string()),
+);
+
+/// Versions of HTTP, by their names in a spec.
+pub const HTTP: KnownValues<HttpVersion> =
+    KnownValues::new(&["1.0", "1.1", "2", "auto", "3", "auto3"], named);
+
+/// Versions of TLS, by their names in a spec.
+pub const TLS: KnownValues<TlsVersion> = KnownValues::new(&["1.2", "1.3"], named);
+
+/// What happens to an arrival that finds no connection free, by its name in a spec.
+pub const OVERFLOW: KnownValues<OverflowValue> = KnownValues::new(&["wait", "drop"], named);
+
+/// A value by its name in a spec.
+fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    T::deserialize(text.into_deserializer()).map_err(|error: ValueError| error.to_string())
+}
+
+/// Whether a text may hold a password: a URL whose host was forgotten has no @.
+#[must_use]
+pub fn may_hold_secrets(text: &str) -> bool {
+    text.contains('@') || text.contains("://")
+}
+
+/// A header line, as in curl.
+pub fn header(text: &str) -> Result<(String, String), String> {
+    text.parse().map(|HeaderValue(name, value)| (name, value))
+}
+
+/// A count that must be at least 1.
+pub fn at_least_one(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        0 => Err("it must be at least 1".to_owned()),
+        count => Ok(count),
+    }
+}
+
+/// A count of connections or users, at least 1.
+pub fn connections(text: &str) -> Result<usize, String> {
+    usize::try_from(at_least_one(text)?).map_err(|error| error.to_string())
+}
+
+/// A count, with SI suffixes as in wrk: `10k`, `2M`.
+fn count(text: &str) -> Result<u64, String> {
+    parse_count(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_suffixes() {
+        assert_eq!(at_least_one("10k"), Ok(10_000));
+        assert_eq!(at_least_one("2M"), Ok(2_000_000));
+        for text in ["0", "-1", "", "k", "1.5", "99999999999999999999"] {
+            assert!(at_least_one(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn headers_are_trimmed() {
+        assert_eq!(header("A:  b: c "), Ok(("A".to_owned(), "b: c".to_owned())));
+        assert!(header("no colon").is_err() && header(": x").is_err());
+    }
+}

@@ -1,0 +1,170 @@
+//! Showing a summary: on standard output, and in files.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use gake_files::Access;
+use gake_judge::Summary;
+use gake_report::{Format, Style};
+use gake_text::foreign;
+
+use crate::console::Console;
+use crate::exit::Failure;
+use crate::options::{Form, OutputSpec};
+
+/// The results asked for, their files created beforehand: a bad path costs nothing then.
+#[derive(Debug)]
+pub struct Results {
+    /// What goes to standard output.
+    printed: Option<Form>,
+    files: Vec<(Form, PathBuf, File)>,
+    style: Style,
+}
+
+impl Results {
+    /// Creates the files, which are [`crate::files::distinct`]. What names no file is printed; text
+    /// is, when nothing else is.
+    ///
+    /// # Errors
+    /// When two are to be printed, a file cannot be created, or this gake was built without the page.
+    pub fn create<'a>(
+        outputs: impl IntoIterator<Item = &'a OutputSpec>,
+        no_color: bool,
+        console: &Console,
+    ) -> Result<Self, Failure> {
+        Self::of(outputs, no_color, Access::Mask, console)
+    }
+
+    /// The same with files for their owner alone.
+    ///
+    /// # Errors
+    /// As [`Results::create`].
+    pub fn private<'a>(
+        outputs: impl IntoIterator<Item = &'a OutputSpec>,
+        no_color: bool,
+        console: &Console,
+    ) -> Result<Self, Failure> {
+        Self::of(outputs, no_color, Access::Owner, console)
+    }
+
+    fn of<'a>(
+        outputs: impl IntoIterator<Item = &'a OutputSpec>,
+        no_color: bool,
+        access: Access,
+        console: &Console,
+    ) -> Result<Self, Failure> {
+        let mut style = Style { colour: console.colour_out() && !no_color, ..Style::default() };
+        if let Some((columns, lines)) = console.window() {
+            style = Style { window: Some(lines), ..style.wide(columns) };
+        }
+        let mut results = Self { printed: None, files: Vec::new(), style };
+        for output in outputs {
+            if output.form == Form::Summary(Format::Html) {
+                gake_report::html::check().map_err(Failure::could_not)?;
+            }
+            match &output.file {
+                None if results.printed.is_some() => {
+                    return Err(Failure::usage(
+                        "only one format can be printed; give the others a file: -o json=FILE",
+                    ));
+                }
+                None => results.printed = Some(output.form),
+                Some(path) => {
+                    let file =
+                        gake_files::create(path, access).map_err(|error| cannot(path, &error))?;
+                    results.files.push((output.form, path.clone(), file));
+                }
+            }
+        }
+        if results.printed.is_none() {
+            results.printed = Some(Form::Summary(Format::Text));
+        }
+        Ok(results)
+    }
+
+    /// The same results, of whose text only the verdict and the objectives are printed.
+    #[must_use]
+    pub fn brief(mut self, brief: bool) -> Self {
+        self.style.brief = brief;
+        self
+    }
+
+    /// The same results, whose text does not tell the plan again where it is printed.
+    #[must_use]
+    pub fn with_plan_told(mut self, told: bool) -> Self {
+        self.style.plan = !told;
+        self
+    }
+
+    /// Writes a summary everywhere; `hlog` writes the run file. Standard output comes last, so that
+    /// files are whole when nobody reads it.
+    ///
+    /// # Errors
+    /// The first file that cannot be written, after all others; a closed or full output.
+    pub fn show(
+        self,
+        summary: &Summary,
+        console: &Console,
+        hlog: &dyn Fn(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let write = |form: Form, style: Style| {
+            let mut text = Vec::new();
+            match form {
+                Form::Summary(format) => gake_report::write(summary, format, style, &mut text)?,
+                Form::Hlog => hlog(&mut text)?,
+            }
+            Ok(text)
+        };
+        self.put(console, write)
+    }
+
+    /// Puts what `write` makes of each form where it belongs, as [`Results::show`] does.
+    ///
+    /// # Errors
+    /// As [`Results::show`].
+    pub fn put(
+        self,
+        console: &Console,
+        write: impl Fn(Form, Style) -> io::Result<Vec<u8>>,
+    ) -> Result<(), Failure> {
+        let mut result = Ok(());
+        for (form, path, mut file) in self.files {
+            let written = write(form, Style::default())
+                .map(|text| shown(form, text))
+                .and_then(|text| file.write_all(&text));
+            result = result.and(written.map_err(|error| cannot(&path, &error)));
+        }
+        if let Some(form) = self.printed {
+            let text = write(form, self.style).map_err(Failure::could_not)?;
+            console.result(&String::from_utf8_lossy(&text))?;
+        }
+        result
+    }
+}
+
+/// A result as a file holds it: what is read as text holds nothing that a terminal would obey.
+fn shown(form: Form, text: Vec<u8>) -> Vec<u8> {
+    match form {
+        Form::Hlog | Form::Summary(Format::Html) => text,
+        Form::Summary(_) => match foreign::lines(&String::from_utf8_lossy(&text)) {
+            Cow::Owned(text) => text.into_bytes(),
+            Cow::Borrowed(_) => text,
+        },
+    }
+}
+
+fn cannot(path: &Path, error: &io::Error) -> Failure {
+    Failure::could_not(format!("{} cannot be written: {error}", path.display()))
+}
+
+/// A summary in a format, without colours.
+///
+/// # Errors
+/// When it cannot be shown in this format.
+pub fn rendered(summary: &Summary, format: Format) -> Result<String, Failure> {
+    let mut text = Vec::new();
+    gake_report::write(summary, format, Style::default(), &mut text).map_err(Failure::could_not)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}

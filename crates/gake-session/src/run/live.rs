@@ -1,0 +1,153 @@
+//! The line that shows a run while it goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::plan::Plan;
+use gake_fleet::FleetListener;
+use gake_run::{Interrupt, Moment, Prepared};
+use gake_text::units::duration;
+
+use crate::console::Console;
+use crate::exit::Failure;
+use crate::options::OutputArgs;
+use crate::status_line::StatusLine;
+use crate::tui::{self, Tui};
+
+use super::opening::Opening;
+
+/// A progress bar on a terminal, a line a second when asked for, or nothing.
+#[derive(Debug)]
+pub struct RunLive {
+    bar: Option<StatusLine>,
+    tui: Option<Tui>,
+    /// Whether the view has been asked for.
+    wants_tui: bool,
+    verbose: bool,
+    /// Whether nobody is told that the run is being stopped.
+    quiet: bool,
+    opening: Opening,
+    /// How long arrivals come, when a time ends them.
+    length: Option<Duration>,
+}
+
+impl RunLive {
+    /// What suits the terminal and the flags.
+    pub fn new(output: &OutputArgs, console: &Console, plan: &Plan) -> Self {
+        let wants_tui = output.tui;
+        let watched = !output.quiet && !output.verbose && !wants_tui;
+        let length = plan.length();
+        let bar = if watched { console.moving(length) } else { None };
+        let (verbose, quiet) = (output.verbose, output.quiet);
+        let opening = Opening::of(plan);
+        Self { bar, tui: None, wants_tui, verbose, quiet, opening, length }
+    }
+
+    /// Takes the whole terminal when that was asked for.
+    ///
+    /// # Errors
+    /// When there is no terminal.
+    pub fn open(
+        &mut self,
+        console: &Console,
+        prepared: &Prepared,
+        interrupt: &Interrupt,
+    ) -> Result<(), Failure> {
+        if self.wants_tui {
+            self.tui = Some(Tui::start(console, prepared, interrupt)?);
+        }
+        Ok(())
+    }
+
+    /// What takes the line away as soon as the user stops the run, and says what happens then.
+    pub fn stopper(&self, console: &Console) -> impl FnMut(u32) + Send + 'static {
+        let (mut bar, console, quiet) = (self.bar.clone(), *console, self.quiet);
+        let has_tui = self.wants_tui;
+        move |count| {
+            // The third one ends the process: nothing else gives the terminal back.
+            if has_tui && count > 2 {
+                tui::close();
+            }
+            if let Some(bar) = bar.take() {
+                bar.clear();
+            }
+            if !quiet && !has_tui && count == 1 {
+                console.note("stopping: requests in flight are awaited; again to stop at once");
+            }
+        }
+    }
+
+    /// What tells of the agents of a run as soon as something happens to them.
+    pub fn agents_teller(&self, console: &Console) -> Option<FleetListener> {
+        if self.quiet || self.wants_tui {
+            return None;
+        }
+        let (bar, console) = (self.bar.clone(), *console);
+        Some(Arc::new(move |event| match &bar {
+            Some(bar) => bar.above(&format!("warning: {}", event.text)),
+            None => console.warn(&event.text),
+        }))
+    }
+
+    /// Shows one second.
+    pub fn show(&mut self, console: &Console, moment: &Moment<'_>, prepared: &Prepared) {
+        if let Some(tui) = &self.tui {
+            return tui.show(moment, prepared);
+        }
+        let (second, asked) = (moment.second, moment.asked);
+        self.tell_limit(console, moment);
+        if self.bar.is_none() && !self.verbose {
+            return;
+        }
+        let mut counts = second.tally.counts;
+        counts.merge(&second.warmup);
+        let is_over =
+            self.length.is_some_and(|length| Duration::from_secs(second.second - 1) >= length);
+        if is_over && counts.due() == 0 {
+            return;
+        }
+        let asked = asked.map_or(String::new(), |asked| format!("asked {asked:.0}/s, "));
+        let opening = self.opening.progress(moment.so_far.tally(), second.point.open);
+        let opening = opening.map_or(String::new(), |opening| format!("{opening}, "));
+        let dropped = match counts.dropped {
+            0 => String::new(),
+            dropped => format!(", {dropped} dropped"),
+        };
+        let text = format!(
+            "{opening}{asked}sent {}/s, {} failed{dropped}, p50 {}, p99 {}",
+            counts.sent,
+            counts.failed + counts.unsent,
+            duration(second.point.p50 as f64),
+            duration(second.point.p99 as f64),
+        );
+        if self.verbose {
+            console.note(&format!("{:>5}s  {text}", second.second));
+        }
+        if let Some(bar) = &self.bar {
+            bar.say(&text);
+        }
+    }
+
+    /// Says what first bounds the number of connections.
+    fn tell_limit(&mut self, console: &Console, moment: &Moment<'_>) {
+        if self.quiet {
+            return;
+        }
+        let limit = self.opening.limit(moment.so_far.tally(), moment.second.point.open);
+        match (&self.bar, limit) {
+            (_, None) => {}
+            (Some(bar), Some(limit)) => bar.above(&limit),
+            (None, Some(limit)) => console.note(&limit),
+        }
+    }
+
+    /// Takes the line, or the view, away.
+    pub fn clear(&mut self) {
+        if let Some(tui) = self.tui.take() {
+            tui.end();
+        }
+        if let Some(bar) = self.bar.take() {
+            bar.clear();
+        }
+    }
+}

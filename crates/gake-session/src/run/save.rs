@@ -1,0 +1,145 @@
+//! Keeping a run in the history, and comparing it with a baseline.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+
+use gake_judge::Summary;
+use gake_judge::compare::{Comparison, ComparisonOutcome, Question};
+use gake_report::compare::{CompareReport, markdown};
+use gake_run::sink::RunFileSink;
+use gake_run::{RunError, Sink};
+
+use crate::comparison;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::history::{Entry, Store, folder, new_run_file, run_file};
+use crate::options::SaveArgs;
+
+/// A run that is kept.
+#[derive(Debug)]
+pub struct Saving {
+    store: Store,
+    name: String,
+    path: PathBuf,
+    baseline: Option<Baseline>,
+}
+
+/// What it is compared with.
+#[derive(Debug)]
+struct Baseline {
+    name: String,
+    file: PathBuf,
+    tolerance: f64,
+}
+
+impl Saving {
+    /// Opens the history, when that is asked for, and finds the baseline: a wrong name costs no run.
+    ///
+    /// # Errors
+    /// When the history cannot be opened, or has no such baseline.
+    pub fn start(args: &SaveArgs) -> Result<Option<Self>, Failure> {
+        if !args.save && args.baseline.is_none() {
+            return Ok(None);
+        }
+        let folder = folder()?;
+        let store = Store::create(&folder)?;
+        let baseline = args.baseline.as_ref().map(|name| {
+            let entry = store.named(name)?;
+            let file = entry.file.ok_or_else(|| {
+                Failure::could_not(format!("--baseline {name}: it is a search, not a run"))
+            })?;
+            let file = run_file(&folder, &file);
+            if !file.exists() {
+                let file = file.display();
+                return Err(Failure::could_not(format!("--baseline {name}: {file} is gone")));
+            }
+            let usual = Question::default().tolerance;
+            let tolerance = args.tolerance.unwrap_or(usual);
+            Ok(Baseline { name: format!("{name} (#{})", entry.id), file, tolerance })
+        });
+        let baseline = baseline.transpose()?;
+        let (name, path) = new_run_file(&folder)?;
+        Ok(Some(Self { store, name, path, baseline }))
+    }
+
+    /// What writes its run file.
+    ///
+    /// # Errors
+    /// When the file cannot be created.
+    pub fn sink(&self) -> Result<Box<dyn Sink>, RunError> {
+        Ok(Box::new(RunFileSink::create(&self.path)?))
+    }
+
+    /// Keeps the run, and compares it with the baseline. The exit code: `exit`, that of the run by
+    /// itself, unless only the comparison is bad.
+    ///
+    /// # Errors
+    /// When the history cannot be written, or a run file not be read.
+    pub fn finish(
+        self,
+        summary: &Summary,
+        exit: Exit,
+        is_text: bool,
+        console: &Console,
+    ) -> Result<Exit, Failure> {
+        let id = self.store.add(&Entry::of_run(summary, self.name))?;
+        console.note(&format!("saved as run {id} of the history"));
+        let Some(baseline) = self.baseline else { return Ok(exit) };
+        let [a, b] = [&baseline.file, &self.path].map(|path| path.to_string_lossy().into_owned());
+        let question = Question { tolerance: baseline.tolerance, ..Question::default() };
+        let (comparison, sides) = comparison::files([&a, &b], &question, console)?;
+        let name = format!("this run (#{id})");
+        let report = CompareReport {
+            comparison: &comparison,
+            sides: sides.each_ref(),
+            names: [&baseline.name, &name],
+        };
+        let text = markdown(&report);
+        github(&comparison, &text, &baseline.name, console)?;
+        let is_worse = comparison.outcome == ComparisonOutcome::Worse;
+        let exit = if exit == Exit::Done && is_worse { Exit::ObjectiveFailed } else { exit };
+        // A result for programs stays alone on standard output.
+        if !is_text {
+            console.note(&text);
+            return Ok(exit);
+        }
+        match console.result(&format!("\n{text}")) {
+            // A reader that has gone, such as `head`, must not hide a regression.
+            Ok(()) | Err(Failure::OutputClosed) => Ok(exit),
+            Err(failure) => Err(failure),
+        }
+    }
+}
+
+/// Tells GitHub's actions: a step summary, and an annotation of what got worse.
+fn github(
+    comparison: &Comparison,
+    text: &str,
+    baseline: &str,
+    console: &Console,
+) -> Result<(), Failure> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if let Some(path) = variable("GITHUB_STEP_SUMMARY") {
+        let append = || {
+            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            file.write_all(format!("{text}\n").as_bytes())
+        };
+        append().map_err(|error: std::io::Error| Failure::could_not(format!("{path}: {error}")))?;
+    }
+    let level = match comparison.outcome {
+        ComparisonOutcome::Worse => "error",
+        ComparisonOutcome::Inconclusive => "warning",
+        _ => return Ok(()),
+    };
+    if variable("GITHUB_ACTIONS").is_some() {
+        let said = escaped(&format!("against {baseline}: {}", comparison.conclusion));
+        console.note(&format!("::{level} title=gake::{said}"));
+    }
+    Ok(())
+}
+
+/// A text as the data of a workflow command.
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}

@@ -1,0 +1,28 @@
+//! Errors of a spec in the words of the command line: by the flag of the field that is wrong.
+
+use gake_core::spec::{self, Field, FieldPath, SpecError};
+use gake_run::RunError;
+
+use crate::Failure;
+
+/// What is wrong, in the words of the command line.
+pub fn failure(error: &RunError) -> Failure {
+    match error {
+        RunError::Cannot(problem) | RunError::Sink(problem) => Failure::could_not(problem),
+        RunError::Spec(SpecError { path, problem }) => Failure::usage(said(path, problem)),
+    }
+}
+
+/// What is wrong with a field, in terms of its flag.
+fn said(path: &FieldPath, problem: &str) -> String {
+    let field = path.field().and_then(spec::field).filter(|field| !field.flag.is_empty());
+    let Some(Field { flag, .. }) = field else { return problem.to_owned() };
+    let problem = problem.replace("iterations_per_user", "--once");
+    match problem.strip_prefix("it ") {
+        Some(rest) => {
+            let rest = rest.replace("needs a rate", "needs a --rate");
+            format!("{flag} {}", rest.replace("an objective", "an objective (--slo)"))
+        }
+        None => format!("{flag}: {problem}"),
+    }
+}

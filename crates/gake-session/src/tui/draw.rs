@@ -1,0 +1,304 @@
+//! The view as it is drawn.
+
+use std::time::Duration;
+
+use gake_judge::stats::share;
+use gake_text::units::{count, duration, percent, rate};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
+
+use super::state::{SecondPoint, State};
+
+/// Lines and columns from which on there is room for charts, and for two of them side by side.
+const CHARTS: (u16, u16) = (18, 50);
+const BESIDE: u16 = 100;
+
+/// Draws everything.
+pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
+    let area = frame.area();
+    let [head, body, foot] =
+        Layout::vertical([Constraint::Length(2), Constraint::Min(0), Constraint::Length(1)])
+            .areas(area);
+    header(frame, head, state);
+    let keys = match state.is_stopping {
+        true => " stopping: requests in flight are awaited; q again to stop at once",
+        false => " q or Ctrl-C ends the run; its summary follows",
+    };
+    frame.render_widget(Paragraph::new(keys).style(quiet(state)), foot);
+    if body.height < CHARTS.0 || body.width < CHARTS.1 {
+        return figures(frame, body, state);
+    }
+    let [top, charts, bottom] =
+        Layout::vertical([Constraint::Length(8), Constraint::Fill(3), Constraint::Fill(2)])
+            .areas(body);
+    figures(frame, top, state);
+    let halves = match charts.width >= BESIDE {
+        true => Layout::horizontal([Constraint::Fill(1); 2]).areas::<2>(charts),
+        false => Layout::vertical([Constraint::Fill(1); 2]).areas::<2>(charts),
+    };
+    rates(frame, halves[0], state);
+    latencies(frame, halves[1], state);
+    let [left, right] = Layout::horizontal([Constraint::Fill(1); 2]).areas(bottom);
+    histogram(frame, left, state);
+    trouble(frame, right, state);
+}
+
+fn header(frame: &mut Frame<'_>, area: Rect, state: &State) {
+    let elapsed = state.elapsed();
+    let time = match state.length {
+        Some(length) if elapsed > length => {
+            format!("{}, draining", duration(length.as_nanos() as f64))
+        }
+        Some(length) => {
+            format!("{:.0}/{}", elapsed.as_secs_f64(), duration(length.as_nanos() as f64))
+        }
+        None => format!("{:.0} s", elapsed.as_secs_f64()),
+    };
+    let title = Line::from(vec![
+        Span::styled(format!(" {} ", state.target), Style::new().add_modifier(Modifier::BOLD)),
+        Span::raw(state.plan.clone()),
+    ]);
+    let lines = vec![title, progress(state, elapsed, area.width, &time)];
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// The time that has passed, as a bar when it is known how much there is.
+fn progress(state: &State, elapsed: Duration, width: u16, time: &str) -> Line<'static> {
+    let Some(length) = state.length else { return Line::from(format!(" {time}")) };
+    let columns = usize::from(width).saturating_sub(time.len() + 3);
+    let part = elapsed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
+    let filled = (part.min(1.0) * columns as f64) as usize;
+    Line::from(vec![
+        Span::raw(format!(" {time} ")),
+        Span::styled("━".repeat(filled), paint(state, Color::Cyan)),
+        Span::styled("─".repeat(columns - filled), quiet(state)),
+    ])
+}
+
+/// The figures so far: counts, rates, percentiles, objectives.
+fn figures(frame: &mut Frame<'_>, area: Rect, state: &State) {
+    let [left, middle, right] =
+        Layout::horizontal([Constraint::Min(26), Constraint::Length(20), Constraint::Fill(1)])
+            .areas(area);
+    let counts = &state.counts;
+    let last = state.seconds.back().copied().unwrap_or_default();
+    let lost = counts.due().saturating_sub(counts.ok + counts.unfinished);
+    let row = |name: &str, text: String| Line::from(format!("{name:<10}{text}"));
+    let failed = Line::from(vec![
+        Span::raw(format!("{:<10}", "failed")),
+        Span::styled(
+            format!("{} ({})", count(lost), percent(share(lost, counts.due()))),
+            if lost > 0 { bad(state) } else { Style::new() },
+        ),
+    ]);
+    let mut lines = vec![row("sent", count(counts.sent)), row("ok", count(counts.ok)), failed];
+    lines.push(row("now", rates_of(&last)));
+    lines.push(row("in flight", format!("{:.1}", state.in_flight)));
+    lines.push(row("open", format!("{} connections", count(state.open))));
+    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" requests ")), left);
+    let quantiles = state.quantiles.iter();
+    let lines: Vec<_> =
+        quantiles.map(|(name, ns)| Line::from(format!("{name:<7}{:>9}", time_of(*ns)))).collect();
+    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" response ")), middle);
+    frame.render_widget(
+        Paragraph::new(goals(state)).block(Block::bordered().title(" objectives ")),
+        right,
+    );
+}
+
+fn rates_of(last: &SecondPoint) -> String {
+    match last.asked {
+        Some(asked) => format!("{} of {}", rate(last.sent as f64), rate(asked)),
+        None => rate(last.sent as f64),
+    }
+}
+
+fn goals(state: &State) -> Vec<Line<'static>> {
+    if state.goals.is_empty() {
+        return vec![Line::styled("none: --slo 'p99<50ms'", quiet(state))];
+    }
+    let line = |goal: &super::state::Goal| {
+        let (mark, style) = match goal.is_met {
+            Some(true) => ("✔", paint(state, Color::Green)),
+            Some(false) => ("✘", bad(state)),
+            None => ("·", quiet(state)),
+        };
+        Line::styled(format!("{mark} {}  {}", goal.text, goal.shown), style)
+    };
+    state.goals.iter().map(line).collect()
+}
+
+/// Requests a second: asked for, sent, failed.
+fn rates(frame: &mut Frame<'_>, area: Rect, state: &State) {
+    let series = |of: fn(&SecondPoint) -> Option<f64>| -> Vec<(f64, f64)> {
+        let points = state.seconds.iter();
+        points.filter_map(|second| Some((second.at as f64, of(second)?))).collect()
+    };
+    let asked = series(|second| second.asked);
+    let sent = series(|second| Some(second.sent as f64));
+    let ok = series(|second| Some(second.ok as f64));
+    let failed = series(|second| (second.failed > 0).then_some(second.failed as f64));
+    let lines = [
+        ("asked", &asked, Color::DarkGray),
+        ("sent", &sent, Color::Cyan),
+        ("ok", &ok, Color::Green),
+        ("failed", &failed, Color::Red),
+    ];
+    chart(frame, area, state, " requests a second ", &lines, |value| format!("{value:.0}"));
+}
+
+/// Percentiles of each second's response times.
+fn latencies(frame: &mut Frame<'_>, area: Rect, state: &State) {
+    let series = |of: fn(&SecondPoint) -> u64| -> Vec<(f64, f64)> {
+        let points = state.seconds.iter().filter(|second| second.p99 > 0);
+        points.map(|second| (second.at as f64, of(second) as f64)).collect()
+    };
+    let (p50, p99) = (series(|second| second.p50), series(|second| second.p99));
+    let lines = [("p50", &p50, Color::Green), ("p99", &p99, Color::Yellow)];
+    chart(frame, area, state, " response ", &lines, |value| time_of(value as u64));
+}
+
+/// Name, points and colour of a line.
+type Series<'a> = (&'a str, &'a Vec<(f64, f64)>, Color);
+
+fn chart(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    state: &State,
+    title: &'static str,
+    lines: &[Series<'_>],
+    label: impl Fn(f64) -> String,
+) {
+    let points = || lines.iter().flat_map(|(_, points, _)| points.iter());
+    let most = points().map(|point| point.1).fold(0.0, f64::max);
+    let top = if most > 0.0 { 1.1 * most } else { 1.0 };
+    let first = state.seconds.front().map_or(0.0, |second| second.at as f64);
+    let last = state.seconds.back().map_or(1.0, |second| second.at as f64).max(first + 1.0);
+    let drawn = lines.iter().filter(|(_, points, _)| !points.is_empty());
+    let datasets = drawn.map(|(name, points, colour)| {
+        Dataset::default()
+            .name(*name)
+            .marker(Marker::Braille)
+            .graph_type(GraphType::Line)
+            .style(paint(state, *colour))
+            .data(points)
+    });
+    let x = Axis::default()
+        .bounds([first, last])
+        .labels([format!("{first:.0}s"), format!("{last:.0}s")])
+        .style(quiet(state));
+    let y = Axis::default()
+        .bounds([0.0, top])
+        .labels(["0".to_owned(), label(top / 2.0), label(top)])
+        .style(quiet(state));
+    let chart = Chart::new(datasets.collect()).x_axis(x).y_axis(y);
+    frame.render_widget(chart.block(Block::bordered().title(title)), area);
+}
+
+/// Response times so far, in bars of equal ratio.
+fn histogram(frame: &mut Frame<'_>, area: Rect, state: &State) {
+    let most = state.bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
+    let width = usize::from(area.width).saturating_sub(22);
+    let lines: Vec<_> = state
+        .bars
+        .iter()
+        .map(|bar| {
+            let filled = (bar.count as f64 / most as f64 * width as f64).round() as usize;
+            Line::from(vec![
+                Span::raw(format!("≤{:>9} {:>8} ", time_of(bar.to), count(bar.count))),
+                Span::styled("█".repeat(filled), paint(state, Color::Cyan)),
+            ])
+        })
+        .collect();
+    let block = Block::bordered().title(" histogram of responses ");
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// Statuses and faults.
+fn trouble(frame: &mut Frame<'_>, area: Rect, state: &State) {
+    let statuses = state.statuses.iter().map(|(code, n, is_expected)| {
+        let style = if *is_expected { Style::new() } else { bad(state) };
+        Line::styled(format!("{:>12}  status {code}", count(*n)), style)
+    });
+    let faults = state
+        .faults
+        .iter()
+        .map(|(fault, n)| Line::styled(format!("{:>12}  {fault}", count(*n)), bad(state)));
+    let lines: Vec<_> = faults.chain(statuses).collect();
+    let block = Block::bordered().title(" answers and faults ");
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+fn time_of(ns: u64) -> String {
+    duration(ns as f64)
+}
+
+fn paint(state: &State, colour: Color) -> Style {
+    if state.has_colours { Style::new().fg(colour) } else { Style::new() }
+}
+
+fn bad(state: &State) -> Style {
+    paint(state, Color::Red).add_modifier(Modifier::BOLD)
+}
+
+fn quiet(state: &State) -> Style {
+    paint(state, Color::DarkGray)
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::super::state::tests::state;
+    use super::*;
+
+    fn drawn(width: u16, height: u16, state: &State) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn everything_is_on_a_wide_screen() {
+        let text = drawn(120, 40, &state());
+        for part in [
+            "http://localhost:8080/",
+            "50 users",
+            "9,900",
+            "900 (9.1 %)",
+            "990/s of 1,000/s",
+            "50 connections",
+            "p99.9",
+            "✘ p99<50ms  90.0 ms",
+            "✔ rate>900/s  990/s",
+            "· cpu<80%",
+            "requests a second",
+            "histogram of responses",
+            "800  status 503",
+            "100  reset",
+            "q or Ctrl-C ends the run",
+        ] {
+            assert!(text.contains(part), "{part}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn any_size_is_drawn() {
+        let mut state = state();
+        for (width, height) in [(1, 1), (20, 5), (60, 16), (80, 24), (100, 20), (250, 80)] {
+            drawn(width, height, &state);
+        }
+        assert!(drawn(80, 24, &state).contains("requests a second"));
+        let small = drawn(70, 12, &state);
+        assert!(small.contains("p99") && !small.contains("histogram"), "{small}");
+        // Before the first second, and while it ends.
+        state.seconds.clear();
+        state.is_stopping = true;
+        assert!(drawn(100, 30, &state).contains("q again to stop at once"));
+    }
+}
