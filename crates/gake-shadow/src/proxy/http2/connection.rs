@@ -17,6 +17,7 @@ use http_body::Body;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{Client, Turn};
 use crate::proxy::exchange::answer::{Answer, AnswerBody};
+use crate::proxy::exchange::end_to_end;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
 use crate::proxy::http2::intake::Intakes;
@@ -229,7 +230,7 @@ fn in_http2(client: &Client, answer: Result<Answer, Refusal>) -> (Response<()>, 
         Ok(Answer { head, body }) => {
             let mut response = Response::new(body);
             *response.status_mut() = head.status();
-            *response.headers_mut() = headers::end_to_end(head.map());
+            *response.headers_mut() = end_to_end(&head);
             headers::add_via(response.headers_mut());
             response
         }
