@@ -5,7 +5,6 @@ pub(crate) mod ask;
 pub(crate) mod gather;
 pub(crate) mod race;
 pub(crate) mod request_body;
-pub(crate) mod send_body;
 pub(crate) mod service;
 
 use std::rc::Rc;
