@@ -9,7 +9,7 @@ use gake_judge::Summary;
 use gake_run::sink::{OutcomeSink, RunFileSink};
 use gake_run::{Beside, Moment, Prepared, RunError, Sink};
 
-use super::native::Native;
+use crate::NativeResult;
 use gake_session::Console;
 use gake_session::Failure;
 use gake_session::Signals;
@@ -50,7 +50,7 @@ pub fn prepare(spec: &RunSpec) -> Result<Prepared, Failure> {
 pub fn attack(
     spec: &RunSpec,
     prepared: &Prepared,
-    native: &Native,
+    native: &NativeResult,
     take: Option<TakeOutcomes>,
     console: &Console,
     mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,

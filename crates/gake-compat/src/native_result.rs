@@ -6,22 +6,19 @@ use std::path::{Path, PathBuf};
 use gake_files::Access;
 use gake_judge::Summary;
 use gake_report::Format;
-
-use gake_session::Console;
-use gake_session::Failure;
 use gake_session::files::distinct;
-use gake_session::rendered;
+use gake_session::{Console, Failure, rendered};
 
 /// `--gake-out FILE` and `--gake-format FORMAT[=FILE]`, which every personality takes, with one
 /// dash or two: some of the tools have flags of one.
 #[derive(Debug, Default)]
-pub struct Native {
+pub struct NativeResult {
     /// Where the native result goes. Without a format it is the run file.
     out: Option<PathBuf>,
     format: Option<Format>,
 }
 
-impl Native {
+impl NativeResult {
     /// Takes gake's own flags out of a tool's command line.
     ///
     /// # Errors
@@ -107,18 +104,18 @@ mod tests {
     fn own_flags_are_taken_out() {
         let mut args: Vec<String> =
             ["-n", "5", "--gake-out", "a.json", "url", "--gake-format=json"].map(Into::into).into();
-        let native = Native::take(&mut args).unwrap();
+        let native = NativeResult::take(&mut args).unwrap();
         assert_eq!(args, ["-n", "5", "url"]);
         assert_eq!(native.format, Some(Format::Json));
         assert_eq!(native.run_file(), None);
         for form in [&["--gake-format", "text=a.txt"][..], &["-gake-format=text=a.txt"]] {
             let mut args: Vec<String> = form.iter().map(|arg| (*arg).to_owned()).collect();
-            let native = Native::take(&mut args).unwrap();
+            let native = NativeResult::take(&mut args).unwrap();
             assert_eq!((args.len(), native.format), (0, Some(Format::Text)), "{form:?}");
             assert_eq!(native.out.as_deref(), Some(Path::new("a.txt")), "{form:?}");
             assert_eq!(native.run_file(), None);
         }
-        assert!(Native::take(&mut vec!["--gake-out".to_owned()]).is_err());
-        assert!(Native::take(&mut vec!["--gake-format=xml".to_owned()]).is_err());
+        assert!(NativeResult::take(&mut vec!["--gake-out".to_owned()]).is_err());
+        assert!(NativeResult::take(&mut vec!["--gake-format=xml".to_owned()]).is_err());
     }
 }

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::spread::Spread;
 use gake_core::record::{End, Histogram, Outcome};
-use gake_report::tools::Spread;
 
-use super::attack::TakeOutcomes;
+use crate::attack::TakeOutcomes;
 
 /// The parts of answered requests. Its size does not depend on how many there are.
 #[derive(Debug, Default)]

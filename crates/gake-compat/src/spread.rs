@@ -1,15 +1,4 @@
-//! The summaries of other tools, line by line as they print them, from what gake recorded.
-//!
-//! Each takes plain figures and returns the text. What the figures mean is the tool's affair: its
-//! personality gathers them.
-
-pub mod ab;
-pub mod h2load;
-pub mod hey;
-pub mod nighthawk;
-pub mod oha;
-mod spectrum;
-pub mod wrk;
+//! Latencies for which a tool shows no percentile, and the histogram that hey and oha draw.
 
 use gake_core::clock::Nanos;
 use gake_core::record::Histogram;
@@ -65,7 +54,7 @@ impl Spread {
 
 /// Eleven rows from the fastest to the slowest answer at equal steps, each with the number of
 /// answers above the row before and up to its mark, as hey and oha draw them.
-fn rows(latency: &Histogram) -> Vec<(Nanos, u64)> {
+pub fn rows(latency: &Histogram) -> Vec<(Nanos, u64)> {
     let (low, high) = (latency.min(), latency.max());
     let mut below = 0;
     (0..=10)

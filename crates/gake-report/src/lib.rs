@@ -13,7 +13,6 @@ mod forms;
 pub mod html;
 pub mod log;
 pub mod runfile;
-pub mod tools;
 pub mod vegeta;
 
 #[cfg(test)]

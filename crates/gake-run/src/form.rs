@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::personality::body_file;
+use crate::bodies::body_file;
 
 /// One field of a form.
 #[derive(Debug, PartialEq)]

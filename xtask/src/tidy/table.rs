@@ -134,9 +134,24 @@ pub const ROOMS: &[Room] = &[
         strangers: &[],
     },
     Room {
+        name: "gake-compat",
+        level: 7,
+        may_use: &[
+            "gake-core",
+            "gake-files",
+            "gake-wire",
+            "gake-judge",
+            "gake-report",
+            "gake-run",
+            "gake-session",
+        ],
+        strangers: &["clap"],
+    },
+    Room {
         name: "gake",
         level: 8,
         may_use: &[
+            "gake-compat",
             "gake-session",
             "gake-core",
             "gake-files",

@@ -1,6 +1,7 @@
 //! gake as ab.
 
 mod options;
+mod report;
 mod tallied;
 
 use std::fs::File;
@@ -9,11 +10,11 @@ use std::path::Path;
 
 use gake_core::record::{Fault, Tally};
 use gake_files::Access;
-use gake_report::tools::ab::{Ab, Attributes, Failed, csv, gnuplot, html, text};
+use report::{Ab, Attributes, Failed, csv, gnuplot, html, text};
 
-use super::attack::{Attacked, attack, prepare};
-use super::gathered::{gather, taken};
-use super::native::Native;
+use crate::NativeResult;
+use crate::attack::{Attacked, attack, prepare};
+use crate::outcome_stats::{gather, taken};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 use options::Options;
@@ -47,7 +48,7 @@ pub enum Wrong {
 ///
 /// # Errors
 /// When the run could not be done.
-pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     let options = match Options::read(args) {
         Ok(options) => options,
         Err(wrong) => return refuse(&wrong, console),

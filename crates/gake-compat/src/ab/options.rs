@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::report::Without;
 use gake_core::plan::Timeouts;
 use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, KeepSpec, LoadSpec, RequestDefaults, RequestSource,
     RunSpec, ScenarioSpec, TlsSpec,
 };
-use gake_report::tools::ab::Without;
 use gake_wire::{Location, Scheme, basic_authorization};
 
 use super::Wrong;
-use crate::personality::body_file;
-use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_run::body_file;
 use gake_session::options::values::header as read_header;
 
 /// What ab calls itself to servers, which they may look for.
@@ -315,7 +315,7 @@ mod tests {
     fn a_spec_of_ab_comes_back() {
         for line in ["http://h/", "-n 100 -c 5 -k -B 127.0.0.2 http://h/", "-t 2 -s 9 http://h/a"] {
             let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-            crate::personality::assert_comes_back(&Options::read(&args).unwrap().spec());
+            crate::testing::assert_comes_back(&Options::read(&args).unwrap().spec());
         }
     }
 }

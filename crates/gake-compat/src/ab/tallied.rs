@@ -1,9 +1,9 @@
 //! What ab shows of every request, gathered while the run goes on.
 
+use super::report::{AbSample, AbTimes};
 use gake_core::record::{End, Outcome};
-use gake_report::tools::ab::{AbSample, AbTimes};
 
-use crate::personality::gathered::Parts;
+use crate::outcome_stats::Parts;
 
 /// What is shown. Only samples, which `-g` asks for, grow with the requests.
 #[derive(Debug, Default)]

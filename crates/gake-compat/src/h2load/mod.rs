@@ -5,6 +5,7 @@
 
 mod options;
 mod progress;
+mod report;
 mod script;
 mod tallied;
 #[cfg(test)]
@@ -24,14 +25,14 @@ use gake_core::spec::{
     RequestSpec, RunSpec, ScenarioSpec, TlsSpec,
 };
 use gake_files::Access;
-use gake_report::tools::h2load::{H2load, H2loadRequests, H2loadTraffic, report};
 use gake_run::{Inputs, Moment, Prepared, unix_now};
 use gake_wire::HttpRequest;
+use report::{H2load, H2loadRequests, H2loadTraffic, report};
 
-use super::attack::{Attacked, TakeOutcomes, attack};
-use super::body_file;
-use super::gathered::taken;
-use super::native::Native;
+use crate::NativeResult;
+use crate::attack::{Attacked, TakeOutcomes, attack};
+use crate::outcome_stats::taken;
+use gake_run::body_file;
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 use options::{Extent, Line, Options, Protocols, USAGE};
@@ -46,7 +47,7 @@ const NEVER: Duration = Duration::from_secs(30 * 86_400);
 ///
 /// # Errors
 /// Why it cannot be run as asked.
-pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     match Line::read(args).map_err(Failure::could_not)? {
         Line::Help => console.result(USAGE)?,
         Line::Version => {
@@ -57,7 +58,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Failure> {
+fn run(options: &Options, native: &NativeResult, console: &Console) -> Result<(), Failure> {
     let spec = spec(options);
     let prepared = prepare(options, &spec)?;
     native.beside(options.log_file.as_deref())?;
@@ -212,7 +213,7 @@ fn origin(uri: &str) -> &str {
 }
 
 fn prepare(options: &Options, spec: &RunSpec) -> Result<Prepared, Failure> {
-    let Some(script) = &options.script else { return super::attack::prepare(spec) };
+    let Some(script) = &options.script else { return crate::attack::prepare(spec) };
     let body = match &options.data {
         Some(path) => {
             let body = body_file(path);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::script::Script;
 use super::uris;
-use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use gake_session::options::values::header as read_header;
 
 const CIPHERS: &str = "gake takes the ciphers and groups of its TLS library";

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 
+use super::report::record_rate;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{End, Histogram, Outcome};
-use gake_report::tools::h2load::record_rate;
 
 /// Connections that are followed besides those of the clients; older ones are done.
 const DONE_MAX: usize = 4_096;

@@ -60,7 +60,7 @@ fn specs_come_back() {
         "--rps 5 -n 40 -B unix:/run/x http://h/",
         "-H :method:PUT -H :authority:x -H A:b --connect-to [::1]:81 https://h/",
     ] {
-        crate::personality::assert_comes_back(&of(line));
+        crate::testing::assert_comes_back(&of(line));
     }
 }
 

@@ -1,11 +1,12 @@
 //! The URIs of a command line: in turn, all at the origin of the first or of `-B`.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use gake_wire::{Location, Scheme};
 
-use crate::personality::body_file;
-use crate::personality::flags::Parsed;
+use crate::flags::Parsed;
+use gake_run::body_file;
+use gake_session::console::stdin;
 
 /// URIs at most: each is a request that is held.
 const URIS_MAX: usize = 1_000_000;
@@ -34,7 +35,7 @@ pub fn lines(path: &str) -> Result<Vec<(usize, String)>, String> {
         "-" => {
             let mut bytes = Vec::new();
             let limit = gake_run::BODY_BYTES_MAX;
-            io::stdin().take(limit).read_to_end(&mut bytes).map(|_| bytes)
+            stdin().take(limit).read_to_end(&mut bytes).map(|_| bytes)
         }
         path => body_file(path),
     };

@@ -1,19 +1,20 @@
 //! gake as hey.
 
 mod options;
+mod report;
 
 use std::io::Write as _;
 
+use crate::spread::Spread;
 use gake_core::record::{End, Outcome};
 use gake_core::spec::RunSpec;
-use gake_report::tools::Spread;
-use gake_report::tools::hey::{CSV_HEADER, Hey, HeyRow, csv_row, text};
 use gake_run::Prepared;
+use report::{CSV_HEADER, Hey, HeyRow, csv_row, text};
 
-use super::attack::{Attacked, TakeOutcomes, attack, prepare};
-use super::gathered::{Gathered, Parts, gather, taken};
-use super::goish;
-use super::native::Native;
+use crate::NativeResult;
+use crate::attack::{Attacked, TakeOutcomes, attack, prepare};
+use crate::go_errors;
+use crate::outcome_stats::{Gathered, Parts, gather, taken};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 use options::{Options, Wrong};
@@ -22,7 +23,7 @@ use options::{Options, Wrong};
 ///
 /// # Errors
 /// When the run could not be done.
-pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     let options = match Options::read(args) {
         Ok(options) => options,
         Err(wrong) => return Ok(refuse(&wrong, console)),
@@ -62,7 +63,7 @@ fn summary(
     options: &Options,
     spec: &RunSpec,
     prepared: &Prepared,
-    native: &Native,
+    native: &NativeResult,
     console: &Console,
 ) -> Result<Exit, Failure> {
     let (gathered, sink) = gather(Gathered::default(), Gathered::take);
@@ -93,7 +94,7 @@ fn figures<'a>(
         ],
         body_bytes: run.tally.counts.body_bytes,
         statuses: run.tally.statuses(),
-        errors: goish::errors(&run.tally, &prepared.wires, &options.method, &options.url),
+        errors: go_errors::errors(&run.tally, &prepared.wires, &options.method, &options.url),
     }
 }
 
@@ -101,7 +102,7 @@ fn figures<'a>(
 fn csv(
     spec: &RunSpec,
     prepared: &Prepared,
-    native: &Native,
+    native: &NativeResult,
     console: &Console,
 ) -> Result<Exit, Failure> {
     console.result(CSV_HEADER)?;

@@ -9,8 +9,8 @@ use gake_core::spec::{
     ScenarioSpec, TlsSpec,
 };
 
-use crate::personality::body_file;
-use crate::personality::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};
+use crate::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};
+use gake_run::body_file;
 
 /// Redirects that Go follows.
 const REDIRECTS: u32 = 10;
@@ -313,7 +313,7 @@ mod tests {
             "-z 3s -c 2 -disable-keepalive -cpus 1 http://h/",
         ] {
             let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-            crate::personality::assert_comes_back(&Options::read(&args).unwrap().spec());
+            crate::testing::assert_comes_back(&Options::read(&args).unwrap().spec());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use gake_core::clock::Nanos;
 use gake_core::record::Histogram;
 
-use super::{Spread, rows};
+use crate::spread::{Spread, rows};
 
 /// The header line of `-o csv`. Every row begins with a line break, as hey writes them.
 pub const CSV_HEADER: &str = "response-time,DNS+dialup,DNS,Request-write,Response-delay,\
@@ -177,7 +177,7 @@ mod tests {
             statuses: &[(200, 3), (404, 1)],
             errors: vec![("Get \"http://h/\": EOF".to_owned(), 1)],
         };
-        assert_eq!(text(&hey), include_str!("../../tests/expected/tools/hey.txt"));
+        assert_eq!(text(&hey), include_str!("../../tests/expected/hey.txt"));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! their number.
 
 mod options;
+mod report;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,11 +18,11 @@ use gake_core::spec::{
     BodySpec, HttpVersion, IpFamily, LoadSpec, RequestDefaults, RequestSource, RunSpec,
     ScenarioSpec, TlsSpec,
 };
-use gake_report::tools::nighthawk::{Output, Worker, csv, fortio, human, json};
 use gake_run::Moment;
+use report::{Output, Worker, csv, fortio, human, json};
 
-use super::attack::{TakeOutcomes, attack, prepare};
-use super::native::Native;
+use crate::NativeResult;
+use crate::attack::{TakeOutcomes, attack, prepare};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 use options::{Line, Options, OutputFormat, USAGE};
@@ -36,7 +37,7 @@ const FAILED: Exit = Exit::Tool(1);
 ///
 /// # Errors
 /// Why it cannot be run as asked.
-pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     match Line::read(args).map_err(Failure::could_not)? {
         Line::Help => console.result(USAGE).map(|()| Exit::Done),
         Line::Version => {
@@ -47,7 +48,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
     }
 }
 
-fn run(options: Options, native: &Native, console: &Console) -> Result<Exit, Failure> {
+fn run(options: Options, native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     let spec = spec(&options);
     let prepared = prepare(&spec)?;
     let talks = matches!(options.asked.verbosity.as_str(), "trace" | "debug" | "info");
@@ -259,7 +260,7 @@ mod tests {
         ] {
             let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
             let Ok(Line::Run(options)) = Line::read(&args) else { panic!("{line}") };
-            crate::personality::assert_comes_back(&spec(&options));
+            crate::testing::assert_comes_back(&spec(&options));
         }
     }
 }

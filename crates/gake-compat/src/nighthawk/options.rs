@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use gake_report::tools::nighthawk::{Asked, COUNTERS};
+use super::report::{Asked, COUNTERS};
 use gake_wire::Location;
 
-use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use gake_session::options::values::header as read_header;
 
 /// Nighthawk's largest number: what is above is a negative one gone wrong.

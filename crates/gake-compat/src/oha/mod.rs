@@ -1,6 +1,7 @@
 //! gake as oha.
 
 mod options;
+mod report;
 mod requests;
 mod tallied;
 #[cfg(test)]
@@ -14,12 +15,12 @@ use gake_core::foreign;
 use gake_core::record::{End, Outcome};
 use gake_core::spec::RunSpec;
 use gake_files::Access;
-use gake_report::tools::oha::{CSV_HEADER, Oha, csv_row, json, text};
 use gake_run::Prepared;
+use report::{CSV_HEADER, Oha, csv_row, json, text};
 
-use super::attack::{Attacked, TakeOutcomes, attack, prepare};
-use super::gathered::{gather, taken};
-use super::native::Native;
+use crate::NativeResult;
+use crate::attack::{Attacked, TakeOutcomes, attack, prepare};
+use crate::outcome_stats::{gather, taken};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 use options::{Line, Options, OutputFormat, USAGE};
@@ -29,7 +30,7 @@ use tallied::Tallied;
 ///
 /// # Errors
 /// When it cannot be read, or the run could not be done.
-pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     match Line::read(args).map_err(Failure::usage)? {
         Line::Help => console.result(USAGE)?,
         Line::Version => {
@@ -40,7 +41,7 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-fn run(options: &Options, native: &Native, console: &Console) -> Result<(), Failure> {
+fn run(options: &Options, native: &NativeResult, console: &Console) -> Result<(), Failure> {
     let spec = options.spec()?;
     let prepared = prepare(&spec)?;
     native.beside(options.output.as_deref())?;
@@ -99,7 +100,7 @@ fn csv(
     spec: &RunSpec,
     prepared: &Prepared,
     file: Option<File>,
-    native: &Native,
+    native: &NativeResult,
     console: &Console,
 ) -> Result<(), Failure> {
     let mut out: Box<dyn Write + Send> = match file {

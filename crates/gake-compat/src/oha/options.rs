@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::report::TimeUnit;
 use gake_core::plan::{Stage, Timeouts, parse_duration};
 use gake_core::schedule::Process;
 use gake_core::spec::{
     ConnectionSpec, HttpVersion, IpFamily, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
 };
-use gake_report::tools::oha::TimeUnit;
 
 use super::requests;
-use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use gake_session::Failure;
 use gake_session::options::values::at_least_one as count;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use gake_core::spec::{BodySpec, RequestDefaults, RequestSource, RequestSpec};
 use gake_wire::basic_authorization;
 
-use crate::form::form;
-use crate::personality::body_file;
-use crate::personality::flags::Parsed;
+use crate::flags::Parsed;
+use gake_run::body_file;
+use gake_run::form;
 use gake_session::Failure;
 use gake_session::options::values::header as read_header;
 

@@ -2,11 +2,11 @@
 
 use std::io;
 
+use super::report::{DEADLINE, OhaRates, OhaRow};
+use crate::spread::Spread;
 use gake_core::record::{End, Fault, Histogram, Outcome, Phase, Tally};
-use gake_report::tools::Spread;
-use gake_report::tools::oha::{DEADLINE, OhaRates, OhaRow};
 
-use crate::personality::gathered::Parts;
+use crate::outcome_stats::Parts;
 
 /// What is shown. Its size does not depend on how many requests there are.
 #[derive(Debug, Default)]

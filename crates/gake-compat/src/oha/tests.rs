@@ -191,6 +191,6 @@ fn a_spec_of_oha_comes_back() {
         "--burst-delay 500ms --burst-rate 10 -n 7 --http-version 1.0 --ipv4 http://h/",
         "--http2 -c 5 -p 4 http://h/",
     ] {
-        crate::personality::assert_comes_back(&options(line).spec().unwrap());
+        crate::testing::assert_comes_back(&options(line).spec().unwrap());
     }
 }

@@ -9,12 +9,12 @@ use gake_core::spec::LoadSpec;
 use gake_report::vegeta::{Encoding, ResultWriter};
 use gake_run::{GivenRequests, Inputs, Prepared, unix_now};
 
-use super::super::attack::{TakeOutcomes, attack};
 use super::files;
 use super::options::{self, Options, TARGETS};
 use super::records::Records;
 use super::targets::Requests;
-use crate::personality::Native;
+use crate::NativeResult;
+use crate::attack::{TakeOutcomes, attack};
 use gake_session::Console;
 use gake_session::descriptors;
 use gake_session::{Exit, Failure};
@@ -29,7 +29,7 @@ const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
 pub fn run(
     args: &[String],
     cpus: Option<usize>,
-    native: &Native,
+    native: &NativeResult,
     console: &Console,
 ) -> Result<Exit, Failure> {
     let mut options = Options::read(args, cpus).map_err(Failure::usage)?;

@@ -2,8 +2,8 @@
 
 use gake_report::vegeta::{Encoding, ResultWriter};
 
-use super::super::flags::{Flag, switch, value};
 use super::files::{self, ResultFiles};
+use crate::flags::{Flag, switch, value};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use gake_files::Access;
 use gake_report::vegeta::{Reader, RecordError, RoundRobin, VegetaRecord};
 
-use gake_session::Console;
 use gake_session::Failure;
+use gake_session::console::{Console, stdin};
 
 /// Warnings of a file that are told; more are counted.
 const TOLD_MAX: u64 = 5;
@@ -64,7 +64,7 @@ impl ResultFiles {
 
 fn reader(name: &str) -> Result<Reader<Box<dyn BufRead + Send>>, Failure> {
     let input: Box<dyn BufRead + Send> = match name {
-        "stdin" => Box::new(BufReader::with_capacity(READ_AHEAD, io::stdin())),
+        "stdin" => Box::new(BufReader::with_capacity(READ_AHEAD, stdin())),
         path => {
             let file = File::open(path).map_err(|error| failure(path, &error.into()))?;
             Box::new(BufReader::with_capacity(READ_AHEAD, file))

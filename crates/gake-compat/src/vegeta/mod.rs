@@ -9,8 +9,8 @@ mod records;
 mod report;
 mod targets;
 
-use super::flags::{Flag, Grammar, Parsed, Takes, refused, switch, value};
-use super::native::Native;
+use crate::NativeResult;
+use crate::flags::{Flag, Grammar, Parsed, Takes, refused, switch, value};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 
@@ -37,7 +37,7 @@ const GLOBAL: &[Flag] = &[
 ///
 /// # Errors
 /// When it could not be done.
-pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     let global = parse(GLOBAL, args)?;
     if global.on("version").map_err(Failure::usage)? {
         console.result(concat!("Version: gake ", env!("CARGO_PKG_VERSION"), "\n"))?;

@@ -10,7 +10,7 @@ use gake_core::spec::{
 };
 use gake_report::vegeta::go;
 
-use super::super::flags::{Flag, Parsed, refused, switch, value};
+use crate::flags::{Flag, Parsed, refused, switch, value};
 
 const FLAGS: &[Flag] = &[
     value(&["name"]),
@@ -414,7 +414,7 @@ mod tests {
             "-rate 0 -max-workers 5 -duration 2s -keepalive false",
             "-rate 10/1s -duration=2s -max-body 5 -connections 7 -timeout 0 -laddr 127.0.0.2",
         ] {
-            crate::personality::assert_comes_back(&read(line).unwrap().spec);
+            crate::testing::assert_comes_back(&read(line).unwrap().spec);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::io::Write as _;
 
 use gake_report::html::{self, Plot, PlotSeries};
 
-use super::super::flags::{Flag, switch, value};
 use super::files::{self, ResultFiles};
+use crate::flags::{Flag, switch, value};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 

@@ -6,8 +6,8 @@ use gake_core::record::{End, Fault, Kept, Outcome};
 use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
 use gake_wire::{HttpRequest, Wire};
 
-use super::super::goish;
 use super::targets::Requests;
+use crate::go_errors;
 
 /// Makes results.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl Records {
                 } else {
                     address
                 };
-                let cause = goish::cause(fault, &ends);
+                let cause = go_errors::cause(fault, &ends);
                 if begun { cause } else { self.said(ask, &cause) }
             }
         }

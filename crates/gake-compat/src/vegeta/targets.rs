@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{BufRead, BufReader};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -14,6 +14,7 @@ use tokio::sync::mpsc::{Receiver, channel};
 
 use super::options::Options;
 use gake_session::Failure;
+use gake_session::console::stdin;
 
 /// Targets held at most when all are read beforehand.
 const TARGETS_MAX: usize = 1_000_000;
@@ -156,7 +157,7 @@ impl Reading {
     fn open(options: &Options) -> Result<Self, Failure> {
         let name = options.targets.clone();
         let reader: Box<dyn BufRead + Send> = match name.as_str() {
-            "stdin" => Box::new(BufReader::new(io::stdin())),
+            "stdin" => Box::new(BufReader::new(stdin())),
             path => {
                 let opened = File::open(path).map_err(|error| {
                     Failure::could_not(format!("error opening {path}: {error}"))

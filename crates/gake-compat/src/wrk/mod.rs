@@ -4,6 +4,7 @@
 //! wait for an answer however long it takes: their `--timeout` only counts.
 
 mod options;
+mod report;
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -12,12 +13,12 @@ use gake_core::clock::{Nanos, nanos};
 use gake_core::plan::Timeouts;
 use gake_core::record::{Fault, Histogram, Metric, Run, Tally};
 use gake_core::spec::{LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
-use gake_report::tools::wrk::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 use gake_run::Moment;
 use gake_wire::Location;
+use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 
-use super::attack::{attack, prepare};
-use super::native::Native;
+use crate::NativeResult;
+use crate::attack::{attack, prepare};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 use options::{Objection, Options, Tool};
@@ -35,7 +36,7 @@ const WRONG: Exit = Exit::Tool(1);
 ///
 /// # Errors
 /// Why it cannot be run as asked.
-pub fn wrk(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+pub fn wrk(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     run(Tool::Wrk, args, native, console)
 }
 
@@ -43,11 +44,16 @@ pub fn wrk(args: &[String], native: &Native, console: &Console) -> Result<Exit, 
 ///
 /// # Errors
 /// Why it cannot be run as asked.
-pub fn wrk2(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+pub fn wrk2(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     run(Tool::Wrk2, args, native, console)
 }
 
-fn run(tool: Tool, args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
+fn run(
+    tool: Tool,
+    args: &[String],
+    native: &NativeResult,
+    console: &Console,
+) -> Result<Exit, Failure> {
     let options = match Options::read(tool, args) {
         Ok(options) => options,
         Err(Objection::Refused(why)) => return Err(Failure::could_not(why)),
@@ -201,7 +207,7 @@ mod tests {
         ] {
             let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
             let options = Options::read(tool, &args).unwrap();
-            crate::personality::assert_comes_back(&spec(&options));
+            crate::testing::assert_comes_back(&spec(&options));
         }
     }
 }

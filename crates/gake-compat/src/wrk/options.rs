@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use gake_report::tools::wrk::{scan_count, scan_time};
+use super::report::{scan_count, scan_time};
 use gake_wire::Location;
 
-use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use gake_session::options::values::header as read_header;
 
 /// Which of the two.

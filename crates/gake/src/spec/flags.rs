@@ -17,7 +17,7 @@ use super::varying;
 use crate::cli::{
     Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs, TlsVersionArg,
 };
-use crate::form::form;
+use gake_run::form;
 use gake_session::spec_error::failure;
 use gake_session::{Failure, recording};
 

@@ -17,7 +17,10 @@ use crate::common::*;
 const GAKE: &str = env!("CARGO_BIN_EXE_gake");
 
 /// Files written by Vegeta itself.
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gake-report/tests/data/vegeta/");
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gake-report/tests/data/vegeta/");
+
+/// Its reports of the same results.
+const REPORTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gake-compat/tests/expected/vegeta/");
 
 /// A folder with the targets `targets.http`.
 struct Folder(TempDir);
@@ -60,7 +63,7 @@ impl Folder {
 }
 
 fn golden(name: &str) -> String {
-    format!("{GOLDEN}{name}")
+    format!("{RESULTS}{name}")
 }
 
 #[test]
@@ -148,7 +151,11 @@ fn reports_of_vegetas_own_file_are_its_own() {
         ("encode -to csv", "results.csv"),
     ] {
         let ran = folder.vegeta(&format!("{line} {}", golden("results.gob")));
-        assert_eq!(ran.stdout, fs::read_to_string(golden(expected)).unwrap(), "{line} {ran:?}");
+        assert_eq!(
+            ran.stdout,
+            fs::read_to_string(format!("{REPORTS}{expected}")).unwrap(),
+            "{line} {ran:?}"
+        );
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     }
     let ran = folder.vegeta(&format!("encode -to gob -output again.bin {}", golden("results.gob")));

@@ -10,7 +10,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::Histogram;
 
 pub use html::{Attributes, html};
-pub use samples::{AbSample, CSV_HEADER, csv, gnuplot};
+pub use samples::{AbSample, csv, gnuplot};
 
 /// Percentages of the text.
 const PERCENTAGES: [u32; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];

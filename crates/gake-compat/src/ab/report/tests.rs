@@ -1,13 +1,7 @@
 //! The report against what ab prints for the same figures.
 
-use std::path::{Path, PathBuf};
-
 use super::*;
 use crate::testing::bless;
-
-fn expected(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expected/tools").join(name)
-}
 
 fn times() -> AbTimes {
     let mut times = AbTimes::default();
@@ -47,7 +41,7 @@ fn ab(times: &AbTimes) -> Ab<'_> {
 fn the_text_is_abs() {
     let times = times();
     let text = text(&ab(&times), Without::default());
-    bless(&expected("ab.txt"), &text);
+    bless("ab.txt", &text);
 }
 
 #[test]
@@ -82,7 +76,7 @@ fn mean_and_median_that_part_are_a_doubt() {
 fn the_table_is_html() {
     let times = times();
     let html = html(&ab(&times), Attributes { table: "border=1", ..Attributes::default() });
-    bless(&expected("ab.html"), &html);
+    bless("ab.html", &html);
 }
 
 #[test]

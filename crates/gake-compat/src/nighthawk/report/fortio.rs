@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::json::{duration, indented};
 use super::{BODY_SIZE, HEADER_SIZE, Output, REQUEST_TO_RESPONSE, Unit, main_levels};
-use crate::tools::spectrum::levels;
+use crate::spectrum::levels;
 use gake_core::record::Histogram;
 
 /// The result as fortio's JSON.

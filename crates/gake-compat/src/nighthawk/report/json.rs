@@ -8,7 +8,7 @@ use serde_json::ser::PrettyFormatter;
 use serde_json::{Value, json};
 
 use super::{Output, STATISTICS, Unit, Worker};
-use crate::tools::spectrum::levels;
+use crate::spectrum::levels;
 use gake_core::record::Histogram;
 
 /// The result as JSON, with a blank for each level as Nighthawk indents it.

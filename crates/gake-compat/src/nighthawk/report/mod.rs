@@ -9,7 +9,7 @@ use std::time::Duration;
 use gake_core::clock::Nanos;
 use gake_core::record::{End, Fault, Histogram, Outcome};
 
-use super::spectrum::{Level, levels};
+use crate::spectrum::{Level, levels};
 pub use console::{csv, human};
 pub use fortio::fortio;
 pub use json::json;

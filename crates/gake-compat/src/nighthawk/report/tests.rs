@@ -1,7 +1,5 @@
 //! A whole result in each format.
 
-use std::path::PathBuf;
-
 use super::*;
 use crate::testing::{MS, answered, bless, faulted};
 
@@ -34,18 +32,13 @@ fn output() -> Output {
     Output { asked, workers, execution, started_unix_ns: 1_234_567_891_567_000_000 }
 }
 
-fn golden(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/expected/tools").join(name);
-    bless(&path, text);
-}
-
 #[test]
 fn each_format_is_as_kept() {
     let output = output();
-    golden("nighthawk.txt", &human(&output));
-    golden("nighthawk.csv", &csv(&output));
-    golden("nighthawk.json", &json(&output));
-    golden("nighthawk.fortio.json", &fortio(&output));
+    bless("nighthawk.txt", &human(&output));
+    bless("nighthawk.csv", &csv(&output));
+    bless("nighthawk.json", &json(&output));
+    bless("nighthawk.fortio.json", &fortio(&output));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use gake_core::record::Histogram;
 
 use serde::Serialize;
 
-use super::Spread;
+use crate::spread::Spread;
 
 pub use json::json;
 pub use rates::OhaRates;
@@ -140,7 +140,7 @@ fn rows(latency: &Histogram) -> Vec<(f64, u64)> {
     if latency.is_empty() {
         return vec![(f64::NAN, 0); 11];
     }
-    super::rows(latency).into_iter().map(|(mark, count)| (seconds(mark), count)).collect()
+    crate::spread::rows(latency).into_iter().map(|(mark, count)| (seconds(mark), count)).collect()
 }
 
 /// One answered request in the CSV. Times are in nanoseconds.

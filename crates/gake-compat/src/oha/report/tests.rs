@@ -63,7 +63,7 @@ fn the_summary_is_ohas() {
     let some = Recorded::some();
     let errors = [(DEADLINE, 2), ("timeout", 4)];
     let mut oha = some.oha(&[(200, 1), (404, 3)], &errors);
-    assert_eq!(text(&oha, None), include_str!("../../../tests/expected/tools/oha.txt"));
+    assert_eq!(text(&oha, None), include_str!("../../../tests/expected/oha.txt"));
     oha.breakdown = Some(&some.breakdown);
     let ours = text(&oha, TimeUnit::read("ms"));
     assert!(ours.contains("Slowest:\t1060.0000 ms"), "{ours}");
@@ -76,7 +76,7 @@ fn a_run_without_an_answer_is_the_real_ohas() {
     let none = Recorded::none();
     let oha = none.oha(&[], &[("Connection refused (os error 111)", 3)]);
     // The real one's figures are those of its run.
-    let real = include_str!("../../../tests/expected/tools/oha-1.16-failed.txt");
+    let real = include_str!("../../../tests/expected/oha-1.16-failed.txt");
     let own = |line: &&str| !line.contains("Total:") && !line.contains("Requests/sec:");
     let ours = text(&oha, None);
     let lines = |text: &'static str| text.lines().filter(own).collect::<Vec<_>>();
@@ -99,7 +99,7 @@ fn the_json_has_the_real_ohas_keys_and_types() {
     let some = Recorded::some();
     let mut oha = some.oha(&[(200, 3), (404, 1)], &[]);
     oha.breakdown = Some(&some.breakdown);
-    let (ours, real) = (json(&oha), include_str!("../../../tests/expected/tools/oha-1.16.json"));
+    let (ours, real) = (json(&oha), include_str!("../../../tests/expected/oha-1.16.json"));
     assert_eq!(keys(&ours), keys(real));
     let ours: Value = serde_json::from_str(&ours).unwrap();
     assert_eq!(ours["summary"]["successRate"], 1.0);

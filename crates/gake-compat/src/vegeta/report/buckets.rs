@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::go;
+use gake_report::vegeta::go;
 
 /// Buckets at most: each is a line.
 const BUCKETS_MAX: usize = 10_000;
@@ -91,11 +91,5 @@ impl BucketCounts {
     #[must_use]
     pub fn counts(&self) -> &[u64] {
         &self.counts
-    }
-
-    /// The sum of the counts.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.counts.iter().sum()
     }
 }

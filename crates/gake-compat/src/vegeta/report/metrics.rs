@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::buckets::{BucketCounts, Buckets};
-use super::go;
-use super::record::{Timestamp, VegetaRecord};
 use super::tdigest::TDigest;
+use gake_report::vegeta::go;
+use gake_report::vegeta::{Timestamp, VegetaRecord};
 
 /// Different errors that are listed. Vegeta's set has no bound, and addresses in errors can make
 /// each one different.

@@ -1,5 +1,13 @@
 //! `vegeta report`: summarises results.
 
+mod buckets;
+mod columns;
+mod metrics;
+mod render;
+mod tdigest;
+#[cfg(test)]
+mod tests;
+
 use std::io::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,13 +15,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gake_core::foreign;
-use gake_report::vegeta::{Metrics, ReportKind, go, report};
+use gake_report::vegeta::go;
 
-use super::super::flags::{Flag, switch, value};
 use super::files::{self, ResultFiles};
-use gake_session::Console;
-use gake_session::signals;
-use gake_session::{Exit, Failure};
+use crate::flags::{Flag, switch, value};
+use gake_session::{Console, Exit, Failure, signals};
+use metrics::Metrics;
+use render::{ReportKind, render};
 
 const FLAGS: &[Flag] = &[
     value(&["type", "reporter"]),
@@ -133,7 +141,7 @@ impl Page<'_> {
     }
 
     fn show(&mut self, again: bool) -> Result<(), Failure> {
-        let text = report::render(self.kind, &mut self.lock());
+        let text = render(self.kind, &mut self.lock());
         if self.name == "stdout" {
             if again {
                 self.console.clear();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gake_core::record::Histogram;
 
-use super::spectrum::{in_microseconds, levels};
+use crate::spectrum::{in_microseconds, levels};
 pub use omission::backfilled;
 use units::{binary, padded, seconds, time};
 pub use units::{metric, scan_count, scan_time};

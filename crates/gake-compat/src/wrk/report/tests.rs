@@ -1,7 +1,5 @@
 //! Whole outputs of wrk and wrk2.
 
-use std::path::PathBuf;
-
 use super::*;
 use crate::testing::bless;
 
@@ -31,11 +29,6 @@ fn figures<'a>(latency: &'a Histogram, rates: &'a Histogram) -> Figures<'a> {
     }
 }
 
-fn golden(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/expected/tools").join(name);
-    bless(&path, text);
-}
-
 #[test]
 fn wrk_says_it_in_its_words() {
     let (latency, rates) = (latency(), rates());
@@ -47,7 +40,7 @@ fn wrk_says_it_in_its_words() {
     };
     let url = "http://127.0.0.1:8080/index.html";
     let text = opening(url, Duration::from_secs(10), 2, 100) + &closing(&figures);
-    golden("wrk.txt", &text);
+    bless("wrk.txt", &text);
 }
 
 #[test]
@@ -59,7 +52,7 @@ fn wrk2_adds_the_spectrum() {
         distribution: Distribution::Spectrum(Some(&uncorrected)),
         ..figures(&latency, &rates)
     };
-    golden("wrk2.txt", &closing(&figures));
+    bless("wrk2.txt", &closing(&figures));
 }
 
 #[test]

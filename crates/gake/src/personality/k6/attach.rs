@@ -17,7 +17,7 @@ use super::load::load_source;
 use super::log;
 use super::source::ScriptSource;
 use crate::cli::AttachArgs;
-use crate::personality::native::Native;
+use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::Signals;
 use gake_session::origin::origin;

@@ -11,7 +11,7 @@ use gake_shadow::config::parse_size;
 use super::log::LogFormat;
 use super::open_loop::set_rate;
 use crate::cli::SpecFormat;
-use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_compat::flags::{Flag, Grammar, Parsed, refused, switch, value};
 
 /// Flags that set an option, and the option's key.
 const OPTIONS: &[(Flag, &str)] = &[

@@ -25,9 +25,9 @@ mod source;
 mod tls;
 mod writes;
 
-use crate::personality::native::Native;
 use beside::BesideArgs;
 use flags::RunFlags;
+use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 

@@ -6,8 +6,8 @@ use gake_core::foreign;
 
 use super::buckets::{Buckets, BucketsError};
 use super::columns::align;
-use super::go;
 use super::metrics::Metrics;
+use gake_report::vegeta::go;
 
 /// A report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
