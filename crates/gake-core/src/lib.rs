@@ -5,14 +5,10 @@
 //! number of nanoseconds since the run's epoch, read elsewhere.
 
 pub mod clock;
-pub mod duration;
 pub mod exact;
-pub mod foreign;
-pub mod host;
 pub mod metric;
 pub mod plan;
 pub mod record;
-pub mod redact;
 pub mod schedule;
 pub mod spec;
 pub mod work;

@@ -3,10 +3,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use gake_core::plan::{DRAIN, Load, Plan, format_duration};
+use gake_core::plan::{DRAIN, Load, Plan};
 use gake_core::schedule::Slice;
 use gake_core::spec::{BodySpec, ConnectionSpec, LoadSpec, RequestSource, RunSpec};
 use gake_run::{ConnectionPermit, Destination, Prepared};
+use gake_text::duration::format_duration;
 
 use crate::rule::{AllowRule, allows, reserved};
 

@@ -4,9 +4,10 @@ use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::plan::{Load, Overflow};
 use gake_core::record::{Ending, Fault, Metric, Run};
 use gake_core::schedule::Process;
+use gake_text::units;
 
+use crate::lanes;
 use crate::stats::{BEYOND_MIN, Rates, fired_time, mean_in_flight, per_second, share, trusted};
-use crate::{lanes, units};
 
 /// The thresholds of every rule. Shares are 0 to 1.
 mod threshold {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use gake_core::metric::Registry;
 use gake_core::plan::{Load, Plan};
-use gake_core::redact::Redactor;
 use gake_core::spec::{FieldPath, RequestSource, RunSpec};
 use gake_judge::Objective;
+use gake_text::redact::Redactor;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
     BodyCheck, Location, Protocol, Resolver, Scheme, Settings, TlsOptions, Tracer, WeightedRequest,

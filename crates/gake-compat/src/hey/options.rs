@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::plan::{Timeouts, parse_duration};
+use gake_core::plan::Timeouts;
 use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, LoadSpec, RequestDefaults, RequestSource, RunSpec,
     ScenarioSpec, TlsSpec,
 };
+use gake_text::duration::parse_duration;
 
 use crate::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};
 use gake_run::body_file;

@@ -11,11 +11,11 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use gake_core::foreign;
 use gake_core::record::{End, Outcome};
 use gake_core::spec::RunSpec;
 use gake_files::Access;
 use gake_run::Prepared;
+use gake_text::foreign;
 use report::{CSV_HEADER, Oha, csv_row, json, text};
 
 use crate::NativeResult;

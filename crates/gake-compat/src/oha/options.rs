@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::report::TimeUnit;
-use gake_core::plan::{Stage, Timeouts, parse_duration};
+use gake_core::plan::{Stage, Timeouts};
 use gake_core::schedule::Process;
 use gake_core::spec::{
     ConnectionSpec, HttpVersion, IpFamily, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
 };
+use gake_text::duration::parse_duration;
 
 use super::requests;
 use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};

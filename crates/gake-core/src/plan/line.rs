@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{Load, Overflow, Plan, format_duration};
+use gake_text::duration::format_duration;
+
+use super::{Load, Overflow, Plan};
 use crate::clock::SECOND;
 use crate::schedule::Trace;
 

@@ -25,7 +25,6 @@ pub use stage::{StageError, UserStageError, parse_stages, parse_user_stages};
 pub use tables::{OTHER_DESCRIPTORS, TableShares, connections_within, tables_for, tables_hold};
 pub use users::{UserStage, presence};
 
-pub use crate::duration::{format_duration, parse_duration};
 use crate::metric::{MAX_SERIES, Tags};
 pub use crate::schedule::Stage;
 use crate::schedule::{NumberStripes, Process, RateChange, Schedule, Slice, Trace};

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use gake_text::duration::format_duration;
 use serde::{Deserialize, Serialize};
-
-use crate::duration::format_duration;
 
 /// A period in which the number of users is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! Verdicts: of a figure, and of the whole.
 
 use gake_core::plan::{Load, Plan};
+use gake_text::units;
 
 use super::figure::{Direction, FigureKind};
 use super::{Change, Comparison, Figure, Question};
-use crate::units;
 use crate::validity::Reason;
 
 /// The conclusion about B.
@@ -158,7 +158,7 @@ pub(super) fn differences(a: &Plan, b: &Plan) -> Vec<String> {
     differ("the load", load(a), load(b));
     differ("the number of connections", a.connections.to_string(), b.connections.to_string());
     differ("keep-alive", a.keepalive.to_string(), b.keepalive.to_string());
-    let total = |plan: &Plan| gake_core::plan::format_duration(plan.timeouts.total);
+    let total = |plan: &Plan| gake_text::duration::format_duration(plan.timeouts.total);
     differ("the time-out", total(a), total(b));
     for (name, plan) in [("A", a), ("B", b)] {
         let Load::Open { stages, .. } = &plan.load else { continue };
@@ -189,7 +189,7 @@ fn load(plan: &Plan) -> String {
         }
         Load::Closed { think, .. } if think.is_zero() => "a closed loop".to_owned(),
         Load::Closed { think, .. } => {
-            format!("a closed loop with {} to think", gake_core::plan::format_duration(*think))
+            format!("a closed loop with {} to think", gake_text::duration::format_duration(*think))
         }
         _ => plan.to_string(),
     }

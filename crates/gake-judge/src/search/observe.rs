@@ -3,13 +3,14 @@
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Load as PlanLoad;
 use gake_core::record::{Fault, Metric, Run, Tally};
+use gake_text::units;
 
 use super::trial::{Observation, Seen, TrialSecond};
 use crate::finding;
+use crate::lanes;
 use crate::objective::{Bad, Bound, Clause};
 use crate::stats::{Rates, mean_in_flight, share};
 use crate::validity::{self, Validity};
-use crate::{lanes, units};
 
 /// The generator's own delay counts against it from this part of a latency objective on.
 const OWN_DELAY: f64 = 0.2;

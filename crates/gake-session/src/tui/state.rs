@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use gake_core::foreign;
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram};
 use gake_run::{Moment, Prepared};
+use gake_text::foreign;
 
 /// Seconds on the charts: the last ones.
 pub(super) const SECONDS_MAX: usize = 600;

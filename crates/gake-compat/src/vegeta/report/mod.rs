@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gake_core::foreign;
 use gake_report::vegeta::go;
+use gake_text::foreign;
 
 use super::files::{self, ResultFiles};
 use crate::flags::{Flag, switch, value};

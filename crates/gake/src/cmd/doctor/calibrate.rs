@@ -7,8 +7,8 @@ use gake_core::clock::Nanos;
 use gake_core::plan::Timeouts;
 use gake_core::record::Run;
 use gake_core::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
-use gake_judge::units::{count, duration, rate};
 use gake_lab::{Lab, LabConfig};
+use gake_text::units::{count, duration, rate};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::check::{Check, Group, Status, at_least, at_most};

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use gake_core::plan::Timeouts;
-use gake_core::redact::{Names, Redactor};
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
 use gake_run::{Beside, Inputs, Interrupt, Moment, Prepared, unix_now};
+use gake_text::redact::{Names, Redactor};
 
 use super::Experiment;
 use super::room::{Ends, Fits, Room};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use gake_core::plan::Stage;
 use gake_core::schedule::Process;
 use gake_judge::queueing::erlang_c;
-use gake_judge::units;
 use gake_run::spec::{LoadSpec, RunSpec};
+use gake_text::units;
 
 use super::bench::{Bench, Stopped, closed, goodput, load_on};
 use super::server::Server;

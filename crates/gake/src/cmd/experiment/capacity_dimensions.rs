@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use gake_judge::units;
 use gake_run::spec::HttpVersion;
+use gake_text::units;
 
 use super::bench::{Bench, Stopped, closed, goodput, limited};
 use super::theory;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use gake_judge::stats::per_second;
-use gake_judge::units::{bytes, count, duration, plural, rate};
 use gake_judge::{Rank, Summary};
 use gake_run::spec::LoadSpec;
+use gake_text::units::{bytes, count, duration, plural, rate};
 
 use super::bench::{Bench, Stopped, closed, limited, load_on};
 use super::theory::{self, span};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use gake_judge::units::{self, plural};
 use gake_run::spec::{LoadSpec, ScenarioSpec};
+use gake_text::units::{self, plural};
 
 use super::bench::{Bench, Stopped, load_on};
 use super::server::Server;

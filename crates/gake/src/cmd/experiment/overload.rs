@@ -6,9 +6,10 @@ use std::time::Duration;
 use gake_core::plan::Stage;
 use gake_core::record::{Metric, Point};
 use gake_core::schedule::Process;
-use gake_judge::{Summary, units};
+use gake_judge::Summary;
 use gake_report::experiment::Expectation;
 use gake_run::spec::{LoadSpec, RunSpec};
+use gake_text::units;
 
 use super::bench::{Bench, Stopped, limited, load_on};
 use super::server::Server;

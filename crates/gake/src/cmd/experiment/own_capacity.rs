@@ -2,7 +2,7 @@
 //! rates.
 
 use gake_judge::Summary;
-use gake_judge::units::{self, plural};
+use gake_text::units::{self, plural};
 
 use super::bench::{Bench, Stopped, closed, goodput};
 use super::server::Server;

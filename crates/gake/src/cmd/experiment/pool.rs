@@ -1,7 +1,7 @@
 //! `pool`: users against a pool of threads.
 
 use gake_judge::queueing::closed_fixed;
-use gake_judge::units::plural;
+use gake_text::units::plural;
 
 use super::bench::{Bench, Stopped, closed};
 use super::theory;

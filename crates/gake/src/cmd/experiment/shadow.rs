@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
-use gake_judge::units::{count, percent, rate};
 use gake_report::experiment::Expectation;
 use gake_run::spec::LoadSpec;
 use gake_shadow::compare::judge::{FieldVerdict, Pace};
+use gake_text::units::{count, percent, rate};
 
 use super::bench::{Bench, Stopped, closed, load_on};
 use super::proxy::{Mirrored, ProxyProcess};

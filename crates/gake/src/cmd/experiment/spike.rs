@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use gake_core::record::Metric;
 use gake_judge::Summary;
-use gake_judge::units::{self, count};
 use gake_report::experiment::Expectation;
 use gake_run::spec::{LoadSpec, RunSpec};
+use gake_text::units::{self, count};
 
 use super::bench::{Bench, Stopped, closed, limited, load_on};
 use super::server::Server;

@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use gake_judge::{Rank, Summary, units};
+use gake_judge::{Rank, Summary};
 use gake_report::experiment::Expectation;
+use gake_text::units;
 
 /// Findings about the machine that both share: true in their own right, whatever else is limited.
 /// They are passed over, and never what a step has to show, unless it names them.

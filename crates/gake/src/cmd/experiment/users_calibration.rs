@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use gake_core::foreign;
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
-use gake_judge::units::{self, count};
 use gake_report::experiment::Expectation;
 use gake_run::spec::LoadSpec;
+use gake_text::foreign;
+use gake_text::units::{self, count};
 
 use super::bench::{Bench, Stopped, goodput};
 use super::server::Server;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use gake_core::plan::Stage;
 use gake_core::schedule::Process;
 use gake_judge::Summary;
-use gake_judge::units::count;
 use gake_report::experiment::Expectation;
 use gake_run::spec::{BodySpec, LoadSpec, RunSpec};
+use gake_text::units::count;
 
 use super::bench::{Bench, Stopped, goodput, load_on};
 use super::server::Server;

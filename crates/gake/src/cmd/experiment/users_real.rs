@@ -8,10 +8,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gake_judge::Summary;
-use gake_judge::units::count;
 use gake_report::experiment::Expectation;
 use gake_run::Interrupt;
 use gake_sql::SqlKind;
+use gake_text::units::count;
 
 use super::bench::{Bench, Stopped};
 use super::server::Server;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use gake_core::plan::{OPEN_CONNECTIONS, Stage};
 use gake_core::record::{FailedBodies, MACHINE, Run};
-use gake_core::redact::Redactor;
 use gake_core::schedule::Process;
 use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, OverloadStep};
@@ -16,6 +15,7 @@ use gake_judge::search::{
 use gake_judge::{Cause, Causes, Clause};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Moment, Prepared, Recorded, RunError, Sink, Watching};
+use gake_text::redact::Redactor;
 use gake_wire::Wire;
 
 use super::backlog::Backlog;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_core::redact::Names;
 use gake_fleet::{Fleet, StoppedBy};
 use gake_k6::metrics::registry;
 use gake_k6::options::{Options, vus_needed};
@@ -16,6 +15,7 @@ use gake_k6::work::{REJECTED, stack_text};
 use gake_run::script::{LoadedScript, ScriptRun, ScriptRunError, SetUp};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Moment, Prepared};
+use gake_text::redact::Names;
 
 use super::agents::{self, ForAgents, ScriptAgents};
 use super::api::{self, Api, DEFAULT_ADDRESS};
