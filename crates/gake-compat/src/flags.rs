@@ -77,6 +77,44 @@ pub const fn refused(names: &'static [&'static str], why: &'static str) -> Flag 
     Flag { names, takes: Takes::Refused(why) }
 }
 
+/// A flag as users write it.
+pub fn dashed(name: &str) -> String {
+    if name.len() == 1 { format!("-{name}") } else { format!("--{name}") }
+}
+
+/// What a command line of GNU `getopt_long` asks for.
+#[derive(Debug)]
+pub enum CommandLine<T> {
+    /// How the tool is called.
+    Help,
+    /// The version.
+    Version,
+    /// A run.
+    Run(Box<T>),
+}
+
+impl<T> CommandLine<T> {
+    /// Reads `args`; `help` is the first name of the flag for it, and `options` reads the others.
+    ///
+    /// # Errors
+    /// What is wrong, by the name of the flag.
+    pub fn read(
+        flags: &[Flag],
+        help: &str,
+        args: &[String],
+        options: impl FnOnce(Parsed) -> Result<T, String>,
+    ) -> Result<Self, String> {
+        let parsed = Parsed::read(Grammar::GetoptLong, flags, args)?;
+        if parsed.on(help)? {
+            return Ok(Self::Help);
+        }
+        if parsed.on("version")? {
+            return Ok(Self::Version);
+        }
+        options(parsed).map(|options| Self::Run(Box::new(options)))
+    }
+}
+
 /// What a command line said.
 #[derive(Debug, Default)]
 pub struct Parsed {
@@ -250,9 +288,8 @@ impl Parsed {
         name: &str,
         read: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, String> {
-        let dashes = if name.len() == 1 { "-" } else { "--" };
         self.last(name)
-            .map(|text| read(text).map_err(|error| format!("{dashes}{name} {text:?}: {error}")))
+            .map(|text| read(text).map_err(|error| format!("{} {text:?}: {error}", dashed(name))))
             .transpose()
     }
 }

@@ -1,5 +1,6 @@
 //! Why a request had no answer, in the words of Go's `net/http`, which scripts look for.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -12,21 +13,16 @@ pub fn errors(tally: &Tally, wires: &[Arc<Wire>], method: &str, url: &str) -> Ve
     let origins = wires.first().map(|wire| wire.network.origins.as_slice()).unwrap_or_default();
     let address = origins.first().and_then(|origin| origin.addresses.first());
     let address = address.map_or_else(String::new, ToString::to_string);
-    let mut errors: Vec<(String, u64)> = Vec::new();
-    let mut add = |cause: String, count: u64| match errors.iter_mut().find(|(c, _)| *c == cause) {
-        Some((_, known)) => *known += count,
-        None => errors.push((cause, count)),
-    };
+    let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     let (first, rest) = method.split_at(method.len().min(1));
-    let said = format!("{first}{} \"{url}\": ", rest.to_ascii_lowercase());
+    let prefix = format!("{first}{} \"{url}\": ", rest.to_ascii_lowercase());
     for &(fault, count) in tally.faults() {
-        add(format!("{said}{}", cause(fault, &address)), count);
+        *errors.entry(format!("{prefix}{}", cause(fault, &address))).or_default() += count;
     }
     if tally.counts.unfinished > 0 {
-        add(format!("{said}context canceled"), tally.counts.unfinished);
+        *errors.entry(format!("{prefix}context canceled")).or_default() += tally.counts.unfinished;
     }
-    errors.sort();
-    errors
+    errors.into_iter().collect()
 }
 
 /// Why, as Go says it of a peer at `address`.
@@ -67,14 +63,7 @@ pub fn cause(fault: Fault, address: &str) -> String {
         ),
         Fault::RedirectLimit => "stopped after 10 redirects".to_owned(),
         Fault::Other(errno) if errno != 0 => io::Error::from_raw_os_error(errno).to_string(),
-        Fault::NoMemory
-        | Fault::NotAllowed(_)
-        | Fault::WebSocketClosed(_)
-        | Fault::Grpc(_)
-        | Fault::Proxy(_)
-        | Fault::Quic(_)
-        | Fault::Script
-        | Fault::Other(_) => fault.to_string(),
+        _ => fault.to_string(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! gake as another tool: its flags, defaults and output, on our engine.
 //!
 //! A personality turns the tool's flags into the spec of a run
-//! ([`RunSpec`](gake_core::spec::RunSpec)), runs it ([`attack`]), and prints as the tool does. What
+//! ([`RunSpec`](gake_core::spec::RunSpec)), runs it, and prints as the tool does. What
 //! it cannot honour it refuses by name. The tools are behind the feature `tools`.
 
 pub mod flags;
@@ -10,8 +10,6 @@ mod native_result;
 
 #[cfg(feature = "tools")]
 mod ab;
-#[cfg(feature = "tools")]
-mod attack;
 #[cfg(feature = "tools")]
 mod h2load;
 #[cfg(feature = "tools")]
@@ -28,6 +26,8 @@ mod spectrum;
 mod spread;
 #[cfg(all(test, feature = "tools"))]
 mod testing;
+#[cfg(feature = "tools")]
+mod tool_run;
 #[cfg(feature = "tools")]
 mod vegeta;
 #[cfg(feature = "tools")]

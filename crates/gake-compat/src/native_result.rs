@@ -1,12 +1,11 @@
 //! gake's own result beside the tool's output.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gake_files::Access;
 use gake_judge::Summary;
 use gake_report::Format;
-use gake_session::files::distinct;
+use gake_session::files::{create, distinct};
 use gake_session::{Console, Failure, rendered};
 
 /// `--gake-out FILE` and `--gake-format FORMAT[=FILE]`, which every personality takes, with one
@@ -67,12 +66,7 @@ impl NativeResult {
             console.plain(&text);
             return Ok(());
         };
-        let written =
-            gake_files::create(path, Access::Mask).map(BufWriter::new).and_then(|mut file| {
-                file.write_all(text.as_bytes())?;
-                file.flush()
-            });
-        written.map_err(|error| {
+        create(path)?.write_all(text.as_bytes()).map_err(|error| {
             Failure::could_not(format!("{} cannot be written: {error}", path.display()))
         })
     }

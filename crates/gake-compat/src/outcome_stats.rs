@@ -1,15 +1,16 @@
-//! What the tools show of every answered request, gathered while a run goes on.
+//! Statistics of responses, collected while a run is in progress.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gake_core::record::{Answer, End, Histogram, Outcome};
 
 use crate::spread::Spread;
-use gake_core::record::{End, Histogram, Outcome};
+use crate::tool_run::OutcomeHandler;
 
-use crate::attack::TakeOutcomes;
-
-/// The parts of answered requests. Its size does not depend on how many there are.
+/// The phases of all responses. The size does not depend on their number.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct OutcomeStats {
     /// From the start of a request to its end, connection included. Not from when it was due:
     /// these tools measure from when they send.
     pub latency: Histogram,
@@ -17,29 +18,29 @@ pub struct Gathered {
     pub dial: Spread,
     /// From the connection to the first byte written.
     pub write: Spread,
-    /// From the first byte written to the first byte of the answer.
+    /// From the first byte written to the first byte of the response.
     pub wait: Spread,
     /// From there to the last.
     pub read: Spread,
 }
 
-/// The instants of one answered request as durations.
+/// The phases of one response as durations.
 #[derive(Debug, Clone, Copy)]
-pub struct Parts {
+pub struct Phases {
     /// From start to end.
     pub total: u64,
     /// Opening the connection, when one was opened.
     pub dial: Option<u64>,
     /// To the first byte written.
     pub write: u64,
-    /// From there to the first byte of the answer.
+    /// From there to the first byte of the response.
     pub wait: u64,
     /// From there to the last.
     pub read: u64,
 }
 
-impl Parts {
-    /// The parts of an outcome.
+impl Phases {
+    /// The phases of an outcome.
     pub fn of(outcome: &Outcome) -> Self {
         let exchange = &outcome.exchange;
         let first = exchange.first_byte.unwrap_or(exchange.done);
@@ -54,35 +55,71 @@ impl Parts {
     }
 }
 
-impl Gathered {
+impl OutcomeStats {
     /// Adds an outcome.
-    pub fn take(&mut self, outcome: &Outcome) {
+    pub fn record(&mut self, outcome: &Outcome) {
         let End::Answered(_) = outcome.exchange.end else { return };
-        let parts = Parts::of(outcome);
-        self.latency.record(parts.total);
-        self.dial.record(parts.dial.unwrap_or(0));
-        self.write.record(parts.write);
-        self.wait.record(parts.wait);
-        self.read.record(parts.read);
+        let phases = Phases::of(outcome);
+        self.latency.record(phases.total);
+        self.dial.record(phases.dial.unwrap_or(0));
+        self.write.record(phases.write);
+        self.wait.record(phases.wait);
+        self.read.record(phases.read);
     }
 }
 
-/// What will be gathered, and what gives it every outcome.
-pub fn gather<T: Send + 'static>(
-    gathered: T,
-    take: impl Fn(&mut T, &Outcome) + Send + 'static,
-) -> (Arc<Mutex<T>>, TakeOutcomes) {
-    let gathered = Arc::new(Mutex::new(gathered));
-    let feed = Arc::clone(&gathered);
-    let sink = move |outcomes: &[Outcome]| {
-        let mut gathered = feed.lock().unwrap_or_else(PoisonError::into_inner);
-        outcomes.iter().for_each(|outcome| take(&mut gathered, outcome));
-        Ok(())
-    };
-    (gathered, Box::new(sink))
+/// Statistics that the handler of a run's outcomes fills on its own thread.
+#[derive(Debug, Default)]
+pub struct Collector<T>(Arc<Mutex<T>>);
+
+impl<T: Default + Send + 'static> Collector<T> {
+    /// Begins with `stats`.
+    pub fn new(stats: T) -> Self {
+        Self(Arc::new(Mutex::new(stats)))
+    }
+
+    /// Passes every outcome to `record`.
+    pub fn each(&self, record: impl Fn(&mut T, &Outcome) + Send + 'static) -> OutcomeHandler {
+        self.handler(move |stats, outcomes| {
+            outcomes.iter().for_each(|outcome| record(stats, outcome));
+            Ok(())
+        })
+    }
+
+    /// Passes all outcomes to `record`, some at a time.
+    pub fn handler(
+        &self,
+        mut record: impl FnMut(&mut T, &[Outcome]) -> io::Result<()> + Send + 'static,
+    ) -> OutcomeHandler {
+        let stats = Self(Arc::clone(&self.0));
+        Box::new(move |outcomes| record(&mut stats.lock(), outcomes))
+    }
+
+    /// The statistics so far.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The statistics, after the run.
+    pub fn finish(&self) -> T {
+        std::mem::take(&mut *self.lock())
+    }
 }
 
-/// What was gathered, when the run is over.
-pub fn taken<T: Default>(gathered: &Mutex<T>) -> T {
-    std::mem::take(&mut gathered.lock().unwrap_or_else(PoisonError::into_inner))
+/// Writes a row for each response as it comes, so that memory does not grow with the run.
+pub fn rows(
+    mut out: Box<dyn Write + Send>,
+    push: impl Fn(&mut String, &Outcome, Answer) + Send + 'static,
+) -> OutcomeHandler {
+    let mut rows = String::new();
+    Box::new(move |outcomes| {
+        rows.clear();
+        for outcome in outcomes {
+            if let End::Answered(answer) = outcome.exchange.end {
+                push(&mut rows, outcome, answer);
+            }
+        }
+        out.write_all(rows.as_bytes())?;
+        out.flush()
+    })
 }

@@ -10,6 +10,11 @@ use gake_core::work::Arrival;
 
 pub const MS: Nanos = 1_000_000;
 
+/// The arguments of a command line.
+pub fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(str::to_owned).collect()
+}
+
 /// Checks that a tool's spec means the same when it is written and read.
 pub fn assert_comes_back(spec: &RunSpec) {
     for (name, syntax) in [("a.toml", Syntax::Toml), ("a.json", Syntax::Json)] {

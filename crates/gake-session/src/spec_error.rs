@@ -72,6 +72,12 @@ pub fn flag(field: &str) -> Option<&'static str> {
     FLAGS.iter().find(|(known, _)| *known == field).map(|(_, flag)| *flag)
 }
 
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        failure(&error)
+    }
+}
+
 /// What is wrong, in the words of the command line.
 pub fn failure(error: &RunError) -> Failure {
     match error {

@@ -2,7 +2,7 @@
 
 mod options;
 mod report;
-mod tallied;
+mod stats;
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -13,12 +13,11 @@ use gake_files::Access;
 use report::{Ab, Attributes, Failed, csv, gnuplot, html, text};
 
 use crate::NativeResult;
-use crate::attack::{Attacked, attack, prepare};
-use crate::outcome_stats::{gather, taken};
-use gake_session::Console;
-use gake_session::{Exit, Failure};
+use crate::outcome_stats::Collector;
+use crate::tool_run::{ToolResult, ToolRun, responses};
+use gake_session::{Console, Exit, Failure};
 use options::Options;
-use tallied::Tallied;
+use stats::AbStats;
 
 /// ab's code for a command line that it cannot read.
 const BAD_USAGE: u8 = 22;
@@ -53,8 +52,7 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
         Ok(options) => options,
         Err(wrong) => return refuse(&wrong, console),
     };
-    let spec = options.spec();
-    let prepared = prepare(&spec)?;
+    let run = ToolRun::prepare(options.spec(), native, console)?;
     native.beside(
         [&options.samples, &options.percentages].into_iter().flatten().map(String::as_str),
     )?;
@@ -62,33 +60,31 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     let percentages = create(options.percentages.as_deref())?;
     console.result(&opening(&options))?;
 
-    let tallied = Tallied { wants_samples: samples.is_some(), ..Tallied::default() };
-    let (tallied, sink) = gather(tallied, Tallied::take);
+    let stats = AbStats { wants_samples: samples.is_some(), ..AbStats::default() };
+    let stats = Collector::new(stats);
     let mut progress = Progress { step: options.progress, done: 0 };
-    let attacked = attack(&spec, &prepared, native, Some(sink), console, |moment| {
+    let result = run.run(Some(stats.each(AbStats::record)), |moment| {
         progress.show(moment.second.tally.counts.ended(), console);
         let faults = moment.second.tally.faults();
         let fatal = faults.iter().find_map(|(fault, _)| fatal(*fault)).filter(|_| !options.goes_on);
         fatal.map(|(sentence, _)| sentence)
     })?;
-    if let Some(lost) = &attacked.lost {
-        console.warn(lost);
-    }
+    result.warn_of_loss(console);
     if !options.goes_on
-        && let Some((sentence, code)) = ended_by(&attacked.run.tally)
+        && let Some((sentence, code)) = ended_by(&result.run.tally)
     {
-        return broken(&sentence, code, &attacked, console);
+        return broken(&sentence, code, &result, console);
     }
-    let mut tallied = taken(&tallied);
-    console.result(&closing(&options, &attacked, &tallied, &mut progress, console))?;
+    let mut stats = stats.finish();
+    console.result(&closing(&options, &result, &stats, &mut progress, console))?;
     if let Some(mut file) = percentages {
-        write_all(&mut file, csv(&tallied.times.total).as_bytes())?;
+        write_all(&mut file, csv(&stats.times.total).as_bytes())?;
     }
     if let Some(mut file) = samples {
-        tallied.date(attacked.run.started_unix_ns);
-        gnuplot(&mut tallied.samples, &mut file).and_then(|()| file.flush()).map_err(unwritten)?;
+        stats.date(result.run.started_unix_ns);
+        gnuplot(&mut stats.samples, &mut file).and_then(|()| file.flush()).map_err(unwritten)?;
     }
-    Ok(if attacked.interrupted { Exit::Tool(1) } else { Exit::Done })
+    Ok(if result.interrupted { Exit::Tool(1) } else { Exit::Done })
 }
 
 fn refuse(wrong: &Wrong, console: &Console) -> Result<Exit, Failure> {
@@ -152,12 +148,12 @@ impl Progress {
 
 fn closing(
     options: &Options,
-    attacked: &Attacked,
-    tallied: &Tallied,
+    result: &ToolResult,
+    stats: &AbStats,
     progress: &mut Progress,
     console: &Console,
 ) -> String {
-    let counts = &attacked.run.tally.counts;
+    let counts = &result.run.tally.counts;
     let done = if progress.step.is_some() {
         progress.show(counts.ended().saturating_sub(progress.done), console);
         console.plain(&format!("Finished {} requests\n", counts.ended()));
@@ -165,7 +161,7 @@ fn closing(
     } else {
         "..done\n"
     };
-    let ab = report(options, attacked, tallied);
+    let ab = report(options, result, stats);
     match &options.html {
         None => format!("{done}{}", text(&ab, options.without)),
         Some([table, row, cell]) => {
@@ -180,14 +176,13 @@ fn closing(
     }
 }
 
-fn report<'a>(options: &'a Options, attacked: &Attacked, tallied: &'a Tallied) -> Ab<'a> {
-    let run = &attacked.run;
+fn report<'a>(options: &'a Options, result: &ToolResult, stats: &'a AbStats) -> Ab<'a> {
+    let run = &result.run;
     let counts = &run.tally.counts;
-    let answers: u64 = run.tally.statuses().iter().map(|(_, count)| count).sum();
-    let ok = run.tally.statuses().iter().filter(|(status, _)| (200..300).contains(status));
+    let answers = result.responses();
     let mut failed = failed(&run.tally);
     if !options.any_length {
-        failed.length += tallied.other_lengths;
+        failed.length += stats.other_lengths;
     }
     // A connection that was opened beyond one a user took the place of one that had ended.
     let users = options.concurrency as u64;
@@ -195,22 +190,22 @@ fn report<'a>(options: &'a Options, attacked: &Attacked, tallied: &'a Tallied) -
     let none_kept = counts.opened >= answers.max(users + 1);
     let kept = if none_kept { 0 } else { answers.saturating_sub(closed) };
     Ab {
-        server: tallied.server.as_deref().unwrap_or_default(),
+        server: stats.server.as_deref().unwrap_or_default(),
         host: &options.location.host,
         port: options.location.port,
         tls: options.is_tls().then_some("TLSv1.2 or TLSv1.3"),
         path: &options.location.target,
-        document: (!options.any_length).then_some(tallied.document.unwrap_or(0)),
+        document: (!options.any_length).then_some(stats.document.unwrap_or(0)),
         concurrency: options.concurrency,
         taken: run.elapsed,
         complete: counts.ended(),
         failed,
-        non_2xx: answers - ok.map(|(_, count)| count).sum::<u64>(),
+        non_2xx: responses(run, |status| !(200..300).contains(&status)),
         keep_alive: options.keep_alive.then_some(kept),
         transferred: counts.bytes_in,
         sent: options.sends_body.then_some(counts.bytes_out),
         body_bytes: counts.body_bytes,
-        times: &tallied.times,
+        times: &stats.times,
     }
 }
 
@@ -243,19 +238,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
         Fault::Dns => ("apr_sockaddr_info_get()", "Name or service not known", 670_002),
         Fault::Tls(reason) => ("SSL handshake failed", reason, 1),
         Fault::Other(number) => return Some((format!("{fault} ({number})"), number as u8)),
-        Fault::NoMemory
-        | Fault::NotAllowed(_)
-        | Fault::ClosedEarly(_)
-        | Fault::Malformed(_)
-        | Fault::TooLarge(_)
-        | Fault::RedirectLimit
-        | Fault::Proxy(_)
-        | Fault::StreamReset(_)
-        | Fault::Goaway(_)
-        | Fault::Quic(_)
-        | Fault::WebSocketClosed(_)
-        | Fault::Grpc(_)
-        | Fault::Script => return None,
+        _ => return None,
     };
     Some((format!("{call}: {what} ({number})"), number as u8))
 }
@@ -269,11 +252,11 @@ fn ended_by(tally: &Tally) -> Option<(String, u8)> {
 fn broken(
     sentence: &str,
     code: u8,
-    attacked: &Attacked,
+    result: &ToolResult,
     console: &Console,
 ) -> Result<Exit, Failure> {
     console.plain(&format!("{sentence}\n"));
-    let answers: u64 = attacked.run.tally.statuses().iter().map(|(_, count)| count).sum();
+    let answers = result.responses();
     if answers > 0 {
         console.result(&format!("Total of {answers} requests completed\n"))?;
     }

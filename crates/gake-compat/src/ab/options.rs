@@ -310,12 +310,12 @@ fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, Wrong> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{assert_comes_back, words};
 
     #[test]
     fn a_spec_of_ab_comes_back() {
         for line in ["http://h/", "-n 100 -c 5 -k -B 127.0.0.2 http://h/", "-t 2 -s 9 http://h/a"] {
-            let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-            crate::testing::assert_comes_back(&Options::read(&args).unwrap().spec());
+            assert_comes_back(&Options::read(&words(line)).unwrap().spec());
         }
     }
 }

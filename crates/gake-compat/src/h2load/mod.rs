@@ -7,106 +7,93 @@ mod options;
 mod progress;
 mod report;
 mod script;
-mod tallied;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod uris;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::nanos;
 use gake_core::plan::{Stage, Timeouts};
-use gake_core::record::{Fault, Histogram, Metric, Outcome, Run};
+use gake_core::record::{Fault, Histogram, Metric, Run};
 use gake_core::schedule::Process;
 use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, LoadSpec, RecordingSpec, RequestDefaults, RequestSource,
     RequestSpec, RunSpec, ScenarioSpec, TlsSpec,
 };
-use gake_files::Access;
-use gake_run::{Inputs, Moment, Prepared, unix_now};
+use gake_run::{Inputs, Moment, unix_now};
 use gake_wire::HttpRequest;
 use report::{H2load, H2loadRequests, H2loadTraffic, report};
 
 use crate::NativeResult;
-use crate::attack::{Attacked, TakeOutcomes, attack};
-use crate::outcome_stats::taken;
+use crate::flags::CommandLine;
+use crate::outcome_stats::Collector;
+use crate::tool_run::{NEVER, OutcomeHandler, ToolResult, ToolRun};
 use gake_run::body_file;
-use gake_session::Console;
-use gake_session::{Exit, Failure};
-use options::{Extent, Line, Options, Protocols, USAGE};
+use gake_session::files::create;
+use gake_session::{Console, Exit, Failure};
+use options::{Extent, Options, Protocols, USAGE};
 use progress::{Progress, ended, opening};
 use script::Timed;
-use tallied::{RequestLog, Tallied};
-
-/// h2load gives no request up by itself; this is longer than any run.
-const NEVER: Duration = Duration::from_secs(30 * 86_400);
+use stats::{ConnectionStats, RequestLog};
 
 /// `gake as h2load`.
 ///
 /// # Errors
 /// Why it cannot be run as asked.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
-    match Line::read(args).map_err(Failure::could_not)? {
-        Line::Help => console.result(USAGE)?,
-        Line::Version => {
+    match Options::read(args).map_err(Failure::could_not)? {
+        CommandLine::Help => console.result(USAGE)?,
+        CommandLine::Version => {
             console.result(concat!("h2load gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
         }
-        Line::Run(options) => run(&options, native, console)?,
+        CommandLine::Run(options) => run(&options, native, console)?,
     }
     Ok(Exit::Done)
 }
 
 fn run(options: &Options, native: &NativeResult, console: &Console) -> Result<(), Failure> {
-    let spec = spec(options);
-    let prepared = prepare(options, &spec)?;
+    let run = prepare(options, native, console)?;
     native.beside(options.log_file.as_deref())?;
-    let log = options.log_file.as_deref().map(create).transpose()?;
+    let log = options.log_file.as_deref().map(Path::new).map(create).transpose()?;
     console.result(&opening(options))?;
     let warmup = match options.extent {
         Extent::Timed { warmup, .. } => nanos(warmup),
         Extent::Requests(_) => 0,
     };
-    let tallied =
-        Arc::new(Mutex::new(Tallied::new(options.clients, prepared.plan.workers(), warmup)));
-    let sink = sink(&tallied, log.map(|file| RequestLog::new(file, unix_now())));
+    let stats = ConnectionStats::new(options.clients, run.prepared.plan.workers(), warmup);
+    let stats = Collector::new(stats);
+    let log = log.map(|file| RequestLog::new(file, unix_now()));
     let mut progress = Progress::new(options);
-    let attacked = attack(&spec, &prepared, native, Some(sink), console, |moment: &Moment<'_>| {
+    let result = run.run(Some(handler(&stats, log)), |moment: &Moment<'_>| {
         let text = progress.at(moment.second.second, moment.so_far.tally());
         // Who closed the output is noticed at the end.
         let _ = console.result(&text);
         None
     })?;
-    console.result(&progress.end(&attacked.run.tally))?;
-    let tallied = taken(&tallied);
-    let rates = tallied.rates();
+    console.result(&progress.end(&result.run.tally))?;
+    let stats = stats.finish();
+    let rates = stats.rates();
     let figures = H2load {
-        connect: &tallied.connect,
-        first_byte: &tallied.first_byte,
+        connect: &stats.connect,
+        first_byte: &stats.first_byte,
         rates: &rates,
-        ..figures(options, &attacked, &rates)
+        ..figures(options, &result, &rates)
     };
     console.result(&report(&figures))?;
-    if let Some(lost) = &attacked.lost {
-        console.warn(lost);
-    }
+    result.warn_of_loss(console);
     Ok(())
 }
 
-fn create(path: &str) -> Result<std::fs::File, Failure> {
-    gake_files::create(Path::new(path), Access::Mask)
-        .map_err(|error| Failure::could_not(format!("{path} cannot be written: {error}")))
-}
-
-/// Takes every outcome into `tallied`, and into the log if there is one.
-fn sink(tallied: &Arc<Mutex<Tallied>>, mut log: Option<RequestLog>) -> TakeOutcomes {
-    let tallied = Arc::clone(tallied);
-    Box::new(move |outcomes: &[Outcome]| {
-        let mut tallied = tallied.lock().unwrap_or_else(PoisonError::into_inner);
-        outcomes.iter().for_each(|outcome| tallied.take(outcome));
+/// Adds every outcome to `stats`, and to the log if there is one.
+fn handler(stats: &Collector<ConnectionStats>, mut log: Option<RequestLog>) -> OutcomeHandler {
+    stats.handler(move |stats, outcomes| {
+        outcomes.iter().for_each(|outcome| stats.record(outcome));
         let Some(log) = &mut log else { return Ok(()) };
-        outcomes.iter().filter(|outcome| tallied.counts(outcome)).for_each(|o| log.add(o));
+        outcomes.iter().filter(|outcome| stats.counts(outcome)).for_each(|o| log.add(o));
         log.flush()
     })
 }
@@ -212,8 +199,13 @@ fn origin(uri: &str) -> &str {
     uri[host..].find('/').map_or(uri, |at| &uri[..host + at])
 }
 
-fn prepare(options: &Options, spec: &RunSpec) -> Result<Prepared, Failure> {
-    let Some(script) = &options.script else { return crate::attack::prepare(spec) };
+fn prepare<'a>(
+    options: &Options,
+    native: &'a NativeResult,
+    console: &'a Console,
+) -> Result<ToolRun<'a>, Failure> {
+    let spec = spec(options);
+    let Some(script) = &options.script else { return ToolRun::prepare(spec, native, console) };
     let body = match &options.data {
         Some(path) => {
             let body = body_file(path);
@@ -236,12 +228,12 @@ fn prepare(options: &Options, spec: &RunSpec) -> Result<Prepared, Failure> {
     let requests = options.uris.iter().map(request).collect();
     let timed = Timed { script, requests, clients: options.clients };
     let inputs = Inputs { recordings: Some(&timed), ..Inputs::default() };
-    Prepared::new(spec, inputs).map_err(|error| gake_session::spec_error::failure(&error))
+    ToolRun::with_inputs(spec, inputs, native, console)
 }
 
 /// The figures of a run, without those of its connections.
-fn figures<'a>(options: &Options, attacked: &'a Attacked, none: &'a Histogram) -> H2load<'a> {
-    let run = &attacked.run;
+fn figures<'a>(options: &Options, result: &'a ToolResult, none: &'a Histogram) -> H2load<'a> {
+    let run = &result.run;
     let counts = &run.tally.counts;
     let classes = classes(run);
     let took = Duration::from_nanos(run.elapsed);

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::script::Script;
 use super::uris;
-use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{CommandLine, Flag, Parsed, dashed, refused, switch, value};
+use crate::tool_run::THREADS_MAX;
 use gake_session::options::values::header as read_header;
 
 const CIPHERS: &str = "gake takes the ciphers and groups of its TLS library";
@@ -13,9 +14,6 @@ const QUIC: &str = "gake as h2load speaks HTTP/2 and HTTP/1.1";
 /// The size of frames and of header tables that gake uses.
 const FRAME_SIZE: u64 = 16 << 10;
 const TABLE_SIZE: u64 = 4 << 10;
-
-/// Threads at most: each is one of the system's.
-const THREADS_MAX: u64 = 1_024;
 
 const FLAGS: &[Flag] = &[
     value(&["n", "requests"]),
@@ -93,17 +91,6 @@ Differences from h2load, and refused flags: docs/as-h2load.md
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";
 
-/// What a command line says.
-#[derive(Debug)]
-pub enum Line {
-    /// Show how it is called.
-    Help,
-    /// Show the version.
-    Version,
-    /// Run.
-    Run(Box<Options>),
-}
-
 /// How long the load goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
@@ -155,35 +142,12 @@ pub struct Options {
     pub log_file: Option<String>,
 }
 
-impl Line {
-    /// Reads a command line.
-    ///
-    /// # Errors
-    /// What is wrong, by the name of the flag.
-    pub fn read(args: &[String]) -> Result<Self, String> {
-        let parsed = Parsed::read(Grammar::GetoptLong, FLAGS, args)?;
-        if parsed.on("h")? {
-            return Ok(Self::Help);
-        }
-        if parsed.on("version")? {
-            return Ok(Self::Version);
-        }
-        check(&parsed)?;
-        Options::of(&parsed).map(|options| Self::Run(Box::new(options)))
-    }
-}
-
 /// What excludes or needs each other, and sizes that gake has one of.
 fn check(parsed: &Parsed) -> Result<(), String> {
     let given = |name: &str| parsed.last(name).is_some();
     for (one, other) in [("rps", "timing-script-file"), ("D", "timing-script-file"), ("T", "D")] {
         if given(one) && given(other) {
-            let dashes = |name: &str| if name.len() == 1 { "-" } else { "--" };
-            return Err(format!(
-                "{}{one}, {}{other}: they are mutually exclusive",
-                dashes(one),
-                dashes(other)
-            ));
+            return Err(format!("{}, {}: they are mutually exclusive", dashed(one), dashed(other)));
         }
     }
     if given("warm-up-time") && !given("D") {
@@ -195,14 +159,25 @@ fn check(parsed: &Parsed) -> Result<(), String> {
         ("encoder-header-table-size", TABLE_SIZE),
     ] {
         if parsed.read_with(name, size)?.is_some_and(|size| size != own) {
-            let dashes = if name.len() == 1 { "-" } else { "--" };
-            return Err(format!("{dashes}{name} cannot be honoured: gake's is {}K", own >> 10));
+            let name = dashed(name);
+            return Err(format!("{name} cannot be honoured: gake's is {}K", own >> 10));
         }
     }
     Ok(())
 }
 
 impl Options {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// What is wrong, by the name of the flag.
+    pub fn read(args: &[String]) -> Result<CommandLine<Self>, String> {
+        CommandLine::read(FLAGS, "h", args, |parsed| {
+            check(&parsed)?;
+            Self::of(&parsed)
+        })
+    }
+
     fn of(parsed: &Parsed) -> Result<Self, String> {
         let count = |name: &str, default: u64| -> Result<u64, String> {
             Ok(parsed.read_with(name, positive)?.unwrap_or(default))

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use gake_core::spec::{HttpVersion, LoadSpec, RequestSource, RunSpec};
 
-use super::options::{Extent, Line, Options, Protocols};
+use super::options::{Extent, Options, Protocols};
 use super::progress::opening;
 use super::spec;
+use crate::flags::CommandLine;
+use crate::testing::{assert_comes_back, words};
 
 fn read(line: &str) -> Result<Options, String> {
-    let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-    match Line::read(&args)? {
-        Line::Run(options) => Ok(*options),
+    match Options::read(&words(line))? {
+        CommandLine::Run(options) => Ok(*options),
         other => panic!("{other:?}"),
     }
 }
@@ -60,7 +61,7 @@ fn specs_come_back() {
         "--rps 5 -n 40 -B unix:/run/x http://h/",
         "-H :method:PUT -H :authority:x -H A:b --connect-to [::1]:81 https://h/",
     ] {
-        crate::testing::assert_comes_back(&of(line));
+        assert_comes_back(&of(line));
     }
 }
 

@@ -3,21 +3,16 @@
 mod options;
 mod report;
 
-use std::io::Write as _;
-
-use crate::spread::Spread;
-use gake_core::record::{End, Outcome};
-use gake_core::spec::RunSpec;
+use gake_core::record::Outcome;
 use gake_run::Prepared;
-use report::{CSV_HEADER, Hey, HeyRow, csv_row, text};
+use gake_session::{Console, Exit, Failure};
 
-use crate::NativeResult;
-use crate::attack::{Attacked, TakeOutcomes, attack, prepare};
-use crate::go_errors;
-use crate::outcome_stats::{Gathered, Parts, gather, taken};
-use gake_session::Console;
-use gake_session::{Exit, Failure};
+use crate::outcome_stats::{Collector, OutcomeStats, Phases, rows};
+use crate::spread::Spread;
+use crate::tool_run::{ToolResult, ToolRun};
+use crate::{NativeResult, go_errors};
 use options::{Options, Wrong};
+use report::{CSV_HEADER, Hey, HeyRow, csv_row, text};
 
 /// Runs hey's command line.
 ///
@@ -28,13 +23,15 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
         Ok(options) => options,
         Err(wrong) => return Ok(refuse(&wrong, console)),
     };
-    let spec = options.spec();
-    let prepared = prepare(&spec)?;
+    let run = ToolRun::prepare(options.spec(), native, console)?;
     if options.csv {
-        csv(&spec, &prepared, native, console)
-    } else {
-        summary(&options, &spec, &prepared, native, console)
+        return csv(&run, console);
     }
+    let stats = Collector::<OutcomeStats>::default();
+    let result = run.run(Some(stats.each(OutcomeStats::record)), |_| None)?;
+    result.warn_of_loss(console);
+    console.result(&text(&figures(&options, &result, &stats.finish(), &run.prepared)))?;
+    Ok(Exit::Done)
 }
 
 fn refuse(wrong: &Wrong, console: &Console) -> Exit {
@@ -59,38 +56,24 @@ fn refuse(wrong: &Wrong, console: &Console) -> Exit {
     }
 }
 
-fn summary(
-    options: &Options,
-    spec: &RunSpec,
-    prepared: &Prepared,
-    native: &NativeResult,
-    console: &Console,
-) -> Result<Exit, Failure> {
-    let (gathered, sink) = gather(Gathered::default(), Gathered::take);
-    let attacked = attack(spec, prepared, native, Some(sink), console, |_| None)?;
-    warn(&attacked, console);
-    console.result(&text(&figures(options, &attacked, &taken(&gathered), prepared)))?;
-    Ok(Exit::Done)
-}
-
 fn figures<'a>(
     options: &Options,
-    attacked: &'a Attacked,
-    gathered: &'a Gathered,
+    result: &'a ToolResult,
+    stats: &'a OutcomeStats,
     prepared: &Prepared,
 ) -> Hey<'a> {
-    let run = &attacked.run;
+    let run = &result.run;
     Hey {
         total: run.elapsed,
         requests: run.tally.counts.ended(),
-        latency: &gathered.latency,
+        latency: &stats.latency,
         parts: [
-            ("DNS+dialup", gathered.dial),
+            ("DNS+dialup", stats.dial),
             // Names are resolved before the run.
-            ("DNS-lookup", Spread::zeros(gathered.latency.count())),
-            ("req write", gathered.write),
-            ("resp wait", gathered.wait),
-            ("resp read", gathered.read),
+            ("DNS-lookup", Spread::zeros(stats.latency.count())),
+            ("req write", stats.write),
+            ("resp wait", stats.wait),
+            ("resp read", stats.read),
         ],
         body_bytes: run.tally.counts.body_bytes,
         statuses: run.tally.statuses(),
@@ -98,32 +81,19 @@ fn figures<'a>(
     }
 }
 
-/// Writes a row an answer while the run goes on, so that memory does not grow with it.
-fn csv(
-    spec: &RunSpec,
-    prepared: &Prepared,
-    native: &NativeResult,
-    console: &Console,
-) -> Result<Exit, Failure> {
+/// Prints a row for each response as it comes.
+fn csv(run: &ToolRun<'_>, console: &Console) -> Result<Exit, Failure> {
     console.result(CSV_HEADER)?;
-    let mut out = console.output();
-    let mut rows = String::new();
-    let sink: TakeOutcomes = Box::new(move |outcomes: &[Outcome]| {
-        rows.clear();
-        for outcome in outcomes {
-            if let End::Answered(answer) = outcome.exchange.end {
-                csv_row(&mut rows, &row(outcome, answer.status));
-            }
-        }
-        out.write_all(rows.as_bytes())?;
-        out.flush()
+    let rows = rows(console.output(), |rows, outcome, answer| {
+        csv_row(rows, &row(outcome, answer.status));
     });
-    let attacked = attack(spec, prepared, native, Some(sink), console, |_| None)?;
+    let result = run.run(Some(rows), |_| None)?;
     console.result("\n")?;
-    warn(&attacked, console);
-    let failed = attacked.run.tally.faults_where(|_| true);
+    result.warn_of_loss(console);
+    let tally = &result.run.tally;
+    let failed = tally.faults_where(|_| true);
     if failed > 0 {
-        let causes = attacked.run.tally.faults().iter();
+        let causes = tally.faults().iter();
         let causes: Vec<_> = causes.map(|(fault, count)| format!("{count} {fault}")).collect();
         console.warn(&format!("{failed} requests have no row: {}", causes.join(", ")));
     }
@@ -131,20 +101,14 @@ fn csv(
 }
 
 fn row(outcome: &Outcome, status: u16) -> HeyRow {
-    let parts = Parts::of(outcome);
+    let phases = Phases::of(outcome);
     HeyRow {
-        response: parts.total,
-        dial: parts.dial.unwrap_or(0),
-        write: parts.write,
-        delay: parts.wait,
-        read: parts.read,
+        response: phases.total,
+        dial: phases.dial.unwrap_or(0),
+        write: phases.write,
+        delay: phases.wait,
+        read: phases.read,
         status,
         offset: outcome.fired,
-    }
-}
-
-fn warn(attacked: &Attacked, console: &Console) {
-    if let Some(lost) = &attacked.lost {
-        console.warn(lost);
     }
 }

@@ -305,6 +305,7 @@ fn bad_value(parsed: &Parsed, name: &str) -> Wrong {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{assert_comes_back, words};
 
     #[test]
     fn a_spec_of_hey_comes_back() {
@@ -313,8 +314,7 @@ mod tests {
             "-n 10 -c 5 -q 2 -t 0 -m POST -d x -H A:b -a u:p http://h/",
             "-z 3s -c 2 -disable-keepalive -cpus 1 http://h/",
         ] {
-            let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-            crate::testing::assert_comes_back(&Options::read(&args).unwrap().spec());
+            assert_comes_back(&Options::read(&words(line)).unwrap().spec());
         }
     }
 }

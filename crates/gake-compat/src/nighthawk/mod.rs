@@ -7,12 +7,10 @@
 mod options;
 mod report;
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gake_core::clock::nanos;
 use gake_core::plan::{Overflow, Stage, Timeouts};
-use gake_core::record::Outcome;
 use gake_core::schedule::Process;
 use gake_core::spec::{
     BodySpec, HttpVersion, IpFamily, LoadSpec, RequestDefaults, RequestSource, RunSpec,
@@ -22,13 +20,11 @@ use gake_run::Moment;
 use report::{Output, Worker, csv, fortio, human, json};
 
 use crate::NativeResult;
-use crate::attack::{TakeOutcomes, attack, prepare};
-use gake_session::Console;
-use gake_session::{Exit, Failure};
-use options::{Line, Options, OutputFormat, USAGE};
-
-/// Nighthawk bounds connecting, and the run; this is longer than any.
-const NEVER: Duration = Duration::from_secs(30 * 86_400);
+use crate::flags::CommandLine;
+use crate::outcome_stats::Collector;
+use crate::tool_run::{NEVER, OutcomeHandler, ToolRun};
+use gake_session::{Console, Exit, Failure};
+use options::{Options, OutputFormat, USAGE};
 
 /// What Nighthawk says when it failed.
 const FAILED: Exit = Exit::Tool(1);
@@ -38,36 +34,34 @@ const FAILED: Exit = Exit::Tool(1);
 /// # Errors
 /// Why it cannot be run as asked.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
-    match Line::read(args).map_err(Failure::could_not)? {
-        Line::Help => console.result(USAGE).map(|()| Exit::Done),
-        Line::Version => {
+    match Options::read(args).map_err(Failure::could_not)? {
+        CommandLine::Help => console.result(USAGE).map(|()| Exit::Done),
+        CommandLine::Version => {
             console.result(concat!("nighthawk_client gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
             Ok(Exit::Done)
         }
-        Line::Run(options) => run(*options, native, console),
+        CommandLine::Run(options) => run(*options, native, console),
     }
 }
 
 fn run(options: Options, native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
-    let spec = spec(&options);
-    let prepared = prepare(&spec)?;
+    let run = ToolRun::prepare(spec(&options), native, console)?;
     let talks = matches!(options.asked.verbosity.as_str(), "trace" | "debug" | "info");
     if talks {
         announce(&options, console);
     }
-    let crew = Crew::new(&options);
-    let attacked =
-        attack(&spec, &prepared, native, Some(crew.taker()), console, |moment: &Moment<'_>| {
-            let dropped = dropped(&options, moment.so_far.tally().counts.dropped);
-            let all = [&options.asked.termination[..], &options.asked.failure[..]].concat();
-            crew.triggered(&all, dropped)
-        })?;
-    let dropped = dropped(&options, attacked.run.tally.counts.dropped);
-    let failed = crew.triggered(&options.asked.failure, dropped);
+    let workers = Workers::new(&options);
+    let result = run.run(Some(workers.handler()), |moment: &Moment<'_>| {
+        let dropped = dropped(&options, moment.so_far.tally().counts.dropped);
+        let all = [&options.asked.termination[..], &options.asked.failure[..]].concat();
+        workers.exceeded(&all, dropped)
+    })?;
+    let dropped = dropped(&options, result.run.tally.counts.dropped);
+    let failed = workers.exceeded(&options.asked.failure, dropped);
     let output = Output {
-        workers: crew.finish(dropped),
-        execution: Duration::from_nanos(attacked.run.measured),
-        started_unix_ns: attacked.run.started_unix_ns,
+        workers: workers.finish(dropped),
+        execution: Duration::from_nanos(result.run.measured),
+        started_unix_ns: result.run.started_unix_ns,
         asked: options.asked,
     };
     let text = match options.format {
@@ -77,9 +71,7 @@ fn run(options: Options, native: &NativeResult, console: &Console) -> Result<Exi
         OutputFormat::Fortio => fortio(&output),
     };
     console.result(&text)?;
-    if let Some(lost) = attacked.lost {
-        console.warn(&lost);
-    }
+    result.warn_of_loss(console);
     if let Some(predicate) = failed {
         console.error(&format!("the failure predicate {predicate} was exceeded"));
         return Ok(FAILED);
@@ -171,53 +163,49 @@ fn dropped(options: &Options, dropped: u64) -> u64 {
     if options.asked.open_loop { dropped } else { 0 }
 }
 
-/// The workers' figures, while and after the run.
-struct Crew {
-    members: Arc<Mutex<Vec<Member>>>,
+/// The workers' figures, during and after the run.
+struct Workers {
+    stats: Collector<Vec<WorkerStats>>,
     /// Whether waiting for a connection is queueing.
     queues: bool,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Member {
+struct WorkerStats {
     figures: Worker,
     sent: u64,
 }
 
-impl Crew {
+impl Workers {
     fn new(options: &Options) -> Self {
         let figures = Worker::new(&options.asked);
-        let members = vec![Member { figures, sent: 0 }; options.workers];
-        Self { members: Arc::new(Mutex::new(members)), queues: options.asked.max_pending > 0 }
+        let workers = vec![WorkerStats { figures, sent: 0 }; options.workers];
+        Self { stats: Collector::new(workers), queues: options.asked.max_pending > 0 }
     }
 
-    /// Takes outcomes in.
-    fn taker(&self) -> TakeOutcomes {
-        let (members, queues) = (Arc::clone(&self.members), self.queues);
-        Box::new(move |outcomes: &[Outcome]| {
-            let mut members = members.lock().unwrap_or_else(PoisonError::into_inner);
-            let workers = members.len() as u64;
-            for outcome in outcomes {
-                let member = &mut members[(outcome.arrival.number % workers) as usize];
-                member.figures.record(outcome, queues);
-                member.sent += 1;
-            }
-            Ok(())
+    /// Adds every outcome to its worker.
+    fn handler(&self) -> OutcomeHandler {
+        let queues = self.queues;
+        self.stats.each(move |workers, outcome| {
+            let number = outcome.arrival.number % workers.len() as u64;
+            let worker = &mut workers[number as usize];
+            worker.figures.record(outcome, queues);
+            worker.sent += 1;
         })
     }
 
     /// The first predicate that a worker's counter exceeds. Drops are counted over all workers,
     /// which have equal parts of them.
-    fn triggered(&self, predicates: &[(String, u64)], dropped: u64) -> Option<String> {
-        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        let dropped = dropped.div_ceil(members.len() as u64);
+    fn exceeded(&self, predicates: &[(String, u64)], dropped: u64) -> Option<String> {
+        let workers = self.stats.lock();
+        let dropped = dropped.div_ceil(workers.len() as u64);
         let overflow = {
             let mut worker = Worker::default();
             worker.overflow(dropped);
             worker
         };
         let value = |name: &str| {
-            let figures = members.iter().map(|member| &member.figures).chain([&overflow]);
+            let figures = workers.iter().map(|worker| &worker.figures).chain([&overflow]);
             figures.filter_map(|figures| figures.counter(name)).max().unwrap_or(0)
         };
         let exceeded = predicates.iter().find(|(name, threshold)| value(name) > *threshold)?;
@@ -226,19 +214,18 @@ impl Crew {
 
     /// The workers, each with what it could not send.
     fn finish(self, dropped: u64) -> Vec<Worker> {
-        let members =
-            std::mem::take(&mut *self.members.lock().unwrap_or_else(PoisonError::into_inner));
-        let (workers, sent) = (members.len() as u64, members.iter().map(|member| member.sent));
+        let stats = self.stats.finish();
+        let (workers, sent) = (stats.len() as u64, stats.iter().map(|worker| worker.sent));
         let due = sent.sum::<u64>() + dropped;
         let mut left = dropped;
-        let mut figures = Vec::with_capacity(members.len());
-        for (number, member) in (0..workers).zip(members) {
+        let mut figures = Vec::with_capacity(stats.len());
+        for (number, worker) in (0..workers).zip(stats) {
             // Arrivals go round.
             let own = due.saturating_sub(number).div_ceil(workers);
             let last = number + 1 == workers;
-            let overflow = if last { left } else { own.saturating_sub(member.sent).min(left) };
+            let overflow = if last { left } else { own.saturating_sub(worker.sent).min(left) };
             left -= overflow;
-            let mut worker = member.figures;
+            let mut worker = worker.figures;
             worker.overflow(overflow);
             figures.push(worker);
         }
@@ -249,6 +236,7 @@ impl Crew {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{assert_comes_back, words};
 
     #[test]
     fn a_spec_of_nighthawk_comes_back() {
@@ -258,9 +246,10 @@ mod tests {
             "-p http2 --max-concurrent-streams 5 --max-active-requests 12 --concurrency 2 h",
             "--jitter-uniform 0.5s --no-duration --request-body-size 9 http://h/",
         ] {
-            let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-            let Ok(Line::Run(options)) = Line::read(&args) else { panic!("{line}") };
-            crate::testing::assert_comes_back(&spec(&options));
+            let Ok(CommandLine::Run(options)) = Options::read(&words(line)) else {
+                panic!("{line}")
+            };
+            assert_comes_back(&spec(&options));
         }
     }
 }

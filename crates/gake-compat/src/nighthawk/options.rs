@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::report::{Asked, COUNTERS};
 use gake_wire::Location;
 
-use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{CommandLine, Flag, Parsed, refused, switch, value};
+use crate::tool_run::THREADS_MAX;
 use gake_session::options::values::header as read_header;
 
 /// Nighthawk's largest number: what is above is a negative one gone wrong.
@@ -16,9 +17,6 @@ const BODY_MAX: u32 = 1 << 30;
 
 /// Arrivals that may be put in order at once, because their jitter lets them overtake each other.
 const JITTERED_MAX: f64 = 10e6;
-
-/// Threads at most: each is one of the system's.
-const WORKERS_MAX: usize = 1_024;
 
 /// What fails a run unless told otherwise, when it is more than 0.
 const FAILURES: [&str; 3] =
@@ -91,17 +89,6 @@ pub enum OutputFormat {
     Fortio,
 }
 
-/// What a command line says.
-#[derive(Debug)]
-pub enum Line {
-    /// Show how it is called.
-    Help,
-    /// Show the version.
-    Version,
-    /// Run.
-    Run(Box<Options>),
-}
-
 /// What was asked for.
 #[derive(Debug)]
 pub struct Options {
@@ -115,25 +102,15 @@ pub struct Options {
     pub format: OutputFormat,
 }
 
-impl Line {
+impl Options {
     /// Reads a command line.
     ///
     /// # Errors
     /// What cannot be honoured, by name.
-    pub fn read(args: &[String]) -> Result<Self, String> {
-        let parsed = Parsed::read(Grammar::GetoptLong, FLAGS, args)?;
-        if parsed.on("help")? {
-            return Ok(Self::Help);
-        }
-        if parsed.on("version")? {
-            return Ok(Self::Version);
-        }
-        let options = Options::of(&parsed)?;
-        Ok(Self::Run(Box::new(options)))
+    pub fn read(args: &[String]) -> Result<CommandLine<Self>, String> {
+        CommandLine::read(FLAGS, "help", args, |parsed| Self::of(&parsed))
     }
-}
 
-impl Options {
     fn of(parsed: &Parsed) -> Result<Self, String> {
         let [uri] = parsed.operands.as_slice() else {
             return Err("give one URI to load, for example http://localhost:8080/".to_owned());
@@ -259,9 +236,9 @@ fn concurrency(parsed: &Parsed) -> Result<(String, usize), String> {
         "auto" => std::thread::available_parallelism().map_or(1, usize::from),
         number => number.parse().unwrap_or(0),
     };
-    if !(1..=WORKERS_MAX).contains(&workers) {
+    if !(1..=THREADS_MAX as usize).contains(&workers) {
         return Err(format!(
-            "--concurrency {text:?}: it is auto or a number from 1 to {WORKERS_MAX}"
+            "--concurrency {text:?}: it is auto or a number from 1 to {THREADS_MAX}"
         ));
     }
     Ok((text.to_owned(), workers))
@@ -359,11 +336,11 @@ Usage: nighthawk_client [flags] URI
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::words;
 
     fn read(line: &str) -> Result<Options, String> {
-        let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        match Line::read(&args)? {
-            Line::Run(options) => Ok(*options),
+        match Options::read(&words(line))? {
+            CommandLine::Run(options) => Ok(*options),
             other => panic!("{other:?}"),
         }
     }

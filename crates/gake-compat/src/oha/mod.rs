@@ -3,7 +3,7 @@
 mod options;
 mod report;
 mod requests;
-mod tallied;
+mod stats;
 #[cfg(test)]
 mod tests;
 
@@ -11,123 +11,90 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use gake_core::record::{End, Outcome};
-use gake_core::spec::RunSpec;
-use gake_files::Access;
-use gake_run::Prepared;
+use gake_session::files::create;
+use gake_session::{Console, Exit, Failure};
 use gake_text::foreign;
-use report::{CSV_HEADER, Oha, csv_row, json, text};
 
 use crate::NativeResult;
-use crate::attack::{Attacked, TakeOutcomes, attack, prepare};
-use crate::outcome_stats::{gather, taken};
-use gake_session::Console;
-use gake_session::{Exit, Failure};
-use options::{Line, Options, OutputFormat, USAGE};
-use tallied::Tallied;
+use crate::flags::CommandLine;
+use crate::outcome_stats::{Collector, rows};
+use crate::tool_run::{OutcomeHandler, ToolResult, ToolRun};
+use options::{Options, OutputFormat, USAGE};
+use report::{CSV_HEADER, Oha, csv_row, json, text};
+use stats::OhaStats;
 
 /// Runs oha's command line.
 ///
 /// # Errors
 /// When it cannot be read, or the run could not be done.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
-    match Line::read(args).map_err(Failure::usage)? {
-        Line::Help => console.result(USAGE)?,
-        Line::Version => {
+    match Options::read(args).map_err(Failure::usage)? {
+        CommandLine::Help => console.result(USAGE)?,
+        CommandLine::Version => {
             console.result(concat!("oha gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
         }
-        Line::Run(options) => run(&options, native, console)?,
+        CommandLine::Run(options) => run(&options, native, console)?,
     }
     Ok(Exit::Done)
 }
 
 fn run(options: &Options, native: &NativeResult, console: &Console) -> Result<(), Failure> {
-    let spec = options.spec()?;
-    let prepared = prepare(&spec)?;
+    let run = ToolRun::prepare(options.spec()?, native, console)?;
     native.beside(options.output.as_deref())?;
-    let mut file = options.output.as_deref().map(create).transpose()?;
-    match options.format {
-        OutputFormat::Csv => return csv(options, &spec, &prepared, file, native, console),
-        OutputFormat::Quiet => {
-            let attacked = attack(&spec, &prepared, native, None, console, |_| None)?;
-            warn(&attacked, console);
-            return Ok(());
-        }
-        OutputFormat::Text | OutputFormat::Json => {}
-    }
-    let (tallied, sink) = gather(Tallied::new(options.corrected()), Tallied::take);
-    let attacked = attack(&spec, &prepared, native, Some(sink), console, |_| None)?;
-    warn(&attacked, console);
-    let tallied = taken(&tallied);
-    let oha = figures(options, &attacked, &tallied);
-    let result = match options.format {
+    let mut file = options.output.as_deref().map(Path::new).map(create).transpose()?;
+    let stats = Collector::new(OhaStats::new(options.corrected()));
+    let handler = match options.format {
+        OutputFormat::Csv => Some(csv(options, file.take(), console)?),
+        OutputFormat::Quiet => None,
+        OutputFormat::Text | OutputFormat::Json => Some(stats.each(OhaStats::record)),
+    };
+    let result = run.run(handler, |_| None)?;
+    result.warn_of_loss(console);
+    let stats = stats.finish();
+    let oha = figures(options, &result, &stats);
+    let text = match options.format {
+        OutputFormat::Csv | OutputFormat::Quiet => return Ok(()),
         OutputFormat::Json => json(&oha),
-        _ => text(&oha, options.unit),
+        OutputFormat::Text => text(&oha, options.unit),
     };
     match &mut file {
-        Some(file) => file.write_all(foreign::lines(&result).as_bytes()).map_err(unwritten),
-        None => console.result(&result),
+        Some(file) => file.write_all(foreign::lines(&text).as_bytes()).map_err(unwritten),
+        None => console.result(&text),
     }
-}
-
-fn create(path: &str) -> Result<File, Failure> {
-    gake_files::create(Path::new(path), Access::Mask)
-        .map_err(|error| Failure::could_not(format!("{path} cannot be written: {error}")))
 }
 
 fn unwritten(error: io::Error) -> Failure {
     Failure::could_not(format!("the result cannot be written: {error}"))
 }
 
-fn figures<'a>(options: &Options, attacked: &'a Attacked, tallied: &'a Tallied) -> Oha<'a> {
-    let run = &attacked.run;
+fn figures<'a>(options: &Options, result: &'a ToolResult, stats: &'a OhaStats) -> Oha<'a> {
+    let run = &result.run;
     Oha {
         total: run.elapsed,
-        latency: &tallied.latency,
-        first_byte: &tallied.first_byte,
-        breakdown: options.breakdown.then_some(&tallied.breakdown),
-        dial: tallied.dial,
-        rates: &tallied.rates,
+        latency: &stats.latency,
+        first_byte: &stats.first_byte,
+        breakdown: options.breakdown.then_some(&stats.breakdown),
+        dial: stats.dial,
+        rates: &stats.rates,
         body_bytes: run.tally.counts.body_bytes,
         statuses: run.tally.statuses(),
-        errors: tallied.errors(&run.tally, attacked.interrupted),
+        errors: stats.errors(&run.tally, result.interrupted),
     }
 }
 
-/// Writes a row an answer while the run goes on, so that memory does not grow with it.
+/// Writes the header of the table, and then a row for each response.
 fn csv(
     options: &Options,
-    spec: &RunSpec,
-    prepared: &Prepared,
     file: Option<File>,
-    native: &NativeResult,
     console: &Console,
-) -> Result<(), Failure> {
+) -> Result<OutcomeHandler, Failure> {
     let mut out: Box<dyn Write + Send> = match file {
         Some(file) => Box::new(file),
-        None => Box::new(console.output()),
+        None => console.output(),
     };
     out.write_all(CSV_HEADER.as_bytes()).and_then(|()| out.flush()).map_err(unwritten)?;
     let corrected = options.corrected();
-    let mut rows = String::new();
-    let sink: TakeOutcomes = Box::new(move |outcomes: &[Outcome]| {
-        rows.clear();
-        for outcome in outcomes {
-            if let End::Answered(answer) = outcome.exchange.end {
-                let row = tallied::row(outcome, corrected, answer.status, answer.body_bytes);
-                csv_row(&mut rows, &row);
-            }
-        }
-        out.write_all(rows.as_bytes())?;
-        out.flush()
-    });
-    let attacked = attack(spec, prepared, native, Some(sink), console, |_| None)?;
-    warn(&attacked, console);
-    Ok(())
-}
-
-fn warn(attacked: &Attacked, console: &Console) {
-    if let Some(lost) = &attacked.lost {
-        console.warn(lost);
-    }
+    Ok(rows(out, move |rows, outcome, answer| {
+        csv_row(rows, &stats::row(outcome, corrected, answer.status, answer.body_bytes));
+    }))
 }

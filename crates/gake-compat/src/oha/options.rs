@@ -12,7 +12,7 @@ use gake_core::spec::{
 use gake_text::duration::parse_duration;
 
 use super::requests;
-use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{CommandLine, Flag, Parsed, dashed, refused, switch, value};
 use gake_session::Failure;
 use gake_session::options::values::at_least_one as count;
 
@@ -131,17 +131,6 @@ pub enum OutputFormat {
     Quiet,
 }
 
-/// What a command line says.
-#[derive(Debug)]
-pub enum Line {
-    /// Show how it is called.
-    Help,
-    /// Show the version.
-    Version,
-    /// Run.
-    Run(Box<Options>),
-}
-
 /// What was asked for.
 #[derive(Debug)]
 pub struct Options {
@@ -161,58 +150,9 @@ pub struct Options {
     pub parsed: Parsed,
 }
 
-impl Line {
-    /// Reads a command line.
-    ///
-    /// # Errors
-    /// What is wrong, by the name of the flag.
-    pub fn read(args: &[String]) -> Result<Self, String> {
-        let parsed = Parsed::read(Grammar::GetoptLong, FLAGS, args)?;
-        if parsed.on("help")? {
-            return Ok(Self::Help);
-        }
-        if parsed.on("version")? {
-            return Ok(Self::Version);
-        }
-        check(&parsed)?;
-        let target = match parsed.operands.as_slice() {
-            [target] => target.clone(),
-            [] => return Err("the URL is missing; see --help".to_owned()),
-            [_, second, ..] => return Err(format!("{second:?} is one URL too many")),
-        };
-        let format = match parsed.last("output-format") {
-            None | Some("text") => OutputFormat::Text,
-            Some("json") => OutputFormat::Json,
-            Some("csv") => OutputFormat::Csv,
-            Some("quiet") => OutputFormat::Quiet,
-            Some(other) => {
-                return Err(format!("--output-format {other:?}: write text, json, csv or quiet"));
-            }
-        };
-        let unit = parsed.read_with("time-unit", |asked| {
-            TimeUnit::read(asked).ok_or_else(|| "it is ns, us, ms, s, m or h".to_owned())
-        })?;
-        let burst = match parsed.read_with("burst-delay", positive_duration)? {
-            None => None,
-            Some(delay) => parsed.read_with("burst-rate", count)?.map(|size| (delay, size)),
-        };
-        Ok(Self::Run(Box::new(Options {
-            burst,
-            output: parsed.last("output").map(str::to_owned),
-            format,
-            unit,
-            breakdown: parsed.on("stats-success-breakdown")?,
-            target,
-            parsed,
-        })))
-    }
-}
-
 /// What excludes or needs each other.
 fn check(parsed: &Parsed) -> Result<(), String> {
     let given = |name: &str| parsed.last(name).is_some();
-    let dashed =
-        |name: &str| if name.len() == 1 { format!("-{name}") } else { format!("--{name}") };
     let bodies = ["d", "D", "Z", "form"];
     let exclusive = [("n", "z"), ("q", "burst-delay"), ("q", "burst-rate")].into_iter();
     let pairs = bodies.iter().enumerate();
@@ -254,6 +194,48 @@ fn origin_of(rule: &str) -> &str {
 }
 
 impl Options {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// What is wrong, by the name of the flag.
+    pub fn read(args: &[String]) -> Result<CommandLine<Self>, String> {
+        CommandLine::read(FLAGS, "help", args, Self::of)
+    }
+
+    fn of(parsed: Parsed) -> Result<Self, String> {
+        check(&parsed)?;
+        let target = match parsed.operands.as_slice() {
+            [target] => target.clone(),
+            [] => return Err("the URL is missing; see --help".to_owned()),
+            [_, second, ..] => return Err(format!("{second:?} is one URL too many")),
+        };
+        let format = match parsed.last("output-format") {
+            None | Some("text") => OutputFormat::Text,
+            Some("json") => OutputFormat::Json,
+            Some("csv") => OutputFormat::Csv,
+            Some("quiet") => OutputFormat::Quiet,
+            Some(other) => {
+                return Err(format!("--output-format {other:?}: write text, json, csv or quiet"));
+            }
+        };
+        let unit = parsed.read_with("time-unit", |asked| {
+            TimeUnit::read(asked).ok_or_else(|| "it is ns, us, ms, s, m or h".to_owned())
+        })?;
+        let burst = match parsed.read_with("burst-delay", positive_duration)? {
+            None => None,
+            Some(delay) => parsed.read_with("burst-rate", count)?.map(|size| (delay, size)),
+        };
+        Ok(Self {
+            burst,
+            output: parsed.last("output").map(str::to_owned),
+            format,
+            unit,
+            breakdown: parsed.on("stats-success-breakdown")?,
+            target,
+            parsed,
+        })
+    }
+
     /// Whether latency counts from when a request was due.
     pub fn corrected(&self) -> bool {
         self.parsed.last("latency-correction").is_some() && self.parsed.last("q").is_some()

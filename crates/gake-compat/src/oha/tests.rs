@@ -8,15 +8,15 @@ use gake_core::spec::{BodySpec, HttpVersion, LoadSpec, RequestSource, ScenarioSp
 
 use super::requests::Requests;
 use super::*;
+use crate::testing::{assert_comes_back, words};
 
-fn read(line: &str) -> Result<Line, String> {
-    let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-    Line::read(&args)
+fn read(line: &str) -> Result<CommandLine<Options>, String> {
+    Options::read(&words(line))
 }
 
 fn options(line: &str) -> Options {
     match read(line) {
-        Ok(Line::Run(options)) => *options,
+        Ok(CommandLine::Run(options)) => *options,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -191,6 +191,6 @@ fn a_spec_of_oha_comes_back() {
         "--burst-delay 500ms --burst-rate 10 -n 7 --http-version 1.0 --ipv4 http://h/",
         "--http2 -c 5 -p 4 http://h/",
     ] {
-        crate::testing::assert_comes_back(&options(line).spec().unwrap());
+        assert_comes_back(&options(line).spec().unwrap());
     }
 }

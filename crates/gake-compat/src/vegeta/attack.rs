@@ -7,17 +7,15 @@ use gake_core::plan::OTHER_DESCRIPTORS;
 use gake_core::record::Outcome;
 use gake_core::spec::LoadSpec;
 use gake_report::vegeta::{Encoding, ResultWriter};
-use gake_run::{GivenRequests, Inputs, Prepared, unix_now};
+use gake_run::{GivenRequests, Inputs, unix_now};
 
 use super::files;
 use super::options::{self, Options, TARGETS};
 use super::records::Records;
 use super::targets::Requests;
 use crate::NativeResult;
-use crate::attack::{TakeOutcomes, attack};
-use gake_session::Console;
-use gake_session::descriptors;
-use gake_session::{Exit, Failure};
+use crate::tool_run::{OutcomeHandler, ToolRun};
+use gake_session::{Console, Exit, Failure, descriptors};
 
 /// Descriptors that are not connections.
 const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
@@ -47,18 +45,17 @@ pub fn run(
     };
     let given = GivenRequests { name, requests: known, feed: Some(Arc::clone(&requests) as _) };
     let inputs = Inputs { given: vec![(TARGETS.to_owned(), given)], ..Inputs::default() };
-    let prepared = Prepared::new(&options.spec, inputs);
-    let prepared = prepared.map_err(|error| gake_session::spec_error::failure(&error))?;
+    let run = ToolRun::with_inputs(options.spec, inputs, native, console)?;
     let records = Records {
         name: options.name.clone(),
         started_unix_ns: unix_now(),
         requests: Arc::clone(&requests),
-        wires: prepared.wires.clone(),
+        wires: run.prepared.wires.clone(),
         redirects: options.redirects,
     };
     let is_read = Arc::new(AtomicBool::new(true));
-    let sink = sink(records, &options.output, console, Arc::clone(&is_read))?;
-    let attacked = attack(&options.spec, &prepared, native, Some(sink), console, |_| {
+    let handler = handler(records, &options.output, console, Arc::clone(&is_read))?;
+    let result = run.run(Some(handler), |_| {
         let gone = !is_read.load(Ordering::Relaxed);
         gone.then(|| "the results cannot be written any more".to_owned())
     })?;
@@ -68,7 +65,7 @@ pub fn run(
     if !is_read.load(Ordering::Relaxed) && options.output == "stdout" {
         return Err(Failure::OutputClosed);
     }
-    match attacked.lost {
+    match result.lost {
         None => Ok(Exit::Done),
         Some(lost) => Err(Failure::could_not(lost)),
     }
@@ -88,12 +85,12 @@ fn bound_connections(options: &mut Options) {
 }
 
 /// Writes results as they come. `is_read` says whether that goes on.
-fn sink(
+fn handler(
     records: Records,
     output: &str,
     console: &Console,
     is_read: Arc<AtomicBool>,
-) -> Result<TakeOutcomes, Failure> {
+) -> Result<OutcomeHandler, Failure> {
     let mut writer = ResultWriter::new(files::create(output, console)?, Encoding::Gob);
     Ok(Box::new(move |outcomes: &[Outcome]| {
         let written = outcomes

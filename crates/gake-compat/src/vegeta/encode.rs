@@ -25,11 +25,7 @@ bytes out, bytes in, error, body (base64), attack, number, method, URL, headers 
 /// # Errors
 /// When something cannot be read or written.
 pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
-    let parsed = super::parse(FLAGS, args)?;
-    if parsed.on("h").map_err(Failure::usage)? {
-        console.plain(USAGE);
-        return Ok(Exit::Done);
-    }
+    let Some(parsed) = super::command(FLAGS, USAGE, args, console)? else { return Ok(Exit::Done) };
     let to = parsed.get("to").map_err(Failure::usage)?.unwrap_or(Encoding::Json);
     let mut results = ResultFiles::open(&parsed.operands)?;
     let name = parsed.last("output").unwrap_or("stdout");

@@ -64,6 +64,21 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     }
 }
 
+/// Reads the flags of a command, of which `-h` prints the usage: there is nothing more to do then.
+fn command(
+    flags: &[Flag],
+    usage: &str,
+    args: &[String],
+    console: &Console,
+) -> Result<Option<Parsed>, Failure> {
+    let parsed = parse(flags, args)?;
+    if parsed.on("h").map_err(Failure::usage)? {
+        console.plain(usage);
+        return Ok(None);
+    }
+    Ok(Some(parsed))
+}
+
 /// Reads a command line in Go's grammar. As in Vegeta, the value of a switch may also stand in an
 /// argument of its own: `-keepalive false`.
 fn parse(flags: &[Flag], args: &[String]) -> Result<Parsed, Failure> {

@@ -327,10 +327,10 @@ fn connect_to(parsed: &Parsed) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{assert_comes_back, words};
 
     fn read(line: &str) -> Result<Options, String> {
-        let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        Options::read(&args, None)
+        Options::read(&words(line), None)
     }
 
     #[test]
@@ -414,7 +414,7 @@ mod tests {
             "-rate 0 -max-workers 5 -duration 2s -keepalive false",
             "-rate 10/1s -duration=2s -max-body 5 -connections 7 -timeout 0 -laddr 127.0.0.2",
         ] {
-            crate::testing::assert_comes_back(&read(line).unwrap().spec);
+            assert_comes_back(&read(line).unwrap().spec);
         }
     }
 }

@@ -32,11 +32,7 @@ const POINTS_MAX: usize = 20_000_000;
 /// # Errors
 /// When something cannot be read or written.
 pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
-    let parsed = super::parse(FLAGS, args)?;
-    if parsed.on("h").map_err(Failure::usage)? {
-        console.plain(USAGE);
-        return Ok(Exit::Done);
-    }
+    let Some(parsed) = super::command(FLAGS, USAGE, args, console)? else { return Ok(Exit::Done) };
     let threshold = parsed.get("threshold").map_err(Failure::usage)?;
     let title = parsed.last("title").unwrap_or("Vegeta Plot").to_owned();
     let mut results = ResultFiles::open(&parsed.operands)?;

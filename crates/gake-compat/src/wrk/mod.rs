@@ -11,23 +11,18 @@ use std::time::Duration;
 
 use gake_core::clock::{Nanos, nanos};
 use gake_core::plan::Timeouts;
-use gake_core::record::{Fault, Histogram, Metric, Run, Tally};
+use gake_core::record::{Fault, Histogram, Metric, Tally};
 use gake_core::spec::{LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
-use gake_run::Moment;
 use gake_wire::Location;
 use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 
 use crate::NativeResult;
-use crate::attack::{attack, prepare};
-use gake_session::Console;
-use gake_session::{Exit, Failure};
+use crate::tool_run::{NEVER, ToolResult, ToolRun, responses};
+use gake_session::{Console, Exit, Failure};
 use options::{Objection, Options, Tool};
 
 /// How long wrk's threads take to notice that the time is over.
 const DRAIN: Duration = Duration::from_millis(100);
-
-/// Neither tool gives a request up; this one is longer than any test.
-const NEVER: Duration = Duration::from_secs(30 * 86_400);
 
 /// What either tool says when it is called wrongly, or cannot start.
 const WRONG: Exit = Exit::Tool(1);
@@ -68,8 +63,7 @@ fn run(
     if options.version {
         console.result(concat!("wrk gake/", env!("CARGO_PKG_VERSION"), " [epoll]\n"))?;
     }
-    let spec = spec(&options);
-    let prepared = prepare(&spec)?;
+    let run = ToolRun::prepare(spec(&options), native, console)?;
     if let Err(why) = reach(&options.url) {
         return Err(Failure::could_not(why));
     }
@@ -77,14 +71,14 @@ fn run(
     console.result(&opening(&options.url, duration, threads, connections))?;
     let mut rates = Histogram::new();
     let seconds = duration.as_secs();
-    let attacked = attack(&spec, &prepared, native, None, console, |moment: &Moment<'_>| {
+    let result = run.run(None, |moment| {
         // The last one holds what came after the end.
         if moment.second.second <= seconds {
             rates.record(moment.second.tally.counts.ended() / threads as u64);
         }
         None
     })?;
-    console.result(&report(&options, &attacked.run, &rates))?;
+    console.result(&report(&options, &result, &rates))?;
     Ok(Exit::Done)
 }
 
@@ -120,13 +114,11 @@ fn reach(url: &str) -> Result<(), String> {
     })
 }
 
-fn report(options: &Options, run: &Run, rates: &Histogram) -> String {
+fn report(options: &Options, result: &ToolResult, rates: &Histogram) -> String {
+    let run = &result.run;
     let tally = &run.tally;
     let timeout = nanos(options.timeout);
-    let statuses = |which: fn(u16) -> bool| -> u64 {
-        tally.statuses().iter().filter(|(status, _)| which(*status)).map(|(_, count)| count).sum()
-    };
-    let requests = statuses(|_| true);
+    let requests = result.responses();
     let service = tally.latency.of(Metric::Service);
     let (latency, distribution) = match options.tool {
         Tool::Wrk => {
@@ -154,7 +146,7 @@ fn report(options: &Options, run: &Run, rates: &Histogram) -> String {
         bytes: tally.counts.bytes_in,
         runtime: Duration::from_nanos(run.elapsed),
         errors: socket_errors(tally, timeout),
-        bad_statuses: statuses(|status| status > 399),
+        bad_statuses: responses(run, |status| status > 399),
     })
 }
 
@@ -198,6 +190,7 @@ fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{assert_comes_back, words};
 
     #[test]
     fn specs_of_wrk_and_wrk2_come_back() {
@@ -205,9 +198,8 @@ mod tests {
             (Tool::Wrk, "-t2 -c10 -d2s -H A:b http://h/"),
             (Tool::Wrk2, "-t2 -c10 -d2s -R 2k http://h/"),
         ] {
-            let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-            let options = Options::read(tool, &args).unwrap();
-            crate::testing::assert_comes_back(&spec(&options));
+            let options = Options::read(tool, &words(line)).unwrap();
+            assert_comes_back(&spec(&options));
         }
     }
 }

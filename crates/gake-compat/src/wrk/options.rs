@@ -6,6 +6,7 @@ use super::report::{scan_count, scan_time};
 use gake_wire::Location;
 
 use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::tool_run::THREADS_MAX;
 use gake_session::options::values::header as read_header;
 
 /// Which of the two.
@@ -73,9 +74,6 @@ const WRK2: [Flag; 3] =
 
 /// The same for wrk: a rate there is a mistake that must not pass as a test without one.
 const WRK: [Flag; 1] = [refused(&["R", "rate"], "wrk has no rate; use `gake as wrk2`")];
-
-/// Threads at most: each is one of the system's.
-const THREADS_MAX: u64 = 1_024;
 
 impl Options {
     /// Reads a command line.
@@ -203,10 +201,10 @@ Usage: wrk2 <options> <url>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::words;
 
     fn read(tool: Tool, line: &str) -> Result<Options, Objection> {
-        let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-        Options::read(tool, &args)
+        Options::read(tool, &words(line))
     }
 
     #[test]

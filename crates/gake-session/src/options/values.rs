@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use gake_core::plan::{Expect, Rate, Stage};
-use gake_text::count::parse_count;
 use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
+use gake_text::count::parse_count;
 
 use crate::exit::Failure;
 

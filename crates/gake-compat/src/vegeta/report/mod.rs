@@ -1,7 +1,6 @@
 //! `vegeta report`: summarises results.
 
 mod buckets;
-mod columns;
 mod metrics;
 mod render;
 mod tdigest;
@@ -50,11 +49,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// # Errors
 /// When something cannot be read or written.
 pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
-    let parsed = super::parse(FLAGS, args)?;
-    if parsed.on("h").map_err(Failure::usage)? {
-        console.plain(USAGE);
-        return Ok(Exit::Done);
-    }
+    let Some(parsed) = super::command(FLAGS, USAGE, args, console)? else { return Ok(Exit::Done) };
     let kind = parsed.last("type").unwrap_or("text");
     let buckets = parsed.last("buckets").unwrap_or_default();
     let (kind, buckets) = ReportKind::parse(kind, buckets).map_err(Failure::usage)?;

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use gake_text::foreign;
 
 use super::buckets::{Buckets, BucketsError};
-use super::columns::align;
 use super::metrics::Metrics;
 use gake_report::vegeta::go;
 
@@ -230,3 +229,28 @@ const PERCENTILES: [f64; 94] = [
     0.999989, 0.999991, 0.999992, 0.999993, 0.999994, 0.999995, 0.999996, 0.999997, 0.999998,
     0.999999, 1.0,
 ];
+
+/// Lines of cells as Go's `tabwriter` aligns them: two blanks after the widest cell, the last cell
+/// of a line as it is.
+fn align(rows: &[Vec<String>]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        for (at, cell) in row.iter().take(row.len().saturating_sub(1)).enumerate() {
+            let width = cell.chars().count() + 2;
+            match widths.get_mut(at) {
+                Some(widest) => *widest = width.max(*widest),
+                None => widths.push(width),
+            }
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        let Some((last, cells)) = row.split_last() else { continue };
+        for (cell, &width) in cells.iter().zip(&widths) {
+            text.push_str(&format!("{cell:width$}"));
+        }
+        text.push_str(last);
+        text.push('\n');
+    }
+    text
+}

@@ -1,14 +1,14 @@
-//! What ab shows of every request, gathered while the run goes on.
+//! What ab shows of all requests, collected while the run is in progress.
 
 use super::report::{AbSample, AbTimes};
 use gake_core::record::{End, Outcome};
 
-use crate::outcome_stats::Parts;
+use crate::outcome_stats::Phases;
 
 /// What is shown. Only samples, which `-g` asks for, grow with the requests.
 #[derive(Debug, Default)]
-pub struct Tallied {
-    /// The parts of the answered requests.
+pub struct AbStats {
+    /// The phases of the responses.
     pub times: AbTimes,
     /// Bytes of the first answer's body.
     pub document: Option<u64>,
@@ -22,9 +22,9 @@ pub struct Tallied {
     pub wants_samples: bool,
 }
 
-impl Tallied {
+impl AbStats {
     /// Adds an outcome.
-    pub fn take(&mut self, outcome: &Outcome) {
+    pub fn record(&mut self, outcome: &Outcome) {
         let exchange = &outcome.exchange;
         let End::Answered(answer) = exchange.end else { return };
         if self.server.is_none()
@@ -36,18 +36,18 @@ impl Tallied {
         }
         let document = *self.document.get_or_insert(answer.body_bytes);
         self.other_lengths += u64::from(answer.body_bytes != document);
-        let parts = Parts::of(outcome);
-        let connect = parts.dial.unwrap_or(0);
+        let phases = Phases::of(outcome);
+        let connect = phases.dial.unwrap_or(0);
         self.times.connect.record(connect);
-        self.times.processing.record(parts.total.saturating_sub(connect));
-        self.times.waiting.record(parts.wait);
-        self.times.total.record(parts.total);
+        self.times.processing.record(phases.total.saturating_sub(connect));
+        self.times.waiting.record(phases.wait);
+        self.times.total.record(phases.total);
         if self.wants_samples {
             self.samples.push(AbSample {
                 started_unix_ns: outcome.fired,
                 connect,
-                total: parts.total,
-                waiting: parts.wait,
+                total: phases.total,
+                waiting: phases.wait,
             });
         }
     }

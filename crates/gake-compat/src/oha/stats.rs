@@ -1,16 +1,17 @@
-//! What oha shows of every request, gathered while the run goes on.
+//! What oha shows of all requests, collected while the run is in progress.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use super::report::{DEADLINE, OhaRates, OhaRow};
 use crate::spread::Spread;
 use gake_core::record::{End, Fault, Histogram, Outcome, Phase, Tally};
 
-use crate::outcome_stats::Parts;
+use crate::outcome_stats::Phases;
 
 /// What is shown. Its size does not depend on how many requests there are.
 #[derive(Debug, Default)]
-pub struct Tallied {
+pub struct OhaStats {
     /// From start to end of the answered requests, or from when they were due.
     pub latency: Histogram,
     /// From start to the first byte.
@@ -27,14 +28,14 @@ pub struct Tallied {
     corrected: bool,
 }
 
-impl Tallied {
-    /// Nothing yet.
+impl OhaStats {
+    /// No outcomes yet.
     pub fn new(corrected: bool) -> Self {
         Self { corrected, ..Self::default() }
     }
 
     /// Adds an outcome.
-    pub fn take(&mut self, outcome: &Outcome) {
+    pub fn record(&mut self, outcome: &Outcome) {
         let exchange = &outcome.exchange;
         let answer = match exchange.end {
             End::Answered(answer) => answer,
@@ -63,14 +64,11 @@ impl Tallied {
     /// Requests without an answer by cause in oha's words, in order of the words.
     pub fn errors(&self, tally: &Tally, interrupted: bool) -> Vec<(String, u64)> {
         const IN_BODY: &str = "error reading a body from connection";
-        let mut errors: Vec<(String, u64)> = Vec::new();
-        let mut add = |cause: String, count: u64| match errors
-            .iter_mut()
-            .find(|(known, _)| *known == cause)
-        {
-            _ if count == 0 => {}
-            Some((_, known)) => *known += count,
-            None => errors.push((cause, count)),
+        let mut errors: BTreeMap<String, u64> = BTreeMap::new();
+        let mut add = |cause: String, count: u64| {
+            if count > 0 {
+                *errors.entry(cause).or_default() += count;
+            }
         };
         for &(fault, count) in tally.faults() {
             let cut = match fault {
@@ -85,19 +83,18 @@ impl Tallied {
         if !interrupted {
             add(DEADLINE.to_owned(), tally.counts.unfinished);
         }
-        errors.sort();
-        errors
+        errors.into_iter().collect()
     }
 }
 
 /// The figures of an answered request.
 pub fn row(outcome: &Outcome, corrected: bool, status: u16, bytes: u64) -> OhaRow {
-    let parts = Parts::of(outcome);
+    let phases = Phases::of(outcome);
     OhaRow {
         start: outcome.fired,
-        dial: parts.dial.unwrap_or(0),
-        first_byte: parts.total.saturating_sub(parts.read),
-        duration: if corrected { outcome.response() } else { parts.total },
+        dial: phases.dial.unwrap_or(0),
+        first_byte: phases.total.saturating_sub(phases.read),
+        duration: if corrected { outcome.response() } else { phases.total },
         bytes,
         status,
     }
@@ -116,20 +113,7 @@ fn cause(fault: Fault) -> String {
         Fault::TooLarge(_) => "message head is too large".to_owned(),
         Fault::RedirectLimit => "Redirection limit has reached".to_owned(),
         Fault::Other(errno) if errno != 0 => os(errno),
-        Fault::Dns
-        | Fault::ConnectReset
-        | Fault::NoMemory
-        | Fault::NotAllowed(_)
-        | Fault::Tls(_)
-        | Fault::Malformed(_)
-        | Fault::Proxy(_)
-        | Fault::StreamReset(_)
-        | Fault::Goaway(_)
-        | Fault::Quic(_)
-        | Fault::WebSocketClosed(_)
-        | Fault::Grpc(_)
-        | Fault::Script
-        | Fault::Other(_) => fault.to_string(),
+        _ => fault.to_string(),
     }
 }
 

@@ -1,4 +1,5 @@
-//! What h2load shows of every connection, gathered while the run goes on; and its log of requests.
+//! What h2load shows of all connections, collected while the run is in progress; and its log of
+//! requests.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,7 +15,7 @@ const DONE_MAX: usize = 4_096;
 
 /// What is shown. Its size does not depend on the number of requests.
 #[derive(Debug, Default)]
-pub struct Tallied {
+pub struct ConnectionStats {
     /// From the start of a connection until it was open.
     pub connect: Histogram,
     /// From there to its first byte.
@@ -38,7 +39,7 @@ struct Client {
     answers: u64,
 }
 
-impl Tallied {
+impl ConnectionStats {
     /// Follows `clients` connections of `workers` workers, from the end of the warm-up on.
     pub fn new(clients: usize, workers: usize, from: Nanos) -> Self {
         let followed_max = clients.saturating_mul(2).saturating_add(DONE_MAX);
@@ -51,7 +52,7 @@ impl Tallied {
     }
 
     /// Adds an outcome.
-    pub fn take(&mut self, outcome: &Outcome) {
+    pub fn record(&mut self, outcome: &Outcome) {
         let exchange = &outcome.exchange;
         if exchange.connection == 0 || !self.counts(outcome) {
             return;
@@ -173,25 +174,25 @@ mod tests {
 
     #[test]
     fn each_connection_has_its_rate() {
-        let mut tallied = Tallied::new(2, 1, 0);
+        let mut stats = ConnectionStats::new(2, 1, 0);
         // Two requests in 2.1 us on one connection, one in 1.1 us on the other.
-        tallied.take(&answered(0, 1, 1_000, true));
-        tallied.take(&answered(1, 2, 1_000, true));
-        tallied.take(&answered(2, 1, 2_000, false));
-        let rates = tallied.rates();
-        assert_eq!((rates.count(), tallied.connect.count()), (2, 2));
-        assert_eq!((tallied.connect.max(), tallied.first_byte.max()), (100, 600));
+        stats.record(&answered(0, 1, 1_000, true));
+        stats.record(&answered(1, 2, 1_000, true));
+        stats.record(&answered(2, 1, 2_000, false));
+        let rates = stats.rates();
+        assert_eq!((rates.count(), stats.connect.count()), (2, 2));
+        assert_eq!((stats.connect.max(), stats.first_byte.max()), (100, 600));
         let expected = [1e15 / 1_100.0, 2e15 / 2_100.0].map(|rate: f64| rate.round() as u64);
         assert_eq!([rates.min(), rates.max()], expected);
     }
 
     #[test]
     fn memory_is_bounded_by_the_clients() {
-        let mut tallied = Tallied::new(1, 1, 0);
+        let mut stats = ConnectionStats::new(1, 1, 0);
         for number in 0..20_000 {
-            tallied.take(&answered(number, number as u32 + 1, number * 1_000, true));
+            stats.record(&answered(number, number as u32 + 1, number * 1_000, true));
         }
-        assert!(tallied.connections.len() <= DONE_MAX + 2);
-        assert_eq!(tallied.rates().count(), 20_000);
+        assert!(stats.connections.len() <= DONE_MAX + 2);
+        assert_eq!(stats.rates().count(), 20_000);
     }
 }
