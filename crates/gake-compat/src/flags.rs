@@ -44,7 +44,7 @@ impl Grammar {
 
 /// What a flag is followed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum FlagValue {
     /// Nothing; Go and long flags may still say `=true` or `=false`.
     Nothing,
     /// A value.
@@ -59,22 +59,22 @@ pub struct Flag {
     /// Its names, without dashes.
     pub names: &'static [&'static str],
     /// What follows it.
-    pub takes: Takes,
+    pub value: FlagValue,
 }
 
 /// A flag without a value.
 pub const fn switch(names: &'static [&'static str]) -> Flag {
-    Flag { names, takes: Takes::Nothing }
+    Flag { names, value: FlagValue::Nothing }
 }
 
 /// A flag with a value.
 pub const fn value(names: &'static [&'static str]) -> Flag {
-    Flag { names, takes: Takes::Value }
+    Flag { names, value: FlagValue::Value }
 }
 
 /// A flag that is refused, and why.
 pub const fn refused(names: &'static [&'static str], why: &'static str) -> Flag {
-    Flag { names, takes: Takes::Refused(why) }
+    Flag { names, value: FlagValue::Refused(why) }
 }
 
 /// A flag as users write it.
@@ -115,7 +115,7 @@ impl<T> CommandLine<T> {
     }
 }
 
-/// What a command line said.
+/// A command line that was read.
 #[derive(Debug, Default)]
 pub struct Parsed {
     /// Flags in order, by their first names.
@@ -193,10 +193,10 @@ impl Parsed {
         };
         let shown = arg.split('=').next().unwrap_or(arg);
         let flag = find(flags, name).ok_or_else(|| FlagError::Wrong(grammar.unknown(shown)))?;
-        let value = match flag.takes {
-            Takes::Refused(why) => return Err(FlagError::refused(shown, why)),
-            Takes::Nothing => inline.unwrap_or_else(|| "true".to_owned()),
-            Takes::Value => inline
+        let value = match flag.value {
+            FlagValue::Refused(why) => return Err(FlagError::refused(shown, why)),
+            FlagValue::Nothing => inline.unwrap_or_else(|| "true".to_owned()),
+            FlagValue::Value => inline
                 .or_else(|| rest.next().cloned())
                 .ok_or_else(|| FlagError::Wrong(grammar.lacks_value(shown)))?,
         };
@@ -224,16 +224,16 @@ impl Parsed {
                 })
             })?;
             let inline = after.strip_prefix('=').filter(|_| grammar == Grammar::Pflag);
-            match (flag.takes, inline) {
-                (Takes::Refused(why), _) => {
+            match (flag.value, inline) {
+                (FlagValue::Refused(why), _) => {
                     return Err(FlagError::refused(&format!("-{letter}"), why));
                 }
                 (_, Some(value)) => {
                     self.given.push((flag.names[0], value.to_owned()));
                     return Ok(());
                 }
-                (Takes::Nothing, _) => self.given.push((flag.names[0], "true".to_owned())),
-                (Takes::Value, _) => {
+                (FlagValue::Nothing, _) => self.given.push((flag.names[0], "true".to_owned())),
+                (FlagValue::Value, _) => {
                     let value = if after.is_empty() {
                         rest.next()
                             .cloned()

@@ -1,4 +1,4 @@
-//! Why a request had no answer, in the words of Go's `net/http`, which scripts look for.
+//! Why a request got no response, in the words of Go's `net/http`, which scripts look for.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gake_core::record::{Fault, Phase, Tally};
 use gake_wire::Wire;
 
-/// Requests without an answer, by cause in Go's words, in order of the words. The port of our side,
+/// Requests without a response, by cause in Go's words, in order of the words. The port of our side,
 /// which Go names and which makes every line another, is left out.
 pub fn errors(tally: &Tally, wires: &[Arc<Wire>], method: &str, url: &str) -> Vec<(String, u64)> {
     let origins = wires.first().map(|wire| wire.network.origins.as_slice()).unwrap_or_default();

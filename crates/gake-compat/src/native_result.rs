@@ -50,7 +50,7 @@ impl NativeResult {
         distinct(files.chain(self.out.as_deref()), [])
     }
 
-    /// Where the run file goes, which is written while the run goes on.
+    /// Where the run file goes, which is written during the run.
     pub fn run_file(&self) -> Option<PathBuf> {
         self.out.clone().filter(|_| self.format.is_none())
     }

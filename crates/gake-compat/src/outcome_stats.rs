@@ -70,9 +70,9 @@ impl OutcomeStats {
 
 /// Statistics that the handler of a run's outcomes fills on its own thread.
 #[derive(Debug, Default)]
-pub struct Collector<T>(Arc<Mutex<T>>);
+pub struct StatsCollector<T>(Arc<Mutex<T>>);
 
-impl<T: Default + Send + 'static> Collector<T> {
+impl<T: Default + Send + 'static> StatsCollector<T> {
     /// Begins with `stats`.
     pub fn new(stats: T) -> Self {
         Self(Arc::new(Mutex::new(stats)))

@@ -52,15 +52,15 @@ impl Spread {
     }
 }
 
-/// Eleven rows from the fastest to the slowest answer at equal steps, each with the number of
-/// answers above the row before and up to its mark, as hey and oha draw them.
+/// Eleven rows from the fastest to the slowest response at equal steps, each with the number of
+/// responses above the row before and up to its mark, as hey and oha draw them.
 pub fn rows(latency: &Histogram) -> Vec<(Nanos, u64)> {
     let (low, high) = (latency.min(), latency.max());
     let mut below = 0;
     (0..=10)
         .map(|row| {
             let mark = low + (u128::from(high - low) * row / 10) as Nanos;
-            // The precision of the histogram must not carry an answer over the last row.
+            // The precision of the histogram must not carry a response over the last row.
             let up_to = if row == 10 { latency.count() } else { latency.count_up_to(mark) };
             let count = up_to - below;
             below = up_to;

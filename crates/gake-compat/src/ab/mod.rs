@@ -10,13 +10,13 @@ use std::path::Path;
 
 use gake_core::record::{Fault, Tally};
 use gake_files::Access;
-use report::{Ab, Attributes, Failed, csv, gnuplot, html, text};
+use report::{Ab, Attributes, FailureCounts, csv, gnuplot, html, text};
 
 use crate::NativeResult;
-use crate::outcome_stats::Collector;
+use crate::outcome_stats::StatsCollector;
 use crate::tool_run::{ToolResult, ToolRun, responses};
 use gake_session::{Console, Exit, Failure};
-use options::Options;
+use options::AbOptions;
 use stats::AbStats;
 
 /// ab's code for a command line that it cannot read.
@@ -32,7 +32,7 @@ const BANNER: &str = concat!(
 
 /// Why a command line is not valid.
 #[derive(Debug, PartialEq)]
-pub enum Wrong {
+pub enum UsageError {
     /// It asks for help.
     Help,
     /// It asks for the version.
@@ -48,7 +48,7 @@ pub enum Wrong {
 /// # Errors
 /// When the run could not be done.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
-    let options = match Options::read(args) {
+    let options = match AbOptions::read(args) {
         Ok(options) => options,
         Err(wrong) => return refuse(&wrong, console),
     };
@@ -61,7 +61,7 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     console.result(&opening(&options))?;
 
     let stats = AbStats { wants_samples: samples.is_some(), ..AbStats::default() };
-    let stats = Collector::new(stats);
+    let stats = StatsCollector::new(stats);
     let mut progress = Progress { step: options.progress, done: 0 };
     let result = run.run(Some(stats.each(AbStats::record)), |moment| {
         progress.show(moment.second.tally.counts.ended(), console);
@@ -87,15 +87,17 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     Ok(if result.interrupted { Exit::Tool(1) } else { Exit::Done })
 }
 
-fn refuse(wrong: &Wrong, console: &Console) -> Result<Exit, Failure> {
+fn refuse(wrong: &UsageError, console: &Console) -> Result<Exit, Failure> {
     match wrong {
-        Wrong::Help => console.plain(options::USAGE),
-        Wrong::Version => {
+        UsageError::Help => console.plain(options::USAGE),
+        UsageError::Version => {
             console.result(BANNER)?;
             return Ok(Exit::Done);
         }
-        Wrong::Usage(sentence) => console.plain(&format!("ab: {sentence}\n{}", options::USAGE)),
-        Wrong::Plain(sentence) => {
+        UsageError::Usage(sentence) => {
+            console.plain(&format!("ab: {sentence}\n{}", options::USAGE))
+        }
+        UsageError::Plain(sentence) => {
             console.plain(&format!("{sentence}\n"));
             return Ok(Exit::Tool(1));
         }
@@ -118,7 +120,7 @@ fn unwritten(error: std::io::Error) -> Failure {
     Failure::could_not(format!("a file of results cannot be written: {error}"))
 }
 
-fn opening(options: &Options) -> String {
+fn opening(options: &AbOptions) -> String {
     if options.html.is_some() {
         return "<p>\n This is gake, behaving as ApacheBench, Version 2.3<br>\n Not the Apache \
                 Software Foundation's<br>\n Licensed under the Apache License, Version 2.0<br>\n\
@@ -147,7 +149,7 @@ impl Progress {
 }
 
 fn closing(
-    options: &Options,
+    options: &AbOptions,
     result: &ToolResult,
     stats: &AbStats,
     progress: &mut Progress,
@@ -163,7 +165,7 @@ fn closing(
     };
     let ab = report(options, result, stats);
     match &options.html {
-        None => format!("{done}{}", text(&ab, options.without)),
+        None => format!("{done}{}", text(&ab, options.hidden)),
         Some([table, row, cell]) => {
             let default = Attributes::default();
             let attributes = Attributes {
@@ -176,7 +178,7 @@ fn closing(
     }
 }
 
-fn report<'a>(options: &'a Options, result: &ToolResult, stats: &'a AbStats) -> Ab<'a> {
+fn report<'a>(options: &'a AbOptions, result: &ToolResult, stats: &'a AbStats) -> Ab<'a> {
     let run = &result.run;
     let counts = &run.tally.counts;
     let answers = result.responses();
@@ -209,8 +211,8 @@ fn report<'a>(options: &'a Options, result: &ToolResult, stats: &'a AbStats) -> 
     }
 }
 
-fn failed(tally: &Tally) -> Failed {
-    let mut failed = Failed::default();
+fn failed(tally: &Tally) -> FailureCounts {
+    let mut failed = FailureCounts::default();
     for &(fault, count) in tally.faults() {
         *(match fault {
             Fault::ClosedEarly(_) => &mut failed.length,

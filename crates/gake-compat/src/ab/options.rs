@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::report::Without;
+use super::report::HiddenParts;
 use gake_core::plan::Timeouts;
 use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, KeepSpec, LoadSpec, RequestDefaults, RequestSource,
@@ -11,7 +11,7 @@ use gake_core::spec::{
 };
 use gake_wire::{Location, Scheme, basic_authorization};
 
-use super::Wrong;
+use super::UsageError;
 use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use gake_run::body_file;
 use gake_session::options::values::header as read_header;
@@ -66,7 +66,7 @@ const FLAGS: &[Flag] = &[
 /// What is printed with `-h` and after a bad command line.
 pub const USAGE: &str = "\
 Usage: ab [options] [http[s]://]hostname[:port]/path
-Options are:
+AbOptions are:
     -n requests     Number of requests. Default 1
     -c concurrency  Concurrent requests. Default 1
     -t timelimit    Maximum seconds; 50000 requests without -n
@@ -106,7 +106,7 @@ type Body = Option<Arc<[u8]>>;
 
 /// A command line of ab.
 #[derive(Debug)]
-pub struct Options {
+pub struct AbOptions {
     /// Where it goes.
     pub location: Location,
     /// Requests at once.
@@ -121,8 +121,8 @@ pub struct Options {
     pub keep_alive: bool,
     /// Whether there is a body to send.
     pub sends_body: bool,
-    /// What the text is without.
-    pub without: Without,
+    /// What the text leaves out.
+    pub hidden: HiddenParts,
     /// HTML, with attributes of table, rows and cells.
     pub html: Option<[Option<String>; 3]>,
     /// The file of `-g`.
@@ -140,39 +140,39 @@ pub struct Options {
     certificate: Option<String>,
 }
 
-impl Options {
+impl AbOptions {
     /// Reads a command line.
     ///
     /// # Errors
     /// What is wrong, in ab's words where it has some.
-    pub fn read(args: &[String]) -> Result<Self, Wrong> {
+    pub fn read(args: &[String]) -> Result<Self, UsageError> {
         let parsed = Parsed::read(Grammar::Getopt, FLAGS, args)
-            .map_err(|error| Wrong::Usage(error.into()))?;
-        let on = |name| parsed.on(name).map_err(Wrong::Usage);
+            .map_err(|error| UsageError::Usage(error.into()))?;
+        let on = |name| parsed.on(name).map_err(UsageError::Usage);
         if on("V")? {
-            return Err(Wrong::Version);
+            return Err(UsageError::Version);
         }
         if on("h")? {
-            return Err(Wrong::Help);
+            return Err(UsageError::Help);
         }
         let [operand] = parsed.operands.as_slice() else {
-            return Err(Wrong::Usage("wrong number of arguments".to_owned()));
+            return Err(UsageError::Usage("wrong number of arguments".to_owned()));
         };
         let (url, location) = target(operand)?;
         if number(&parsed, "v")?.unwrap_or(0) > 1 {
             let why = "-v over 1 prints what is sent and received, which gake does not; see one \
                        answer with curl -v";
-            return Err(Wrong::Plain(why.to_owned()));
+            return Err(UsageError::Plain(why.to_owned()));
         }
         let limit = number(&parsed, "t")?.filter(|seconds| *seconds > 0).map(Duration::from_secs);
         let requests =
             number(&parsed, "n")?.unwrap_or(if limit.is_some() { TIMED_REQUESTS } else { 1 });
         if requests == 0 {
-            return Err(Wrong::Plain("Invalid number of requests".to_owned()));
+            return Err(UsageError::Plain("Invalid number of requests".to_owned()));
         }
         let concurrency = number(&parsed, "c")?.unwrap_or(1).max(1);
         if concurrency > requests {
-            return Err(Wrong::Usage(
+            return Err(UsageError::Usage(
                 "Cannot use concurrency level greater than total number of requests".to_owned(),
             ));
         }
@@ -189,7 +189,7 @@ impl Options {
             any_length: on("l")?,
             keep_alive: on("k")?,
             sends_body: body.is_some(),
-            without: Without { percentages: on("d")?, confidence: on("S")? },
+            hidden: HiddenParts { percentages: on("d")?, confidence: on("S")? },
             html: asks_html.then_some(attributes),
             samples: attribute("g"),
             percentages: attribute("e"),
@@ -248,8 +248,8 @@ impl Options {
 }
 
 /// ab wants a path, be it `/`.
-fn target(operand: &str) -> Result<(String, Location), Wrong> {
-    let invalid = || Wrong::Usage("invalid URL".to_owned());
+fn target(operand: &str) -> Result<(String, Location), UsageError> {
+    let invalid = || UsageError::Usage("invalid URL".to_owned());
     let rest = operand.split_once("://").map_or(operand, |(_, rest)| rest);
     let location = Location::parse(operand).map_err(|_| invalid())?;
     if !rest.contains('/') {
@@ -261,24 +261,24 @@ fn target(operand: &str) -> Result<(String, Location), Wrong> {
 }
 
 /// Method and body.
-fn ask(parsed: &Parsed) -> Result<(String, Body), Wrong> {
+fn ask(parsed: &Parsed) -> Result<(String, Body), UsageError> {
     let given = [("p", "POST"), ("u", "PUT"), ("i", "HEAD")];
     let mut given = given.into_iter().filter(|(name, _)| parsed.last(name).is_some());
     let (first, second) = (given.next(), given.next());
     if let (Some((_, method)), Some(_)) = (first, second) {
-        return Err(Wrong::Plain(format!("Cannot mix {method} with other methods")));
+        return Err(UsageError::Plain(format!("Cannot mix {method} with other methods")));
     }
     let content = first.filter(|(name, _)| *name != "i");
     let method = parsed.last("m").or(first.map(|(_, method)| method)).unwrap_or("GET").to_owned();
     let Some((name, kind)) = content else { return Ok((method, None)) };
     let path = parsed.last(name).unwrap_or_default();
     let bytes = body_file(path).map_err(|error| {
-        Wrong::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
+        UsageError::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
     })?;
     Ok((method, Some(bytes.into())))
 }
 
-fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, Wrong> {
+fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, UsageError> {
     let mut headers: Vec<(String, String)> = Vec::new();
     headers.extend(parsed.all("C").map(|cookie| ("Cookie".to_owned(), cookie.to_owned())));
     headers.extend(parsed.last("A").map(basic_authorization));
@@ -287,7 +287,7 @@ fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, Wron
         ("Proxy-Authorization".to_owned(), value)
     }));
     for line in parsed.all("H") {
-        let header = read_header(line).map_err(|why| Wrong::Usage(format!("-H: {why}")))?;
+        let header = read_header(line).map_err(|why| UsageError::Usage(format!("-H: {why}")))?;
         headers.push(header);
     }
     let mut unless_given = |name: &str, value: &str| {
@@ -303,8 +303,8 @@ fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, Wron
     Ok(headers)
 }
 
-fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, Wrong> {
-    parsed.get::<u64>(name).map_err(Wrong::Usage)
+fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, UsageError> {
+    parsed.get::<u64>(name).map_err(UsageError::Usage)
 }
 
 #[cfg(test)]
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_spec_of_ab_comes_back() {
         for line in ["http://h/", "-n 100 -c 5 -k -B 127.0.0.2 http://h/", "-t 2 -s 9 http://h/a"] {
-            assert_comes_back(&Options::read(&words(line)).unwrap().spec());
+            assert_comes_back(&AbOptions::read(&words(line)).unwrap().spec());
         }
     }
 }

@@ -10,13 +10,13 @@ use crate::outcome_stats::Phases;
 pub struct AbStats {
     /// The phases of the responses.
     pub times: AbTimes,
-    /// Bytes of the first answer's body.
+    /// Bytes of the first response's body.
     pub document: Option<u64>,
-    /// Answers of another length.
+    /// Responses of another length.
     pub other_lengths: u64,
-    /// `Server` of the first answer.
+    /// `Server` of the first response.
     pub server: Option<String>,
-    /// Every answer, when asked for; started since the run did, until they are dated.
+    /// Every response, when asked for; started since the run did, until they are dated.
     pub samples: Vec<AbSample>,
     /// Whether they are asked for.
     pub wants_samples: bool,

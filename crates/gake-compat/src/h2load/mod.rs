@@ -30,22 +30,22 @@ use report::{H2load, H2loadRequests, H2loadTraffic, report};
 
 use crate::NativeResult;
 use crate::flags::CommandLine;
-use crate::outcome_stats::Collector;
+use crate::outcome_stats::StatsCollector;
 use crate::tool_run::{NEVER, OutcomeHandler, ToolResult, ToolRun};
 use gake_run::body_file;
 use gake_session::files::create;
 use gake_session::{Console, Exit, Failure};
-use options::{Extent, Options, Protocols, USAGE};
-use progress::{Progress, ended, opening};
-use script::Timed;
-use stats::{ConnectionStats, RequestLog};
+use options::{Extent, H2loadOptions, Protocols, USAGE};
+use progress::{H2loadProgress, ended, opening};
+use script::TimedRequests;
+use stats::{H2loadStats, RequestLog};
 
 /// `gake as h2load`.
 ///
 /// # Errors
 /// Why it cannot be run as asked.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
-    match Options::read(args).map_err(Failure::could_not)? {
+    match H2loadOptions::read(args).map_err(Failure::could_not)? {
         CommandLine::Help => console.result(USAGE)?,
         CommandLine::Version => {
             console.result(concat!("h2load gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
@@ -55,7 +55,7 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     Ok(Exit::Done)
 }
 
-fn run(options: &Options, native: &NativeResult, console: &Console) -> Result<(), Failure> {
+fn run(options: &H2loadOptions, native: &NativeResult, console: &Console) -> Result<(), Failure> {
     let run = prepare(options, native, console)?;
     native.beside(options.log_file.as_deref())?;
     let log = options.log_file.as_deref().map(Path::new).map(create).transpose()?;
@@ -64,10 +64,10 @@ fn run(options: &Options, native: &NativeResult, console: &Console) -> Result<()
         Extent::Timed { warmup, .. } => nanos(warmup),
         Extent::Requests(_) => 0,
     };
-    let stats = ConnectionStats::new(options.clients, run.prepared.plan.workers(), warmup);
-    let stats = Collector::new(stats);
+    let stats = H2loadStats::new(options.clients, run.prepared.plan.workers(), warmup);
+    let stats = StatsCollector::new(stats);
     let log = log.map(|file| RequestLog::new(file, unix_now()));
-    let mut progress = Progress::new(options);
+    let mut progress = H2loadProgress::new(options);
     let result = run.run(Some(handler(&stats, log)), |moment: &Moment<'_>| {
         let text = progress.at(moment.second.second, moment.so_far.tally());
         // Who closed the output is noticed at the end.
@@ -89,7 +89,7 @@ fn run(options: &Options, native: &NativeResult, console: &Console) -> Result<()
 }
 
 /// Adds every outcome to `stats`, and to the log if there is one.
-fn handler(stats: &Collector<ConnectionStats>, mut log: Option<RequestLog>) -> OutcomeHandler {
+fn handler(stats: &StatsCollector<H2loadStats>, mut log: Option<RequestLog>) -> OutcomeHandler {
     stats.handler(move |stats, outcomes| {
         outcomes.iter().for_each(|outcome| stats.record(outcome));
         let Some(log) = &mut log else { return Ok(()) };
@@ -99,7 +99,7 @@ fn handler(stats: &Collector<ConnectionStats>, mut log: Option<RequestLog>) -> O
 }
 
 /// What it is to gake.
-fn spec(options: &Options) -> RunSpec {
+fn spec(options: &H2loadOptions) -> RunSpec {
     let request = RequestDefaults {
         method: options.method.clone(),
         headers: options.headers.clone(),
@@ -148,7 +148,7 @@ fn spec(options: &Options) -> RunSpec {
     }
 }
 
-fn load(options: &Options) -> (LoadSpec, Duration) {
+fn load(options: &H2loadOptions) -> (LoadSpec, Duration) {
     let (warmup, duration) = match options.extent {
         Extent::Timed { warmup, duration } => (warmup, duration),
         Extent::Requests(_) => (Duration::ZERO, options.active_timeout.unwrap_or(Duration::MAX)),
@@ -164,7 +164,7 @@ fn load(options: &Options) -> (LoadSpec, Duration) {
     (load, warmup)
 }
 
-fn connection(options: &Options) -> ConnectionSpec {
+fn connection(options: &H2loadOptions) -> ConnectionSpec {
     let is_http2 = options.protocols != Protocols::Http1;
     let (stream_window, connection_window) = options.windows;
     ConnectionSpec {
@@ -200,7 +200,7 @@ fn origin(uri: &str) -> &str {
 }
 
 fn prepare<'a>(
-    options: &Options,
+    options: &H2loadOptions,
     native: &'a NativeResult,
     console: &'a Console,
 ) -> Result<ToolRun<'a>, Failure> {
@@ -226,13 +226,13 @@ fn prepare<'a>(
         ..HttpRequest::new(method, uri.as_str())
     };
     let requests = options.uris.iter().map(request).collect();
-    let timed = Timed { script, requests, clients: options.clients };
+    let timed = TimedRequests { script, requests, clients: options.clients };
     let inputs = Inputs { recordings: Some(&timed), ..Inputs::default() };
     ToolRun::with_inputs(spec, inputs, native, console)
 }
 
 /// The figures of a run, without those of its connections.
-fn figures<'a>(options: &Options, result: &'a ToolResult, none: &'a Histogram) -> H2load<'a> {
+fn figures<'a>(options: &H2loadOptions, result: &'a ToolResult, none: &'a Histogram) -> H2load<'a> {
     let run = &result.run;
     let counts = &run.tally.counts;
     let classes = classes(run);
@@ -263,7 +263,7 @@ fn figures<'a>(options: &Options, result: &'a ToolResult, none: &'a Histogram) -
     }
 }
 
-/// Answers of the classes 2xx to 5xx.
+/// Responses of the classes 2xx to 5xx.
 fn classes(run: &Run) -> [u64; 4] {
     let mut classes = [0; 4];
     for &(status, count) in run.tally.statuses() {
@@ -272,7 +272,7 @@ fn classes(run: &Run) -> [u64; 4] {
     classes
 }
 
-fn requests(options: &Options, run: &Run, classes: [u64; 4]) -> H2loadRequests {
+fn requests(options: &H2loadOptions, run: &Run, classes: [u64; 4]) -> H2loadRequests {
     let counts = &run.tally.counts;
     let answered: u64 = classes.iter().sum();
     let faults = run.tally.faults_where(|_| true);

@@ -91,7 +91,7 @@ Differences from h2load, and refused flags: docs/as-h2load.md
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";
 
-/// How long the load goes on.
+/// How long the load lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// For this many requests over all clients.
@@ -116,7 +116,7 @@ pub enum Protocols {
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Options {
+pub struct H2loadOptions {
     /// The URIs, in turn, each with the origin of the first.
     pub uris: Vec<String>,
     /// When each of them is due, if a script says so.
@@ -166,7 +166,7 @@ fn check(parsed: &Parsed) -> Result<(), String> {
     Ok(())
 }
 
-impl Options {
+impl H2loadOptions {
     /// Reads a command line.
     ///
     /// # Errors

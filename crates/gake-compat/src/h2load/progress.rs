@@ -2,10 +2,10 @@
 
 use gake_core::record::{Fault, Tally};
 
-use super::options::{Extent, Options, Protocols};
+use super::options::{Extent, H2loadOptions, Protocols};
 
 /// What is printed before the run.
-pub fn opening(options: &Options) -> String {
+pub fn opening(options: &H2loadOptions) -> String {
     let mut text = "starting benchmark...\n".to_owned();
     for thread in 0..options.threads as u64 {
         let clients = part(options, options.clients as u64, thread);
@@ -35,7 +35,7 @@ pub fn opening(options: &Options) -> String {
 }
 
 /// A thread's part of a total; the first ones have one more when it cannot be shared equally.
-fn part(options: &Options, total: u64, thread: u64) -> u64 {
+fn part(options: &H2loadOptions, total: u64, thread: u64) -> u64 {
     let threads = options.threads as u64;
     total / threads + u64::from(thread < total % threads)
 }
@@ -48,10 +48,10 @@ fn steps(done: u64, total: u64) -> impl Iterator<Item = u64> {
 
 /// The lines that tell how far a run is.
 #[derive(Debug)]
-pub struct Progress {
+pub struct H2loadProgress {
     extent: Extent,
     threads: usize,
-    /// Requests of the first thread, which alone tells of them.
+    /// Requests of the first thread, the only thread that reports them.
     first: u64,
     /// The protocol over plain TCP, which is known beforehand.
     clear: Option<&'static str>,
@@ -60,9 +60,9 @@ pub struct Progress {
     told: usize,
 }
 
-impl Progress {
-    /// Nothing told yet.
-    pub fn new(options: &Options) -> Self {
+impl H2loadProgress {
+    /// Nothing shown yet.
+    pub fn new(options: &H2loadOptions) -> Self {
         let is_plain = options.uris[0].starts_with("http:");
         let clear = is_plain.then_some(match options.protocols {
             Protocols::Http1 => "http/1.1",

@@ -55,7 +55,7 @@ impl Script {
 
 /// A script as a load: each line is due once for each client.
 #[derive(Debug)]
-pub struct Timed<'a> {
+pub struct TimedRequests<'a> {
     /// The script.
     pub script: &'a Script,
     /// The request of each line.
@@ -64,7 +64,7 @@ pub struct Timed<'a> {
     pub clients: usize,
 }
 
-impl Recordings for Timed<'_> {
+impl Recordings for TimedRequests<'_> {
     fn read(
         &self,
         _: &RecordingSpec,

@@ -15,7 +15,7 @@ const DONE_MAX: usize = 4_096;
 
 /// What is shown. Its size does not depend on the number of requests.
 #[derive(Debug, Default)]
-pub struct ConnectionStats {
+pub struct H2loadStats {
     /// From the start of a connection until it was open.
     pub connect: Histogram,
     /// From there to its first byte.
@@ -39,7 +39,7 @@ struct Client {
     answers: u64,
 }
 
-impl ConnectionStats {
+impl H2loadStats {
     /// Follows `clients` connections of `workers` workers, from the end of the warm-up on.
     pub fn new(clients: usize, workers: usize, from: Nanos) -> Self {
         let followed_max = clients.saturating_mul(2).saturating_add(DONE_MAX);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn each_connection_has_its_rate() {
-        let mut stats = ConnectionStats::new(2, 1, 0);
+        let mut stats = H2loadStats::new(2, 1, 0);
         // Two requests in 2.1 us on one connection, one in 1.1 us on the other.
         stats.record(&answered(0, 1, 1_000, true));
         stats.record(&answered(1, 2, 1_000, true));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn memory_is_bounded_by_the_clients() {
-        let mut stats = ConnectionStats::new(1, 1, 0);
+        let mut stats = H2loadStats::new(1, 1, 0);
         for number in 0..20_000 {
             stats.record(&answered(number, number as u32 + 1, number * 1_000, true));
         }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use gake_core::spec::{HttpVersion, LoadSpec, RequestSource, RunSpec};
 
-use super::options::{Extent, Options, Protocols};
+use super::options::{Extent, H2loadOptions, Protocols};
 use super::progress::opening;
 use super::spec;
 use crate::flags::CommandLine;
 use crate::testing::{assert_comes_back, words};
 
-fn read(line: &str) -> Result<Options, String> {
-    match Options::read(&words(line))? {
+fn read(line: &str) -> Result<H2loadOptions, String> {
+    match H2loadOptions::read(&words(line))? {
         CommandLine::Run(options) => Ok(*options),
         other => panic!("{other:?}"),
     }

@@ -7,11 +7,11 @@ use gake_core::record::Outcome;
 use gake_run::Prepared;
 use gake_session::{Console, Exit, Failure};
 
-use crate::outcome_stats::{Collector, OutcomeStats, Phases, rows};
+use crate::outcome_stats::{OutcomeStats, Phases, StatsCollector, rows};
 use crate::spread::Spread;
 use crate::tool_run::{ToolResult, ToolRun};
 use crate::{NativeResult, go_errors};
-use options::{Options, Wrong};
+use options::{HeyOptions, UsageError};
 use report::{CSV_HEADER, Hey, HeyRow, csv_row, text};
 
 /// Runs hey's command line.
@@ -19,7 +19,7 @@ use report::{CSV_HEADER, Hey, HeyRow, csv_row, text};
 /// # Errors
 /// When the run could not be done.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
-    let options = match Options::read(args) {
+    let options = match HeyOptions::read(args) {
         Ok(options) => options,
         Err(wrong) => return Ok(refuse(&wrong, console)),
     };
@@ -27,29 +27,29 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     if options.csv {
         return csv(&run, console);
     }
-    let stats = Collector::<OutcomeStats>::default();
+    let stats = StatsCollector::<OutcomeStats>::default();
     let result = run.run(Some(stats.each(OutcomeStats::record)), |_| None)?;
     result.warn_of_loss(console);
     console.result(&text(&figures(&options, &result, &stats.finish(), &run.prepared)))?;
     Ok(Exit::Done)
 }
 
-fn refuse(wrong: &Wrong, console: &Console) -> Exit {
+fn refuse(wrong: &UsageError, console: &Console) -> Exit {
     match wrong {
-        Wrong::Help => {
+        UsageError::Help => {
             console.plain(options::USAGE);
             Exit::Done
         }
-        Wrong::Flag(sentence) => {
+        UsageError::Flag(sentence) => {
             console.plain(&format!("{sentence}\n{}", options::USAGE));
             Exit::Tool(2)
         }
-        Wrong::Value(sentence) => {
+        UsageError::Value(sentence) => {
             let break_after = if sentence.is_empty() { "" } else { "\n\n" };
             console.plain(&format!("{sentence}{break_after}{}\n", options::USAGE));
             Exit::Tool(1)
         }
-        Wrong::Beyond(sentence) => {
+        UsageError::Unsupported(sentence) => {
             console.error(sentence);
             Exit::Tool(1)
         }
@@ -57,7 +57,7 @@ fn refuse(wrong: &Wrong, console: &Console) -> Exit {
 }
 
 fn figures<'a>(
-    options: &Options,
+    options: &HeyOptions,
     result: &'a ToolResult,
     stats: &'a OutcomeStats,
     prepared: &Prepared,

@@ -82,7 +82,7 @@ gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 
 /// Why a command line is not valid, which decides hey's exit code.
 #[derive(Debug, PartialEq)]
-pub enum Wrong {
+pub enum UsageError {
     /// It asks for help.
     Help,
     /// A flag that cannot be read: Go ends with code 2.
@@ -90,12 +90,12 @@ pub enum Wrong {
     /// A value that cannot be meant: hey ends with code 1.
     Value(String),
     /// What the real hey would do and gake cannot.
-    Beyond(String),
+    Unsupported(String),
 }
 
 /// A command line of hey.
 #[derive(Debug)]
-pub struct Options {
+pub struct HeyOptions {
     /// The URL.
     pub url: String,
     /// The method.
@@ -116,34 +116,36 @@ pub struct Options {
     http2: bool,
 }
 
-impl Options {
+impl HeyOptions {
     /// Reads a command line.
     ///
     /// # Errors
     /// What is wrong, in hey's words where it has some.
-    pub fn read(args: &[String]) -> Result<Self, Wrong> {
+    pub fn read(args: &[String]) -> Result<Self, UsageError> {
         let parsed = Parsed::read(Grammar::Go, FLAGS, args).map_err(|error| match error {
-            FlagError::Refused(sentence) => Wrong::Beyond(sentence),
-            FlagError::Wrong(sentence) => Wrong::Flag(sentence),
+            FlagError::Refused(sentence) => UsageError::Unsupported(sentence),
+            FlagError::Wrong(sentence) => UsageError::Flag(sentence),
         })?;
-        let on = |name| parsed.on(name).map_err(Wrong::Flag);
+        let on = |name| parsed.on(name).map_err(UsageError::Flag);
         if on("help")? {
-            return Err(Wrong::Help);
+            return Err(UsageError::Help);
         }
         if parsed.last("h").is_some() {
             let sentence = "Flag '-h' is deprecated, please use '-H' instead.";
-            return Err(Wrong::Value(sentence.to_owned()));
+            return Err(UsageError::Value(sentence.to_owned()));
         }
         let [url] = parsed.operands.as_slice() else {
             return Err(match parsed.operands.get(1) {
-                None => Wrong::Value(String::new()),
-                Some(late) => Wrong::Beyond(format!("{late}: flags stand before the URL")),
+                None => UsageError::Value(String::new()),
+                Some(late) => {
+                    UsageError::Unsupported(format!("{late}: flags stand before the URL"))
+                }
             });
         };
         let (requests, workers, duration) = amount(&parsed)?;
         let output = parsed.last("o").unwrap_or_default();
         if !matches!(output, "" | "csv") {
-            return Err(Wrong::Beyond(format!(
+            return Err(UsageError::Unsupported(format!(
                 "-o {output:?}: only csv is supported; for other layouts take --gake-format json"
             )));
         }
@@ -190,7 +192,7 @@ impl Options {
             },
             requests: self.requests,
             duration: self.duration,
-            // hey waits for the answers in flight.
+            // hey waits for the responses in flight.
             graceful_stop: self.timeout,
             ..ScenarioSpec::new(RequestSource::Url(self.url.clone()), load)
         };
@@ -211,14 +213,14 @@ impl Options {
 }
 
 /// Requests, workers and duration.
-fn amount(parsed: &Parsed) -> Result<(Option<u64>, usize, Option<Duration>), Wrong> {
+fn amount(parsed: &Parsed) -> Result<(Option<u64>, usize, Option<Duration>), UsageError> {
     let requests: i64 = number(parsed, "n")?.unwrap_or(200);
     let workers: i64 = number(parsed, "c")?.unwrap_or(50);
     let duration = match parsed.last("z") {
         None => None,
         Some(text) => Some(parse_duration(text).map_err(|_| bad_value(parsed, "z"))?),
     };
-    let wrong = |sentence: &str| Err(Wrong::Value(sentence.to_owned()));
+    let wrong = |sentence: &str| Err(UsageError::Value(sentence.to_owned()));
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
     match duration.filter(|duration| !duration.is_zero()) {
         Some(_) if workers < 1 => wrong("-c cannot be smaller than 1."),
@@ -230,7 +232,7 @@ fn amount(parsed: &Parsed) -> Result<(Option<u64>, usize, Option<Duration>), Wro
 }
 
 /// The header lines in Go's order: `User-Agent` first, then by name.
-fn headers(parsed: &Parsed, compression: bool) -> Result<Vec<(String, String)>, Wrong> {
+fn headers(parsed: &Parsed, compression: bool) -> Result<Vec<(String, String)>, UsageError> {
     let mut headers: Vec<(String, String)> = Vec::new();
     let mut set = |name: &str, value: &str| {
         headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -270,7 +272,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-fn user(parsed: &Parsed) -> Result<Option<String>, Wrong> {
+fn user(parsed: &Parsed) -> Result<Option<String>, UsageError> {
     let Some(user) = parsed.last("a").filter(|user| !user.is_empty()) else { return Ok(None) };
     match user.split_once(':') {
         Some((name, password)) if !name.is_empty() && !password.is_empty() => {
@@ -280,26 +282,26 @@ fn user(parsed: &Parsed) -> Result<Option<String>, Wrong> {
     }
 }
 
-fn body(parsed: &Parsed) -> Result<Option<Arc<[u8]>>, Wrong> {
+fn body(parsed: &Parsed) -> Result<Option<Arc<[u8]>>, UsageError> {
     if let Some(path) = parsed.last("D").filter(|path| !path.is_empty()) {
-        let bytes =
-            body_file(path).map_err(|error| Wrong::Beyond(format!("open {path}: {error}")))?;
+        let bytes = body_file(path)
+            .map_err(|error| UsageError::Unsupported(format!("open {path}: {error}")))?;
         return Ok(Some(bytes.into()));
     }
     Ok(parsed.last("d").filter(|body| !body.is_empty()).map(|body| Arc::from(body.as_bytes())))
 }
 
-fn not_parsed(input: &str) -> Wrong {
-    Wrong::Value(format!("could not parse the provided input; input = {input}"))
+fn not_parsed(input: &str) -> UsageError {
+    UsageError::Value(format!("could not parse the provided input; input = {input}"))
 }
 
-fn number<T: std::str::FromStr>(parsed: &Parsed, name: &str) -> Result<Option<T>, Wrong> {
+fn number<T: std::str::FromStr>(parsed: &Parsed, name: &str) -> Result<Option<T>, UsageError> {
     parsed.last(name).map(|text| text.parse().map_err(|_| bad_value(parsed, name))).transpose()
 }
 
-fn bad_value(parsed: &Parsed, name: &str) -> Wrong {
+fn bad_value(parsed: &Parsed, name: &str) -> UsageError {
     let text = parsed.last(name).unwrap_or_default();
-    Wrong::Flag(format!("invalid value {text:?} for flag -{name}: parse error"))
+    UsageError::Flag(format!("invalid value {text:?} for flag -{name}: parse error"))
 }
 
 #[cfg(test)]
@@ -314,7 +316,7 @@ mod tests {
             "-n 10 -c 5 -q 2 -t 0 -m POST -d x -H A:b -a u:p http://h/",
             "-z 3s -c 2 -disable-keepalive -cpus 1 http://h/",
         ] {
-            assert_comes_back(&Options::read(&words(line)).unwrap().spec());
+            assert_comes_back(&HeyOptions::read(&words(line)).unwrap().spec());
         }
     }
 }

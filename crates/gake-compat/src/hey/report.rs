@@ -20,7 +20,7 @@ const BAR: u64 = 40;
 /// What the summary shows.
 #[derive(Debug)]
 pub struct Hey<'a> {
-    /// From the start to the last answer.
+    /// From the start to the last response.
     pub total: Nanos,
     /// Requests that ended, in whatever way.
     pub requests: u64,
@@ -30,13 +30,13 @@ pub struct Hey<'a> {
     pub parts: [(&'static str, Spread); 5],
     /// Bytes of all bodies.
     pub body_bytes: u64,
-    /// Answers by status code, in order.
+    /// Responses by status code, in order.
     pub statuses: &'a [(u16, u64)],
-    /// Requests without an answer, by cause.
+    /// Requests without a response, by cause.
     pub errors: Vec<(String, u64)>,
 }
 
-/// One answered request in `-o csv`, in nanoseconds.
+/// One response in `-o csv`, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct HeyRow {
     /// From start to end.
@@ -45,7 +45,7 @@ pub struct HeyRow {
     pub dial: Nanos,
     /// Handing the request to the system.
     pub write: Nanos,
-    /// To the first byte of the answer.
+    /// To the first byte of the response.
     pub delay: Nanos,
     /// From there to the last.
     pub read: Nanos,

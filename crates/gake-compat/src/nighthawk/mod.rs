@@ -21,10 +21,10 @@ use report::{Output, Worker, csv, fortio, human, json};
 
 use crate::NativeResult;
 use crate::flags::CommandLine;
-use crate::outcome_stats::Collector;
+use crate::outcome_stats::StatsCollector;
 use crate::tool_run::{NEVER, OutcomeHandler, ToolRun};
 use gake_session::{Console, Exit, Failure};
-use options::{Options, OutputFormat, USAGE};
+use options::{NighthawkOptions, OutputFormat, USAGE};
 
 /// What Nighthawk says when it failed.
 const FAILED: Exit = Exit::Tool(1);
@@ -34,7 +34,7 @@ const FAILED: Exit = Exit::Tool(1);
 /// # Errors
 /// Why it cannot be run as asked.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
-    match Options::read(args).map_err(Failure::could_not)? {
+    match NighthawkOptions::read(args).map_err(Failure::could_not)? {
         CommandLine::Help => console.result(USAGE).map(|()| Exit::Done),
         CommandLine::Version => {
             console.result(concat!("nighthawk_client gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
@@ -44,25 +44,29 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     }
 }
 
-fn run(options: Options, native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
+fn run(
+    options: NighthawkOptions,
+    native: &NativeResult,
+    console: &Console,
+) -> Result<Exit, Failure> {
     let run = ToolRun::prepare(spec(&options), native, console)?;
-    let talks = matches!(options.asked.verbosity.as_str(), "trace" | "debug" | "info");
+    let talks = matches!(options.settings.verbosity.as_str(), "trace" | "debug" | "info");
     if talks {
         announce(&options, console);
     }
     let workers = Workers::new(&options);
     let result = run.run(Some(workers.handler()), |moment: &Moment<'_>| {
         let dropped = dropped(&options, moment.so_far.tally().counts.dropped);
-        let all = [&options.asked.termination[..], &options.asked.failure[..]].concat();
+        let all = [&options.settings.termination[..], &options.settings.failure[..]].concat();
         workers.exceeded(&all, dropped)
     })?;
     let dropped = dropped(&options, result.run.tally.counts.dropped);
-    let failed = workers.exceeded(&options.asked.failure, dropped);
+    let failed = workers.exceeded(&options.settings.failure, dropped);
     let output = Output {
         workers: workers.finish(dropped),
         execution: Duration::from_nanos(result.run.measured),
         started_unix_ns: result.run.started_unix_ns,
-        asked: options.asked,
+        settings: options.settings,
     };
     let text = match options.format {
         OutputFormat::Human => human(&output),
@@ -83,25 +87,25 @@ fn run(options: Options, native: &NativeResult, console: &Console) -> Result<Exi
 }
 
 /// What it is to gake.
-fn spec(options: &Options) -> RunSpec {
-    let asked = &options.asked;
-    let stage = Stage::step(options.rate(), asked.duration.unwrap_or(Duration::MAX));
+fn spec(options: &NighthawkOptions) -> RunSpec {
+    let settings = &options.settings;
+    let stage = Stage::step(options.rate(), settings.duration.unwrap_or(Duration::MAX));
     let load = LoadSpec::Open { stages: vec![stage], process: process(options) };
-    let body = (asked.body_size > 0).then(|| "a".repeat(asked.body_size as usize));
+    let body = (settings.body_size > 0).then(|| "a".repeat(settings.body_size as usize));
     let scenario = ScenarioSpec {
         request: RequestDefaults {
-            method: Some(asked.method.clone()),
-            headers: asked.headers.clone(),
+            method: Some(settings.method.clone()),
+            headers: settings.headers.clone(),
             body: body.map(|body| BodySpec::text(&body)),
             user: None,
         },
         connections: options.total(options.connections()),
         lanes: options.total(options.lanes()),
-        overflow: match asked.open_loop {
-            true => Overflow::Queue { waiting: options.total(asked.max_pending) },
+        overflow: match settings.open_loop {
+            true => Overflow::Queue { waiting: options.total(settings.max_pending) },
             false => Overflow::Wait,
         },
-        ..ScenarioSpec::new(RequestSource::Url(asked.uri.clone()), load)
+        ..ScenarioSpec::new(RequestSource::Url(settings.uri.clone()), load)
     };
     let mut spec = RunSpec {
         threads: Some(options.workers),
@@ -110,13 +114,15 @@ fn spec(options: &Options) -> RunSpec {
         tls: TlsSpec { insecure: true, ..TlsSpec::default() },
         ..RunSpec::new(scenario)
     };
-    spec.connection.timeouts = Timeouts { connect: asked.timeout, first_byte: None, total: NEVER };
-    if let Some(streams) = asked.max_streams {
-        spec.connection.http = if asked.is_http3 { HttpVersion::Http3 } else { HttpVersion::Http2 };
-        spec.connection.streams = Some(streams.min(asked.max_active) as usize);
+    spec.connection.timeouts =
+        Timeouts { connect: settings.timeout, first_byte: None, total: NEVER };
+    if let Some(streams) = settings.max_streams {
+        spec.connection.http =
+            if settings.is_http3 { HttpVersion::Http3 } else { HttpVersion::Http2 };
+        spec.connection.streams = Some(streams.min(settings.max_active) as usize);
     }
-    spec.connection.keepalive = asked.max_per_connection != 1;
-    spec.connection.family = match asked.address_family.as_str() {
+    spec.connection.keepalive = settings.max_per_connection != 1;
+    spec.connection.family = match settings.address_family.as_str() {
         "v4" => Some(IpFamily::Ipv4),
         "v6" => Some(IpFamily::Ipv6),
         _ => None,
@@ -125,21 +131,21 @@ fn spec(options: &Options) -> RunSpec {
 }
 
 /// How its arrivals are spread.
-fn process(options: &Options) -> Process {
-    let asked = &options.asked;
-    if asked.burst_size <= 1 && asked.jitter.is_zero() {
+fn process(options: &NighthawkOptions) -> Process {
+    let settings = &options.settings;
+    if settings.burst_size <= 1 && settings.jitter.is_zero() {
         return Process::Uniform;
     }
     // Every worker has its own burst.
-    let size = options.total(asked.burst_size.max(1)) as u64;
-    let size = if asked.burst_size <= 1 { 1 } else { size };
-    let jitter = nanos(asked.jitter);
+    let size = options.total(settings.burst_size.max(1)) as u64;
+    let size = if settings.burst_size <= 1 { 1 } else { size };
+    let jitter = nanos(settings.jitter);
     Process::Bursts { size, jitter }
 }
 
-fn announce(options: &Options, console: &Console) {
-    let (asked, workers) = (&options.asked, options.workers);
-    let limit = asked.duration.map_or_else(
+fn announce(options: &NighthawkOptions, console: &Console) {
+    let (settings, workers) = (&options.settings, options.workers);
+    let limit = settings.duration.map_or_else(
         || "No time limit.".to_owned(),
         |duration| format!("Time limit: {} seconds.", duration.as_secs()),
     );
@@ -153,19 +159,19 @@ fn announce(options: &Options, console: &Console) {
         console.note(&format!(
             "   (Per-worker targets: {} connections and {} calls per second)",
             options.connections(),
-            asked.rps
+            settings.rps
         ));
     }
 }
 
 /// What overflowed: in the closed loop nothing does, and what is left waited to the end.
-fn dropped(options: &Options, dropped: u64) -> u64 {
-    if options.asked.open_loop { dropped } else { 0 }
+fn dropped(options: &NighthawkOptions, dropped: u64) -> u64 {
+    if options.settings.open_loop { dropped } else { 0 }
 }
 
 /// The workers' figures, during and after the run.
 struct Workers {
-    stats: Collector<Vec<WorkerStats>>,
+    stats: StatsCollector<Vec<WorkerStats>>,
     /// Whether waiting for a connection is queueing.
     queues: bool,
 }
@@ -177,10 +183,10 @@ struct WorkerStats {
 }
 
 impl Workers {
-    fn new(options: &Options) -> Self {
-        let figures = Worker::new(&options.asked);
+    fn new(options: &NighthawkOptions) -> Self {
+        let figures = Worker::new(&options.settings);
         let workers = vec![WorkerStats { figures, sent: 0 }; options.workers];
-        Self { stats: Collector::new(workers), queues: options.asked.max_pending > 0 }
+        Self { stats: StatsCollector::new(workers), queues: options.settings.max_pending > 0 }
     }
 
     /// Adds every outcome to its worker.
@@ -246,7 +252,7 @@ mod tests {
             "-p http2 --max-concurrent-streams 5 --max-active-requests 12 --concurrency 2 h",
             "--jitter-uniform 0.5s --no-duration --request-body-size 9 http://h/",
         ] {
-            let Ok(CommandLine::Run(options)) = Options::read(&words(line)) else {
+            let Ok(CommandLine::Run(options)) = NighthawkOptions::read(&words(line)) else {
                 panic!("{line}")
             };
             assert_comes_back(&spec(&options));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::report::{Asked, COUNTERS};
+use super::report::{COUNTERS, NighthawkSettings};
 use gake_wire::Location;
 
 use crate::flags::{CommandLine, Flag, Parsed, refused, switch, value};
@@ -18,7 +18,7 @@ const BODY_MAX: u32 = 1 << 30;
 /// Arrivals that may be put in order at once, because their jitter lets them overtake each other.
 const JITTERED_MAX: f64 = 10e6;
 
-/// What fails a run unless told otherwise, when it is more than 0.
+/// The counters that fail a run by default when they are above 0.
 const FAILURES: [&str; 3] =
     ["benchmark.http_4xx", "benchmark.http_5xx", "benchmark.pool_connection_failure"];
 
@@ -28,7 +28,7 @@ const VERBOSITIES: [&str; 6] = ["trace", "debug", "info", "warn", "error", "crit
 const ONE_TARGET: &str = "write the targets into a file and run it with `gake run FILE`";
 const ENVOY: &str = "it configures Envoy, which gake does not use";
 
-/// Streams of a connection, and requests of a worker in flight, unless told otherwise.
+/// Streams of a connection, and requests of a worker in flight, by default.
 const STREAMS: u32 = i32::MAX as u32;
 const ACTIVE: u32 = 100;
 
@@ -91,9 +91,9 @@ pub enum OutputFormat {
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Options {
+pub struct NighthawkOptions {
     /// As Nighthawk repeats it.
-    pub asked: Asked,
+    pub settings: NighthawkSettings,
     /// Event loops: what is a worker's is multiplied by them.
     pub workers: usize,
     /// Whether the waits are polled.
@@ -102,7 +102,7 @@ pub struct Options {
     pub format: OutputFormat,
 }
 
-impl Options {
+impl NighthawkOptions {
     /// Reads a command line.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Options {
         }
         let strategy = one_of(parsed, "sequencer-idle-strategy", &["spin", "poll", "sleep"])?;
         let text = |text: Option<&str>, default: &str| text.unwrap_or(default).to_owned();
-        let asked = Asked {
+        let settings = NighthawkSettings {
             uri,
             rps: number(parsed, "rps", 5, 1)?,
             connections: number(parsed, "connections", 100, 1)?,
@@ -160,24 +160,24 @@ impl Options {
             failure: failures(parsed)?,
             labels: parsed.all("label").map(str::to_owned).collect(),
         };
-        let options = Self { asked, workers, spin: strategy == Some("spin"), format };
+        let options = Self { settings, workers, spin: strategy == Some("spin"), format };
         options.check()?;
         Ok(options)
     }
 
     fn check(&self) -> Result<(), String> {
-        let asked = &self.asked;
-        if !matches!(asked.max_per_connection, 1 | LARGEST) {
+        let settings = &self.settings;
+        if !matches!(settings.max_per_connection, 1 | LARGEST) {
             return Err(
                 "--max-requests-per-connection cannot be honoured: with gake a connection \
                         serves 1 request or as many as come; leave it out or write 1"
                     .to_owned(),
             );
         }
-        if asked.body_size > BODY_MAX {
+        if settings.body_size > BODY_MAX {
             return Err(format!("--request-body-size is at most {BODY_MAX} bytes"));
         }
-        if self.rate() * asked.jitter.as_secs_f64() > JITTERED_MAX {
+        if self.rate() * settings.jitter.as_secs_f64() > JITTERED_MAX {
             return Err("--jitter-uniform is too long for this rate: more than 10 million \
                         requests would overtake each other"
                 .to_owned());
@@ -187,22 +187,22 @@ impl Options {
 
     /// Requests a second over all workers.
     pub fn rate(&self) -> f64 {
-        f64::from(self.asked.rps) * self.workers as f64
+        f64::from(self.settings.rps) * self.workers as f64
     }
 
     /// Requests of a worker in flight at most.
     pub fn lanes(&self) -> u32 {
-        match self.asked.max_streams {
-            Some(_) => self.asked.max_active,
-            None => self.asked.max_active.min(self.asked.connections),
+        match self.settings.max_streams {
+            Some(_) => self.settings.max_active,
+            None => self.settings.max_active.min(self.settings.connections),
         }
     }
 
     /// Connections of a worker at most: with HTTP/2 no more than its requests need.
     pub fn connections(&self) -> u32 {
-        match self.asked.max_streams {
-            Some(streams) => self.asked.max_active.div_ceil(streams),
-            None => self.asked.connections,
+        match self.settings.max_streams {
+            Some(streams) => self.settings.max_active.div_ceil(streams),
+            None => self.settings.connections,
         }
     }
 
@@ -338,8 +338,8 @@ mod tests {
     use super::*;
     use crate::testing::words;
 
-    fn read(line: &str) -> Result<Options, String> {
-        match Options::read(&words(line))? {
+    fn read(line: &str) -> Result<NighthawkOptions, String> {
+        match NighthawkOptions::read(&words(line))? {
             CommandLine::Run(options) => Ok(*options),
             other => panic!("{other:?}"),
         }
@@ -348,12 +348,12 @@ mod tests {
     #[test]
     fn defaults_are_nighthawks() {
         let options = read("127.0.0.1:10000").unwrap();
-        let asked = &options.asked;
-        assert_eq!(asked.uri, "http://127.0.0.1:10000");
-        assert_eq!((asked.rps, asked.connections, options.workers), (5, 100, 1));
-        assert_eq!(asked.duration, Some(Duration::from_secs(5)));
-        assert_eq!((asked.failure.len(), asked.termination.len()), (3, 0));
-        assert!(!asked.open_loop && !options.spin && options.format == OutputFormat::Human);
+        let settings = &options.settings;
+        assert_eq!(settings.uri, "http://127.0.0.1:10000");
+        assert_eq!((settings.rps, settings.connections, options.workers), (5, 100, 1));
+        assert_eq!(settings.duration, Some(Duration::from_secs(5)));
+        assert_eq!((settings.failure.len(), settings.termination.len()), (3, 0));
+        assert!(!settings.open_loop && !options.spin && options.format == OutputFormat::Human);
     }
 
     #[test]
@@ -361,12 +361,12 @@ mod tests {
         let line = "http://h/ --rps 500 --connections 200 --concurrency 2 --open-loop \
                     --no-default-failure-predicates --jitter-uniform .00001s -p http1 -v warn";
         let options = read(line).unwrap();
-        assert_eq!((options.rate(), options.total(options.asked.connections)), (1_000.0, 400));
-        assert_eq!(options.asked.jitter, Duration::from_micros(10));
-        assert!(options.asked.failure.is_empty() && options.asked.open_loop);
+        assert_eq!((options.rate(), options.total(options.settings.connections)), (1_000.0, 400));
+        assert_eq!(options.settings.jitter, Duration::from_micros(10));
+        assert!(options.settings.failure.is_empty() && options.settings.open_loop);
         let options = read("h --failure-predicate benchmark.http_2xx:3 --no-duration").unwrap();
-        assert_eq!(options.asked.failure, [("benchmark.http_2xx".to_owned(), 3)]);
-        assert_eq!(options.asked.duration, None);
+        assert_eq!(options.settings.failure, [("benchmark.http_2xx".to_owned(), 3)]);
+        assert_eq!(options.settings.duration, None);
     }
 
     #[test]

@@ -17,9 +17,9 @@ use gake_text::foreign;
 
 use crate::NativeResult;
 use crate::flags::CommandLine;
-use crate::outcome_stats::{Collector, rows};
+use crate::outcome_stats::{StatsCollector, rows};
 use crate::tool_run::{OutcomeHandler, ToolResult, ToolRun};
-use options::{Options, OutputFormat, USAGE};
+use options::{OhaOptions, OutputFormat, USAGE};
 use report::{CSV_HEADER, Oha, csv_row, json, text};
 use stats::OhaStats;
 
@@ -28,7 +28,7 @@ use stats::OhaStats;
 /// # Errors
 /// When it cannot be read, or the run could not be done.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
-    match Options::read(args).map_err(Failure::usage)? {
+    match OhaOptions::read(args).map_err(Failure::usage)? {
         CommandLine::Help => console.result(USAGE)?,
         CommandLine::Version => {
             console.result(concat!("oha gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
@@ -38,11 +38,11 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     Ok(Exit::Done)
 }
 
-fn run(options: &Options, native: &NativeResult, console: &Console) -> Result<(), Failure> {
+fn run(options: &OhaOptions, native: &NativeResult, console: &Console) -> Result<(), Failure> {
     let run = ToolRun::prepare(options.spec()?, native, console)?;
     native.beside(options.output.as_deref())?;
     let mut file = options.output.as_deref().map(Path::new).map(create).transpose()?;
-    let stats = Collector::new(OhaStats::new(options.corrected()));
+    let stats = StatsCollector::new(OhaStats::new(options.corrected()));
     let handler = match options.format {
         OutputFormat::Csv => Some(csv(options, file.take(), console)?),
         OutputFormat::Quiet => None,
@@ -67,7 +67,7 @@ fn unwritten(error: io::Error) -> Failure {
     Failure::could_not(format!("the result cannot be written: {error}"))
 }
 
-fn figures<'a>(options: &Options, result: &'a ToolResult, stats: &'a OhaStats) -> Oha<'a> {
+fn figures<'a>(options: &OhaOptions, result: &'a ToolResult, stats: &'a OhaStats) -> Oha<'a> {
     let run = &result.run;
     Oha {
         total: run.elapsed,
@@ -84,7 +84,7 @@ fn figures<'a>(options: &Options, result: &'a ToolResult, stats: &'a OhaStats) -
 
 /// Writes the header of the table, and then a row for each response.
 fn csv(
-    options: &Options,
+    options: &OhaOptions,
     file: Option<File>,
     console: &Console,
 ) -> Result<OutcomeHandler, Failure> {

@@ -133,7 +133,7 @@ pub enum OutputFormat {
 
 /// What was asked for.
 #[derive(Debug)]
-pub struct Options {
+pub struct OhaOptions {
     /// Time between bursts, and requests in each.
     pub burst: Option<(Duration, u64)>,
     /// The file of the result.
@@ -142,7 +142,7 @@ pub struct Options {
     pub format: OutputFormat,
     /// In what the text shows times.
     pub unit: Option<TimeUnit>,
-    /// Whether answers 2xx and others are shown apart, too.
+    /// Whether responses 2xx and others are shown apart, too.
     pub breakdown: bool,
     /// A URL, or a file of them.
     pub target: String,
@@ -193,7 +193,7 @@ fn origin_of(rule: &str) -> &str {
     colons.nth(1).map_or(rule, |end| &rule[..end])
 }
 
-impl Options {
+impl OhaOptions {
     /// Reads a command line.
     ///
     /// # Errors

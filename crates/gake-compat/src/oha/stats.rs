@@ -12,17 +12,17 @@ use crate::outcome_stats::Phases;
 /// What is shown. Its size does not depend on how many requests there are.
 #[derive(Debug, Default)]
 pub struct OhaStats {
-    /// From start to end of the answered requests, or from when they were due.
+    /// From start to end of the responses, or from when they were due.
     pub latency: Histogram,
     /// From start to the first byte.
     pub first_byte: Histogram,
-    /// The latency of answers 2xx and of all others.
+    /// The latency of responses 2xx and of all others.
     pub breakdown: [Histogram; 2],
     /// Opening a connection, of the requests that opened one.
     pub dial: Spread,
-    /// When answers ended.
+    /// When responses ended.
     pub rates: OhaRates,
-    /// Answers that ended in their body: by a reset, and by a close.
+    /// Responses that ended in their body: by a reset, and by a close.
     cut: [u64; 2],
     /// Whether latency counts from when a request was due.
     corrected: bool,
@@ -61,7 +61,7 @@ impl OhaStats {
         self.rates.record(exchange.done);
     }
 
-    /// Requests without an answer by cause in oha's words, in order of the words.
+    /// Requests without a response by cause in oha's words, in order of the words.
     pub fn errors(&self, tally: &Tally, interrupted: bool) -> Vec<(String, u64)> {
         const IN_BODY: &str = "error reading a body from connection";
         let mut errors: BTreeMap<String, u64> = BTreeMap::new();
@@ -87,7 +87,7 @@ impl OhaStats {
     }
 }
 
-/// The figures of an answered request.
+/// The figures of a response.
 pub fn row(outcome: &Outcome, corrected: bool, status: u16, bytes: u64) -> OhaRow {
     let phases = Phases::of(outcome);
     OhaRow {

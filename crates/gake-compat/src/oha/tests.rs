@@ -10,11 +10,11 @@ use super::requests::Requests;
 use super::*;
 use crate::testing::{assert_comes_back, words};
 
-fn read(line: &str) -> Result<CommandLine<Options>, String> {
-    Options::read(&words(line))
+fn read(line: &str) -> Result<CommandLine<OhaOptions>, String> {
+    OhaOptions::read(&words(line))
 }
 
-fn options(line: &str) -> Options {
+fn options(line: &str) -> OhaOptions {
     match read(line) {
         Ok(CommandLine::Run(options)) => *options,
         other => panic!("{line}: {other:?}"),

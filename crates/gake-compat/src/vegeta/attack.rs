@@ -10,7 +10,7 @@ use gake_report::vegeta::{Encoding, ResultWriter};
 use gake_run::{GivenRequests, Inputs, unix_now};
 
 use super::files;
-use super::options::{self, Options, TARGETS};
+use super::options::{self, TARGETS, VegetaOptions};
 use super::records::Records;
 use super::targets::Requests;
 use crate::NativeResult;
@@ -30,7 +30,7 @@ pub fn run(
     native: &NativeResult,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let mut options = Options::read(args, cpus).map_err(Failure::usage)?;
+    let mut options = VegetaOptions::read(args, cpus).map_err(Failure::usage)?;
     if options.help {
         console.plain(options::USAGE);
         return Ok(Exit::Done);
@@ -72,7 +72,7 @@ pub fn run(
 }
 
 /// As many connections at most as there can be descriptors.
-fn bound_connections(options: &mut Options) {
+fn bound_connections(options: &mut VegetaOptions) {
     let most = descriptors::raise().saturating_sub(OTHERS).max(1);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     for scenario in &mut options.spec.scenarios {
@@ -84,7 +84,7 @@ fn bound_connections(options: &mut Options) {
     }
 }
 
-/// Writes results as they come. `is_read` says whether that goes on.
+/// Writes results as they come. `is_read` turns false when the reader has gone.
 fn handler(
     records: Records,
     output: &str,

@@ -10,7 +10,7 @@ use gake_report::vegeta::{Reader, RecordError, RoundRobin, VegetaRecord};
 use gake_session::Failure;
 use gake_session::console::{Console, stdin};
 
-/// Warnings of a file that are told; more are counted.
+/// Warnings of a file that are shown; more are counted.
 const TOLD_MAX: u64 = 5;
 
 /// Bytes read at once.
@@ -35,7 +35,7 @@ impl ResultFiles {
         Ok(Self { records, warned: 0 })
     }
 
-    /// The next result; what cannot be read is told.
+    /// The next result, with warnings of what cannot be read.
     ///
     /// # Errors
     /// When a file holds no results at all.

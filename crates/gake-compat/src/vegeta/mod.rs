@@ -10,7 +10,7 @@ mod report;
 mod targets;
 
 use crate::NativeResult;
-use crate::flags::{Flag, Grammar, Parsed, Takes, refused, switch, value};
+use crate::flags::{Flag, FlagValue, Grammar, Parsed, refused, switch, value};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 
@@ -99,5 +99,5 @@ fn parse(flags: &[Flag], args: &[String]) -> Result<Parsed, Failure> {
 }
 
 fn is_named(flag: &Flag, name: &str) -> bool {
-    matches!(flag.takes, Takes::Nothing) && flag.names.contains(&name)
+    matches!(flag.value, FlagValue::Nothing) && flag.names.contains(&name)
 }

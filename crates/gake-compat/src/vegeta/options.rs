@@ -96,7 +96,7 @@ pub const TARGETS: &str = "targets";
 
 /// What the command line asks for.
 #[derive(Debug)]
-pub struct Options {
+pub struct VegetaOptions {
     /// The attack's name; may be empty.
     pub name: String,
     /// The file of the targets; `stdin` is standard input.
@@ -113,13 +113,13 @@ pub struct Options {
     pub body: Option<PathBuf>,
     /// Headers for all targets.
     pub headers: Vec<(String, String)>,
-    /// Redirects that are followed; `None` takes one as an answer.
+    /// Redirects that are followed; `None` takes one as the response.
     pub redirects: Option<u32>,
     /// What it is to gake.
     pub spec: RunSpec,
 }
 
-impl Options {
+impl VegetaOptions {
     /// Reads the flags.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ fn scenario(parsed: &Parsed, timeout: Duration) -> Result<ScenarioSpec, String> 
     };
     Ok(ScenarioSpec {
         duration: duration.filter(|_| !load.is_open()),
-        // Vegeta waits for whoever is still under way.
+        // Vegeta waits for the requests in flight.
         graceful_stop: timeout,
         connections,
         lanes: connections,
@@ -329,8 +329,8 @@ mod tests {
     use super::*;
     use crate::testing::{assert_comes_back, words};
 
-    fn read(line: &str) -> Result<Options, String> {
-        Options::read(&words(line), None)
+    fn read(line: &str) -> Result<VegetaOptions, String> {
+        VegetaOptions::read(&words(line), None)
     }
 
     #[test]

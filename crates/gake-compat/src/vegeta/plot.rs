@@ -24,7 +24,7 @@ for each attack's successes and one for its errors.
   -output      a file (default stdout)
 ";
 
-/// Points held at most, over all lines: 16 bytes each. What comes after is left out, and told.
+/// Points held at most, over all lines: 16 bytes each. Later ones are left out, with a warning.
 const POINTS_MAX: usize = 20_000_000;
 
 /// Runs the command.

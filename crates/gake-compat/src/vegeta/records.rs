@@ -1,4 +1,4 @@
-//! What came of an arrival, as Vegeta's result.
+//! The outcome of an arrival, as Vegeta's result.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Records {
     pub requests: Arc<Requests>,
     /// Where to.
     pub wires: Vec<Arc<Wire>>,
-    /// Redirects that were followed; `None` takes one as an answer.
+    /// Redirects that were followed; `None` takes one as the response.
     pub redirects: Option<u32>,
 }
 
@@ -30,7 +30,7 @@ impl Records {
     pub fn of(&self, outcome: &Outcome) -> VegetaRecord {
         let nanos = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let sent = self.requests.sent(outcome.arrival.number);
-        let ask = sent.as_deref().map(|sent| &sent.request);
+        let request = sent.as_deref().map(|sent| &sent.request);
         let due = self.started_unix_ns.saturating_add(outcome.arrival.due);
         let mut record = VegetaRecord {
             attack: self.name.clone(),
@@ -39,20 +39,21 @@ impl Records {
             latency: nanos(outcome.response()),
             ..VegetaRecord::default()
         };
-        if let Some(ask) = ask {
-            record.method.clone_from(&ask.method);
-            record.url.clone_from(&ask.url);
+        if let Some(request) = request {
+            record.method.clone_from(&request.method);
+            record.url.clone_from(&request.url);
         }
         let kept = outcome.exchange.kept.as_deref();
         match outcome.exchange.end {
             End::Answered(answer) if self.is_refused_redirect(answer.status, kept) => {
-                record.error = self.said(ask, "stopped after 0 redirects");
+                record.error = self.go_error(request, "stopped after 0 redirects");
             }
             End::Answered(answer) => {
                 record.code = answer.status;
                 record.bytes_in = answer.body_bytes;
-                record.bytes_out =
-                    ask.and_then(|ask| Some(ask.body.as_ref()?.len() as u64)).unwrap_or(0);
+                record.bytes_out = request
+                    .and_then(|request| Some(request.body.as_ref()?.len() as u64))
+                    .unwrap_or(0);
                 if !record.is_success() {
                     record.error = status_line(answer.status);
                 }
@@ -62,13 +63,13 @@ impl Records {
                 }
             }
             End::Fault(fault) => {
-                record.error = self.fault(ask, fault, outcome);
+                record.error = self.fault(request, fault, outcome);
                 if let Some(kept) = kept {
                     record.body.clone_from(&kept.body);
                 }
             }
             End::Unfinished => {
-                record.error = self.said(ask, "context canceled");
+                record.error = self.go_error(request, "context canceled");
             }
         }
         record
@@ -85,18 +86,18 @@ impl Records {
     }
 
     /// A fault in the words of Go's client.
-    fn fault(&self, ask: Option<&HttpRequest>, fault: Fault, outcome: &Outcome) -> String {
+    fn fault(&self, request: Option<&HttpRequest>, fault: Fault, outcome: &Outcome) -> String {
         let begun = outcome.exchange.kept.as_ref().is_some_and(|kept| !kept.headers.is_empty());
         match fault {
             // While the body is read there is no request to name any more.
             Fault::ClosedEarly(_) if begun => "unexpected EOF".to_owned(),
-            Fault::ClosedEarly(_) => self.said(ask, "EOF"),
+            Fault::ClosedEarly(_) => self.go_error(request, "EOF"),
             Fault::RedirectLimit => {
                 let count = self.redirects.unwrap_or(0);
-                self.said(ask, &format!("stopped after {count} redirects"))
+                self.go_error(request, &format!("stopped after {count} redirects"))
             }
             fault => {
-                let address = self.address(ask);
+                let address = self.address(request);
                 // Before a connection stands, Go names its own end too, which is Vegeta's default
                 // `-laddr`.
                 let ends = if fault.is_before_connection() {
@@ -105,21 +106,21 @@ impl Records {
                     address
                 };
                 let cause = go_errors::cause(fault, &ends);
-                if begun { cause } else { self.said(ask, &cause) }
+                if begun { cause } else { self.go_error(request, &cause) }
             }
         }
     }
 
     /// `Get "http://...": what happened`.
-    fn said(&self, ask: Option<&HttpRequest>, what: &str) -> String {
-        let Some(ask) = ask else { return what.to_owned() };
-        let (first, rest) = ask.method.split_at(ask.method.len().min(1));
-        format!("{first}{} \"{}\": {what}", rest.to_ascii_lowercase(), ask.url)
+    fn go_error(&self, request: Option<&HttpRequest>, what: &str) -> String {
+        let Some(request) = request else { return what.to_owned() };
+        let (first, rest) = request.method.split_at(request.method.len().min(1));
+        format!("{first}{} \"{}\": {what}", rest.to_ascii_lowercase(), request.url)
     }
 
     /// The address that a request goes to.
-    fn address(&self, ask: Option<&HttpRequest>) -> String {
-        let location = ask.and_then(|ask| gake_wire::Location::parse(&ask.url).ok());
+    fn address(&self, request: Option<&HttpRequest>) -> String {
+        let location = request.and_then(|request| gake_wire::Location::parse(&request.url).ok());
         let authority = location.as_ref().map(gake_wire::Location::authority);
         let mut origins = self.wires.iter().flat_map(|wire| &wire.network.origins);
         let origin = origins.find(|origin| Some(&origin.name) == authority.as_ref());

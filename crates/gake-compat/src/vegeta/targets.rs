@@ -12,7 +12,7 @@ use gake_run::Bodies;
 use gake_wire::{Feed, HttpRequest, Location, NextRequest, WeightedRequest};
 use tokio::sync::mpsc::{Receiver, channel};
 
-use super::options::Options;
+use super::options::VegetaOptions;
 use gake_session::Failure;
 use gake_session::console::stdin;
 
@@ -29,7 +29,7 @@ const USER_AGENT: (&str, &str) = ("User-Agent", "Go-http-client/1.1");
 #[derive(Debug)]
 pub struct Requests {
     source: Source,
-    /// Of a lazy attack, by number, until the result is told.
+    /// Of a lazy attack, by number, until the result is written.
     sent: Mutex<HashMap<u64, Arc<WeightedRequest>>>,
     /// Why reading targets ended early.
     fault: Arc<Mutex<Option<String>>>,
@@ -49,36 +49,36 @@ impl Requests {
     ///
     /// # Errors
     /// When they cannot be read, or there are no targets.
-    pub fn open(options: &Options) -> Result<(Self, Vec<WeightedRequest>), Failure> {
-        let mut reading = Reading::open(options)?;
+    pub fn open(options: &VegetaOptions) -> Result<(Self, Vec<WeightedRequest>), Failure> {
+        let mut reading = TargetReader::open(options)?;
         let fault = Arc::default();
         let (source, known) = if options.lazy {
             let first = reading.next().transpose()?.ok_or_else(|| reading.empty())?;
             (lazy(reading, first.clone(), Arc::clone(&fault))?, vec![first])
         } else {
-            let mut asks = Vec::new();
-            while let Some(ask) = reading.next().transpose()? {
-                if asks.len() == TARGETS_MAX {
+            let mut requests = Vec::new();
+            while let Some(request) = reading.next().transpose()? {
+                if requests.len() == TARGETS_MAX {
                     return Err(Failure::usage(format!(
                         "{} holds more than {TARGETS_MAX} targets: read them with -lazy",
                         options.targets
                     )));
                 }
-                asks.push(ask);
+                requests.push(request);
             }
-            if asks.is_empty() {
+            if requests.is_empty() {
                 return Err(reading.empty());
             }
-            (Source::Fixed(asks.iter().cloned().map(Arc::new).collect()), asks)
+            (Source::Fixed(requests.iter().cloned().map(Arc::new).collect()), requests)
         };
         let requests = Self { source, sent: Mutex::default(), fault };
         Ok((requests, known))
     }
 
-    /// What arrival `number` sent; of a lazy attack it is told once.
+    /// What arrival `number` sent; of a lazy attack only once.
     pub fn sent(&self, number: u64) -> Option<Arc<WeightedRequest>> {
         match &self.source {
-            Source::Fixed(asks) => Some(Arc::clone(in_turn(asks, number))),
+            Source::Fixed(requests) => Some(Arc::clone(in_turn(requests, number))),
             Source::Lazy(_) => lock(&self.sent).remove(&number),
         }
     }
@@ -92,24 +92,24 @@ impl Requests {
 impl Feed for Requests {
     fn next(&self, number: u64) -> NextRequest<'_> {
         Box::pin(async move {
-            let ask = match &self.source {
-                Source::Fixed(asks) => Arc::clone(in_turn(asks, number)),
+            let request = match &self.source {
+                Source::Fixed(requests) => Arc::clone(in_turn(requests, number)),
                 Source::Lazy(receiver) => {
-                    let ask = receiver.lock().await.recv().await?;
-                    let ask = Arc::new(ask);
-                    lock(&self.sent).insert(number, Arc::clone(&ask));
-                    ask
+                    let request = receiver.lock().await.recv().await?;
+                    let request = Arc::new(request);
+                    lock(&self.sent).insert(number, Arc::clone(&request));
+                    request
                 }
             };
-            let mut next = WeightedRequest::clone(&ask);
+            let mut next = WeightedRequest::clone(&request);
             next.request.headers.push(("X-Vegeta-Seq".to_owned(), number.to_string()));
             Some(next)
         })
     }
 }
 
-fn in_turn(asks: &[Arc<WeightedRequest>], number: u64) -> &Arc<WeightedRequest> {
-    &asks[(number % asks.len() as u64) as usize]
+fn in_turn(requests: &[Arc<WeightedRequest>], number: u64) -> &Arc<WeightedRequest> {
+    &requests[(number % requests.len() as u64) as usize]
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -118,17 +118,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Reads on a thread of its own, and no further ahead than the queue is long.
 fn lazy(
-    reading: Reading,
+    reading: TargetReader,
     first: WeightedRequest,
     fault: Arc<Mutex<Option<String>>>,
 ) -> Result<Source, Failure> {
     let (sender, receiver) = channel(AHEAD);
     let read = move || {
-        for ask in std::iter::once(Ok(first)).chain(reading) {
-            match ask {
-                Ok(ask) => {
+        for request in std::iter::once(Ok(first)).chain(reading) {
+            match request {
+                Ok(request) => {
                     // Nobody receives any more once the attack is over.
-                    if sender.blocking_send(ask).is_err() {
+                    if sender.blocking_send(request).is_err() {
                         return;
                     }
                 }
@@ -144,7 +144,7 @@ fn lazy(
 }
 
 /// Targets read one by one, as requests.
-struct Reading {
+struct TargetReader {
     targets: Targets<Box<dyn BufRead + Send>>,
     name: String,
     attack: String,
@@ -153,8 +153,8 @@ struct Reading {
     bodies: Bodies,
 }
 
-impl Reading {
-    fn open(options: &Options) -> Result<Self, Failure> {
+impl TargetReader {
+    fn open(options: &VegetaOptions) -> Result<Self, Failure> {
         let name = options.targets.clone();
         let reader: Box<dyn BufRead + Send> = match name.as_str() {
             "stdin" => Box::new(BufReader::new(stdin())),
@@ -184,7 +184,7 @@ impl Reading {
         ))
     }
 
-    fn ask(&mut self, target: Target) -> Result<WeightedRequest, String> {
+    fn request_of(&mut self, target: Target) -> Result<WeightedRequest, String> {
         // `http://:80` is this machine, as Go dials it.
         let url = target.url.replacen("://:", "://localhost:", 1);
         Location::parse(&url).map_err(|error| error.to_string())?;
@@ -209,7 +209,7 @@ impl Reading {
     }
 }
 
-impl Iterator for Reading {
+impl Iterator for TargetReader {
     type Item = Result<WeightedRequest, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -219,7 +219,8 @@ impl Iterator for Reading {
             Err(error) => return Some(Err(wrong(&self.name, error.to_string()))),
         };
         let line = target.line;
-        let ask = self.ask(target).map_err(|why| wrong(&self.name, format!("line {line}: {why}")));
-        Some(ask)
+        let request =
+            self.request_of(target).map_err(|why| wrong(&self.name, format!("line {line}: {why}")));
+        Some(request)
     }
 }

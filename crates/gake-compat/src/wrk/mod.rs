@@ -1,7 +1,7 @@
 //! gake as wrk and wrk2.
 //!
 //! wrk is our closed loop over `-c` users, wrk2 our open loop at `-R` over `-c` connections. Both
-//! wait for an answer however long it takes: their `--timeout` only counts.
+//! wait for a response however long it takes: their `--timeout` only counts.
 
 mod options;
 mod report;
@@ -19,7 +19,7 @@ use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 use crate::NativeResult;
 use crate::tool_run::{NEVER, ToolResult, ToolRun, responses};
 use gake_session::{Console, Exit, Failure};
-use options::{Objection, Options, Tool};
+use options::{Objection, Tool, WrkOptions};
 
 /// How long wrk's threads take to notice that the time is over.
 const DRAIN: Duration = Duration::from_millis(100);
@@ -49,7 +49,7 @@ fn run(
     native: &NativeResult,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let options = match Options::read(tool, args) {
+    let options = match WrkOptions::read(tool, args) {
         Ok(options) => options,
         Err(Objection::Refused(why)) => return Err(Failure::could_not(why)),
         Err(Objection::Usage(why)) => {
@@ -67,7 +67,7 @@ fn run(
     if let Err(why) = reach(&options.url) {
         return Err(Failure::could_not(why));
     }
-    let Options { threads, connections, duration, .. } = options;
+    let WrkOptions { threads, connections, duration, .. } = options;
     console.result(&opening(&options.url, duration, threads, connections))?;
     let mut rates = Histogram::new();
     let seconds = duration.as_secs();
@@ -83,7 +83,7 @@ fn run(
 }
 
 /// What it is to gake.
-fn spec(options: &Options) -> RunSpec {
+fn spec(options: &WrkOptions) -> RunSpec {
     let load = match options.rate {
         Some(rate) => LoadSpec::rate(rate, options.duration),
         None => LoadSpec::closed(options.connections),
@@ -103,7 +103,7 @@ fn spec(options: &Options) -> RunSpec {
     spec
 }
 
-/// Tries one connection, so that a server that is not there is told before the test.
+/// Tries one connection, so that an unreachable server is reported before the test.
 fn reach(url: &str) -> Result<(), String> {
     let location = Location::parse(url).map_err(|error| error.to_string())?;
     let (host, port) = (location.host.as_str(), location.port);
@@ -114,7 +114,7 @@ fn reach(url: &str) -> Result<(), String> {
     })
 }
 
-fn report(options: &Options, result: &ToolResult, rates: &Histogram) -> String {
+fn report(options: &WrkOptions, result: &ToolResult, rates: &Histogram) -> String {
     let run = &result.run;
     let tally = &run.tally;
     let timeout = nanos(options.timeout);
@@ -172,7 +172,7 @@ fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
     };
     let answered = over(Metric::Service);
     // Without a rate a request is due when it is sent, so what waited longer than the time-out and
-    // was not answered is one that was still in flight at the end.
+    // got no response is one that was still in flight at the end.
     let unanswered = (over(Metric::OkResponse) + over(Metric::OtherResponse))
         .saturating_sub(answered)
         .min(tally.counts.unfinished);
@@ -198,7 +198,7 @@ mod tests {
             (Tool::Wrk, "-t2 -c10 -d2s -H A:b http://h/"),
             (Tool::Wrk2, "-t2 -c10 -d2s -R 2k http://h/"),
         ] {
-            let options = Options::read(tool, &words(line)).unwrap();
+            let options = WrkOptions::read(tool, &words(line)).unwrap();
             assert_comes_back(&spec(&options));
         }
     }

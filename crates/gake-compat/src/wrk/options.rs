@@ -29,7 +29,7 @@ pub enum Objection {
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Options {
+pub struct WrkOptions {
     /// Which of the two.
     pub tool: Tool,
     /// The target.
@@ -75,7 +75,7 @@ const WRK2: [Flag; 3] =
 /// The same for wrk: a rate there is a mistake that must not pass as a test without one.
 const WRK: [Flag; 1] = [refused(&["R", "rate"], "wrk has no rate; use `gake as wrk2`")];
 
-impl Options {
+impl WrkOptions {
     /// Reads a command line.
     ///
     /// # Errors
@@ -203,8 +203,8 @@ mod tests {
     use super::*;
     use crate::testing::words;
 
-    fn read(tool: Tool, line: &str) -> Result<Options, Objection> {
-        Options::read(tool, &words(line))
+    fn read(tool: Tool, line: &str) -> Result<WrkOptions, Objection> {
+        WrkOptions::read(tool, &words(line))
     }
 
     #[test]

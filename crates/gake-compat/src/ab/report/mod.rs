@@ -18,29 +18,29 @@ const PERCENTAGES: [u32; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 /// What the report shows.
 #[derive(Debug)]
 pub struct Ab<'a> {
-    /// `Server` of the first answer.
+    /// `Server` of the first response.
     pub server: &'a str,
     /// The host asked.
     pub host: &'a str,
     /// Its port.
     pub port: u16,
-    /// What is said of TLS, when there is TLS.
+    /// The TLS protocol line, when there is TLS.
     pub tls: Option<&'a str>,
     /// Path and query.
     pub path: &'a str,
-    /// Bytes of the first answer's body; `None` when lengths may vary.
+    /// Bytes of the first response's body; `None` when lengths may vary.
     pub document: Option<u64>,
     /// Requests at once.
     pub concurrency: usize,
-    /// From the start to the last answer.
+    /// From the start to the last response.
     pub taken: Nanos,
     /// Requests that ended, in whatever way.
     pub complete: u64,
     /// Those that failed.
-    pub failed: Failed,
-    /// Answers whose status is not 2xx.
+    pub failed: FailureCounts,
+    /// Responses whose status is not 2xx.
     pub non_2xx: u64,
-    /// Answers after which the connection stayed open, when that was asked for.
+    /// Responses after which the connection stayed open, when that was asked for.
     pub keep_alive: Option<u64>,
     /// Bytes read.
     pub transferred: u64,
@@ -48,24 +48,24 @@ pub struct Ab<'a> {
     pub sent: Option<u64>,
     /// Bytes of all bodies.
     pub body_bytes: u64,
-    /// The parts of the answered requests.
+    /// The parts of the responses.
     pub times: &'a AbTimes,
 }
 
 /// Failed requests by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailureCounts {
     /// No connection.
     pub connect: u64,
     /// Broken or timed out on the way.
     pub receive: u64,
-    /// Another length than the first answer's, or cut.
+    /// Another length than the first response's, or cut.
     pub length: u64,
     /// Not HTTP.
     pub exceptions: u64,
 }
 
-impl Failed {
+impl FailureCounts {
     /// All of them.
     #[must_use]
     pub fn all(&self) -> u64 {
@@ -73,14 +73,14 @@ impl Failed {
     }
 }
 
-/// How long the parts of answered requests took.
+/// How long the parts of responses took.
 #[derive(Debug, Default)]
 pub struct AbTimes {
     /// Opening the connection, 0 on one that was open.
     pub connect: Histogram,
     /// From there to the end.
     pub processing: Histogram,
-    /// From the request to the first byte of the answer.
+    /// From the request to the first byte of the response.
     pub waiting: Histogram,
     /// From start to end.
     pub total: Histogram,
@@ -88,7 +88,7 @@ pub struct AbTimes {
 
 /// What is left out of the text.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Without {
+pub struct HiddenParts {
     /// The percentages (`-d`).
     pub percentages: bool,
     /// Median, deviation and warnings (`-S`).
@@ -97,20 +97,20 @@ pub struct Without {
 
 /// The text, from `Server Software` on.
 #[must_use]
-pub fn text(ab: &Ab<'_>, without: Without) -> String {
+pub fn text(ab: &Ab<'_>, hidden: HiddenParts) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write_text(&mut out, ab, without);
+    let _ = write_text(&mut out, ab, hidden);
     out
 }
 
-fn write_text(out: &mut String, ab: &Ab<'_>, without: Without) -> fmt::Result {
+fn write_text(out: &mut String, ab: &Ab<'_>, hidden: HiddenParts) -> fmt::Result {
     head(out, ab)?;
     rates(out, ab)?;
     if ab.complete > 0 {
-        table::times(out, ab.times, without.confidence)?;
+        table::times(out, ab.times, hidden.confidence)?;
     }
-    if ab.complete > 1 && !without.percentages {
+    if ab.complete > 1 && !hidden.percentages {
         writeln!(out, "\nPercentage of the requests served within a certain time (ms)")?;
         for percent in PERCENTAGES {
             let time = ms(ab.times.total.quantile(f64::from(percent) / 100.0));
@@ -138,7 +138,7 @@ fn head(out: &mut String, ab: &Ab<'_>) -> fmt::Result {
     writeln!(out, "Time taken for tests:   {:.3} seconds", ab.seconds())?;
     writeln!(out, "Complete requests:      {}", ab.complete)?;
     writeln!(out, "Failed requests:        {}", ab.failed.all())?;
-    let Failed { connect, receive, length, exceptions } = ab.failed;
+    let FailureCounts { connect, receive, length, exceptions } = ab.failed;
     if ab.failed.all() > 0 {
         writeln!(
             out,

@@ -13,7 +13,7 @@ use super::ms;
 /// The header line of `-e`.
 pub const CSV_HEADER: &str = "Percentage served,Time in ms";
 
-/// One answered request.
+/// One response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AbSample {
     /// When it started, in Unix nanoseconds.
@@ -22,7 +22,7 @@ pub struct AbSample {
     pub connect: Nanos,
     /// From start to end.
     pub total: Nanos,
-    /// From the request to the first byte of the answer.
+    /// From the request to the first byte of the response.
     pub waiting: Nanos,
 }
 

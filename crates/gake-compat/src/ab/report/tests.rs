@@ -27,7 +27,7 @@ fn ab(times: &AbTimes) -> Ab<'_> {
         concurrency: 2,
         taken: 60_000_000,
         complete: 6,
-        failed: Failed { length: 1, receive: 1, ..Failed::default() },
+        failed: FailureCounts { length: 1, receive: 1, ..FailureCounts::default() },
         non_2xx: 1,
         keep_alive: Some(4),
         transferred: 1_024,
@@ -40,14 +40,14 @@ fn ab(times: &AbTimes) -> Ab<'_> {
 #[test]
 fn the_text_is_abs() {
     let times = times();
-    let text = text(&ab(&times), Without::default());
+    let text = text(&ab(&times), HiddenParts::default());
     bless("ab.txt", &text);
 }
 
 #[test]
 fn parts_are_left_out_as_asked() {
     let times = times();
-    let text = text(&ab(&times), Without { percentages: true, confidence: true });
+    let text = text(&ab(&times), HiddenParts { percentages: true, confidence: true });
     assert!(text.ends_with(
         "              min   avg   max\nConnect:        0     1    1\nProcessing:     3    23   99\n\
          Waiting:        2    21   90\nTotal:          3    24  100\n"

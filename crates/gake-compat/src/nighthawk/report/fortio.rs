@@ -10,22 +10,22 @@ use gake_core::record::Histogram;
 /// The result as fortio's JSON.
 #[must_use]
 pub fn fortio(output: &Output) -> String {
-    let (asked, global) = (&output.asked, output.global());
+    let (settings, global) = (&output.settings, output.global());
     let counter = |name| global.counter(name).unwrap_or(0);
     let workers = output.workers.len() as u64;
     let statistics = &global.statistics;
     indented(&json!({
         "RunType": "HTTP",
-        "Labels": asked.labels.join(" "),
+        "Labels": settings.labels.join(" "),
         "Version": env!("CARGO_PKG_VERSION"),
         "StartTime": output.timestamp(),
-        "URL": asked.uri,
-        "RequestedQPS": workers * u64::from(asked.rps),
-        "RequestedDuration": duration(asked.duration.unwrap_or_default().as_nanos()),
+        "URL": settings.uri,
+        "RequestedQPS": workers * u64::from(settings.rps),
+        "RequestedDuration": duration(settings.duration.unwrap_or_default().as_nanos()),
         "ActualQPS": output.a_second(counter("upstream_rq_total")),
         "ActualDuration": output.execution.as_nanos() as u64,
-        "NumThreads": workers * u64::from(asked.connections),
-        "Jitter": !asked.jitter.is_zero(),
+        "NumThreads": workers * u64::from(settings.connections),
+        "Jitter": !settings.jitter.is_zero(),
         "BytesReceived": counter("upstream_cx_rx_bytes_total").to_string(),
         "BytesSent": counter("upstream_cx_tx_bytes_total").to_string(),
         "RetCodes": { "200": counter("benchmark.http_2xx").to_string() },

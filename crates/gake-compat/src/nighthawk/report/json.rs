@@ -47,53 +47,53 @@ pub(super) fn indented(value: &impl Serialize) -> String {
 }
 
 fn options(output: &Output) -> Value {
-    let asked = &output.asked;
+    let settings = &output.settings;
     let upper = |text: &str| json!({ "value": text.to_ascii_uppercase() });
     let predicates = |list: &[(String, u64)]| -> BTreeMap<String, String> {
         list.iter().map(|(name, threshold)| (name.clone(), threshold.to_string())).collect()
     };
-    let headers: Vec<_> = asked
+    let headers: Vec<_> = settings
         .headers
         .iter()
         .map(|(key, value)| json!({ "header": { "key": key, "value": value }, "append": false }))
         .collect();
-    let protocol = match (asked.is_http3, asked.max_streams) {
+    let protocol = match (settings.is_http3, settings.max_streams) {
         (true, _) => "HTTP3",
         (false, Some(_)) => "HTTP2",
         (false, None) => "HTTP1",
     };
     let mut options = json!({
-        "uri": asked.uri,
-        "requests_per_second": asked.rps,
-        "connections": asked.connections,
-        "timeout": duration(asked.timeout.as_nanos()),
+        "uri": settings.uri,
+        "requests_per_second": settings.rps,
+        "connections": settings.connections,
+        "timeout": duration(settings.timeout.as_nanos()),
         "h2": false,
         "protocol": { "value": protocol },
-        "concurrency": asked.concurrency,
-        "verbosity": upper(&asked.verbosity),
-        "output_format": upper(&asked.output_format),
+        "concurrency": settings.concurrency,
+        "verbosity": upper(&settings.verbosity),
+        "output_format": upper(&settings.output_format),
         "prefetch_connections": false,
-        "burst_size": asked.burst_size,
-        "address_family": upper(&asked.address_family),
+        "burst_size": settings.burst_size,
+        "address_family": upper(&settings.address_family),
         "request_options": {
-            "request_method": asked.method,
+            "request_method": settings.method,
             "request_headers": headers,
-            "request_body_size": asked.body_size,
+            "request_body_size": settings.body_size,
         },
-        "max_pending_requests": asked.max_pending,
-        "max_active_requests": asked.max_active,
-        "max_requests_per_connection": asked.max_per_connection,
-        "sequencer_idle_strategy": upper(&asked.idle_strategy),
-        "termination_predicates": predicates(&asked.termination),
-        "failure_predicates": predicates(&asked.failure),
-        "open_loop": asked.open_loop,
-        "jitter_uniform": duration(asked.jitter.as_nanos()),
-        "labels": asked.labels,
+        "max_pending_requests": settings.max_pending,
+        "max_active_requests": settings.max_active,
+        "max_requests_per_connection": settings.max_per_connection,
+        "sequencer_idle_strategy": upper(&settings.idle_strategy),
+        "termination_predicates": predicates(&settings.termination),
+        "failure_predicates": predicates(&settings.failure),
+        "open_loop": settings.open_loop,
+        "jitter_uniform": duration(settings.jitter.as_nanos()),
+        "labels": settings.labels,
     });
-    if let Some(streams) = asked.max_streams {
+    if let Some(streams) = settings.max_streams {
         options["max_concurrent_streams"] = streams.into();
     }
-    match asked.duration {
+    match settings.duration {
         Some(length) => options["duration"] = duration(length.as_nanos()).into(),
         None => options["no_duration"] = true.into(),
     }

@@ -16,7 +16,7 @@ pub use json::json;
 
 /// What a run was asked to do, as the structured formats repeat it.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct NighthawkSettings {
     /// The target.
     pub uri: String,
     /// Requests a second of a worker.
@@ -146,8 +146,8 @@ pub struct Worker {
 impl Worker {
     /// A worker that has seen nothing.
     #[must_use]
-    pub fn new(asked: &Asked) -> Self {
-        let connections = match (asked.is_http3, asked.max_streams) {
+    pub fn new(settings: &NighthawkSettings) -> Self {
+        let connections = match (settings.is_http3, settings.max_streams) {
             (true, _) => Some(CX_HTTP3),
             (false, Some(_)) => Some(CX_HTTP2),
             (false, None) => None,
@@ -155,7 +155,7 @@ impl Worker {
         Self { connections, ..Self::default() }
     }
 
-    /// Adds what came of one request. A request whose wait for a connection `queues` has it in its
+    /// Adds the outcome of one request. A request whose wait for a connection `queues` has it in its
     /// queueing; otherwise the wait blocked the sequencer, and it starts after it.
     pub fn record(&mut self, outcome: &Outcome, queues: bool) {
         let exchange = &outcome.exchange;
@@ -230,7 +230,7 @@ impl Worker {
 #[derive(Debug, Clone)]
 pub struct Output {
     /// What was asked.
-    pub asked: Asked,
+    pub settings: NighthawkSettings,
     /// What each worker saw.
     pub workers: Vec<Worker>,
     /// How long requests were sent.

@@ -14,7 +14,7 @@ fn output() -> Output {
     workers[0].record(&faulted(200, 0, MS, Fault::ConnectRefused), false);
     workers[1].record(&faulted(201, 0, MS, Fault::Reset), false);
     workers[0].overflow(3);
-    let asked = Asked {
+    let settings = NighthawkSettings {
         uri: "http://127.0.0.1:10000/".to_owned(),
         rps: 500,
         connections: 200,
@@ -26,10 +26,10 @@ fn output() -> Output {
         jitter: Duration::from_micros(10),
         failure: vec![("benchmark.http_4xx".to_owned(), 0)],
         labels: vec!["a".to_owned(), "b".to_owned()],
-        ..Asked::default()
+        ..NighthawkSettings::default()
     };
     let execution = Duration::from_micros(10_000_123);
-    Output { asked, workers, execution, started_unix_ns: 1_234_567_891_567_000_000 }
+    Output { settings, workers, execution, started_unix_ns: 1_234_567_891_567_000_000 }
 }
 
 #[test]

@@ -32,23 +32,23 @@ const PERCENTILES: [f64; 9] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 9
 /// What the outputs show.
 #[derive(Debug)]
 pub struct Oha<'a> {
-    /// From the start to the last answer.
+    /// From the start to the last response.
     pub total: Nanos,
-    /// From start to end of every answered request.
+    /// From start to end of every response.
     pub latency: &'a Histogram,
-    /// From start to the first byte of its answer.
+    /// From start to the first byte of its response.
     pub first_byte: &'a Histogram,
-    /// The latency of answers 2xx and of all others, when they are shown apart.
+    /// The latency of responses 2xx and of all others, when they are shown apart.
     pub breakdown: Option<&'a [Histogram; 2]>,
     /// Opening a connection, of the requests that opened one.
     pub dial: Spread,
-    /// When answers ended.
+    /// When responses ended.
     pub rates: &'a OhaRates,
     /// Bytes of all bodies.
     pub body_bytes: u64,
-    /// Answers by status code, in order.
+    /// Responses by status code, in order.
     pub statuses: &'a [(u16, u64)],
-    /// Requests without an answer by cause, in order; [`DEADLINE`] is one.
+    /// Requests without a response by cause, in order; [`DEADLINE`] is one.
     pub errors: Vec<(String, u64)>,
 }
 
@@ -57,7 +57,7 @@ impl Oha<'_> {
         self.latency.count()
     }
 
-    /// Answers in all that ended, save for the deadline.
+    /// Responses in all that ended, save for the deadline.
     fn success_rate(&self) -> f64 {
         let failed = self.errors.iter().filter(|(cause, _)| cause != DEADLINE);
         let ended = self.answers() + failed.map(|(_, count)| count).sum::<u64>();
@@ -143,18 +143,18 @@ fn rows(latency: &Histogram) -> Vec<(f64, u64)> {
     crate::spread::rows(latency).into_iter().map(|(mark, count)| (seconds(mark), count)).collect()
 }
 
-/// One answered request in the CSV. Times are in nanoseconds.
+/// One response in the CSV. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct OhaRow {
     /// From the start of the run to its start.
     pub start: Nanos,
     /// Opening the connection, 0 on one that was open.
     pub dial: Nanos,
-    /// From its start to the first byte of the answer.
+    /// From its start to the first byte of the response.
     pub first_byte: Nanos,
     /// From its start, or from when it was due, to its end.
     pub duration: Nanos,
-    /// Bytes of the answer's body.
+    /// Bytes of the response's body.
     pub bytes: u64,
     /// Its status code.
     pub status: u16,

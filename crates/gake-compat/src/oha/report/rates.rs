@@ -1,4 +1,4 @@
-//! How many answers ended a second, step by step.
+//! How many responses ended a second, step by step.
 
 use gake_core::clock::Nanos;
 
@@ -8,7 +8,7 @@ const STEP: Nanos = 10_000_000;
 /// Steps at most: 44 minutes of 10 ms. A longer run has longer steps, by doubling.
 const STEPS_MAX: u64 = 1 << 18;
 
-/// Answers by when they ended. oha looks at the answers within 10 ms of the last one of the look
+/// Responses by when they ended. oha looks at the responses within 10 ms of the last one of the look
 /// before, which needs all of them in order; here the looks are steps of equal length.
 #[derive(Debug)]
 pub struct OhaRates {
@@ -29,7 +29,7 @@ impl Default for OhaRates {
 }
 
 impl OhaRates {
-    /// Adds an answer that ended at `end`, counted from the start of the run.
+    /// Adds a response that ended at `end`, counted from the start of the run.
     pub fn record(&mut self, end: Nanos) {
         while end / self.step >= STEPS_MAX {
             self.double();
@@ -54,8 +54,8 @@ impl OhaRates {
             .collect();
     }
 
-    /// The answers a second of every step that has one, sorted: their number by the time from the
-    /// last answer before.
+    /// The responses a second of every step that has one, sorted: their number by the time from the
+    /// last response before.
     pub(super) fn sorted(&self) -> Vec<f64> {
         let mut before = 0;
         let filled = self.steps.iter().filter(|step| step.count > 0);

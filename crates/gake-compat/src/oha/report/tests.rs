@@ -29,7 +29,7 @@ impl Recorded {
         }
     }
 
-    /// Four answers, the last one a 404, on two connections.
+    /// Four responses, the last one a 404, on two connections.
     fn some() -> Self {
         let mut some = Self::none();
         for (number, ms) in [10, 20, 20, 1_060].into_iter().enumerate() {

@@ -54,7 +54,7 @@ impl TimeUnit {
     }
 }
 
-/// The summary, in the unit that fits the slowest answer when none is asked for.
+/// The summary, in the unit that fits the slowest response when none is asked for.
 #[must_use]
 pub fn text(oha: &Oha<'_>, unit: Option<TimeUnit>) -> String {
     let unit = unit.unwrap_or_else(|| TimeUnit::of(Triple::of(oha.latency).slowest));

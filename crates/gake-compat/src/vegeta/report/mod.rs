@@ -71,7 +71,7 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
 }
 
 /// Reads on a thread of its own, so that a report can come while nothing does. The first signal
-/// leaves whoever writes the results time to end them; the second ends the reading.
+/// leaves the writer of the results time to end them; the second ends the reading.
 fn follow(
     mut results: ResultFiles,
     page: &mut Page<'_>,
@@ -122,7 +122,7 @@ fn lock(metrics: &Mutex<Metrics>) -> std::sync::MutexGuard<'_, Metrics> {
     metrics.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where the report is told.
+/// Where the report goes.
 struct Page<'a> {
     kind: ReportKind,
     name: &'a str,

@@ -28,7 +28,7 @@ const RULE: &str = "----------------------------------------------------------\n
 pub struct SocketErrors {
     /// Connections that could not be opened.
     pub connect: u64,
-    /// Answers that did not come whole.
+    /// Responses that did not come whole.
     pub read: u64,
     /// Requests that could not be written.
     pub write: u64,
@@ -56,7 +56,7 @@ pub struct Figures<'a> {
     pub rates: &'a Histogram,
     /// What is shown of the latencies.
     pub distribution: Distribution<'a>,
-    /// Answers.
+    /// Responses.
     pub requests: u64,
     /// Bytes read.
     pub bytes: u64,
@@ -64,7 +64,7 @@ pub struct Figures<'a> {
     pub runtime: Duration,
     /// What went wrong.
     pub errors: SocketErrors,
-    /// Answers with a status over 399.
+    /// Responses with a status over 399.
     pub bad_statuses: u64,
 }
 

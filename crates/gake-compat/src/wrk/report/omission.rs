@@ -1,4 +1,4 @@
-//! What wrk adds for the requests that a slow answer kept from being sent.
+//! What wrk adds for the requests that a slow response kept from being sent.
 
 use gake_core::clock::Nanos;
 use gake_core::record::Histogram;
