@@ -1,5 +1,7 @@
 //! What the tests of several tools share.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::path::Path;
 
 use gake_core::clock::Nanos;

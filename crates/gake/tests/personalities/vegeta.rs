@@ -63,7 +63,8 @@ impl Folder {
 }
 
 fn golden(name: &str) -> String {
-    format!("{RESULTS}{name}")
+    let folder = if name.starts_with("report.") { REPORTS } else { RESULTS };
+    format!("{folder}{name}")
 }
 
 #[test]
@@ -151,11 +152,7 @@ fn reports_of_vegetas_own_file_are_its_own() {
         ("encode -to csv", "results.csv"),
     ] {
         let ran = folder.vegeta(&format!("{line} {}", golden("results.gob")));
-        assert_eq!(
-            ran.stdout,
-            fs::read_to_string(format!("{REPORTS}{expected}")).unwrap(),
-            "{line} {ran:?}"
-        );
+        assert_eq!(ran.stdout, fs::read_to_string(golden(expected)).unwrap(), "{line} {ran:?}");
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     }
     let ran = folder.vegeta(&format!("encode -to gob -output again.bin {}", golden("results.gob")));
