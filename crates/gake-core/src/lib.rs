@@ -6,9 +6,13 @@
 
 pub mod clock;
 pub mod exact;
+mod load;
 pub mod metric;
 pub mod plan;
 pub mod record;
 pub mod schedule;
+mod seconds;
 pub mod spec;
 pub mod work;
+
+pub use load::Load;

@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
-use gake_core::plan::targets::{Target, TargetBody, TargetFormat, Targets};
 use gake_core::schedule::Trace;
 use gake_core::spec::{
     BodySpec, FieldPath, GrpcSpec, RequestDefaults, RequestSource, RequestSpec, RunSpec,
@@ -15,6 +14,7 @@ use gake_wire::{Feed, GrpcMethod, HttpRequest, Location, WeightedRequest, basic_
 
 use crate::bodies::Bodies;
 use crate::grpc::GrpcTarget;
+use crate::targets::{Target, TargetBody, TargetFormat, Targets};
 use crate::{Inputs, RunError};
 
 /// Targets held at most. More than this is a log to replay, not a mix.
@@ -58,15 +58,21 @@ impl RequestSet {
     }
 }
 
-/// Reads what every scenario sends.
-pub(crate) fn read(spec: &RunSpec, inputs: &mut Inputs<'_>) -> Result<Vec<RequestSet>, RunError> {
+/// Reads what every scenario sends; `None` for those of scripts, which decide that themselves.
+pub(crate) fn read(
+    spec: &RunSpec,
+    inputs: &mut Inputs<'_>,
+) -> Result<Vec<Option<RequestSet>>, RunError> {
     let mut bodies = Bodies::default();
     let list = FieldPath::root().key("scenario");
     let scenarios = spec.scenarios.iter().enumerate();
     scenarios
         .map(|(i, scenario)| {
+            if let RequestSource::Script(_) = scenario.source {
+                return Ok(None);
+            }
             let at = list.index(i);
-            Reader { spec, scenario, at, inputs, bodies: &mut bodies }.read()
+            Reader { spec, scenario, at, inputs, bodies: &mut bodies }.read().map(Some)
         })
         .collect()
 }
@@ -100,8 +106,7 @@ impl Reader<'_, '_> {
                 Ok(set)
             }
             RequestSource::Script(_) => {
-                let problem = "a spec cannot run a script: `gake run SCRIPT.js` does";
-                Err(RunError::spec(self.at.key("script"), problem))
+                Err(RunError::spec(self.at.key("script"), "a script decides what it sends"))
             }
             RequestSource::Given(name) => {
                 let field = self.at.key("given");

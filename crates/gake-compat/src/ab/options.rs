@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::report::HiddenParts;
-use gake_core::plan::Timeouts;
+use gake_core::Load;
 use gake_core::spec::{
-    BodySpec, ConnectionSpec, HttpVersion, KeepSpec, LoadSpec, RequestDefaults, RequestSource,
-    RunSpec, ScenarioSpec, TlsSpec,
+    BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
+    TlsSpec,
 };
 use gake_wire::{Location, Scheme, basic_authorization};
 
@@ -219,15 +219,16 @@ impl AbOptions {
             duration: self.limit,
             // At its time limit ab forgets what is in flight.
             graceful_stop: if self.limit.is_some() { Duration::ZERO } else { self.timeout },
-            ..ScenarioSpec::new(url, LoadSpec::closed(self.concurrency))
+            ..ScenarioSpec::new(url, Load::closed(self.concurrency))
         };
         let (connect, total) = (self.timeout, self.timeout);
         RunSpec {
             connection: ConnectionSpec {
-                timeouts: Timeouts { connect, first_byte: None, total },
+                timeout: total,
+                connect_timeout: connect,
                 keepalive: self.keep_alive,
                 http: HttpVersion::Http10,
-                keep: Some(KeepSpec { answers: 1, body_bytes: 0 }),
+                keep_answers: Some(1),
                 sources: self.source.iter().cloned().collect(),
                 ..ConnectionSpec::default()
             },

@@ -16,12 +16,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::nanos;
-use gake_core::plan::{Stage, Timeouts};
+use gake_core::plan::Stage;
 use gake_core::record::{Fault, Histogram, Metric, Run};
 use gake_core::schedule::Process;
 use gake_core::spec::{
-    BodySpec, ConnectionSpec, HttpVersion, LoadSpec, RecordingSpec, RequestDefaults, RequestSource,
+    BodySpec, ConnectionSpec, HttpVersion, RecordingSpec, RequestDefaults, RequestSource,
     RequestSpec, RunSpec, ScenarioSpec, TlsSpec,
 };
 use gake_run::{Inputs, Moment, unix_now};
@@ -135,7 +136,7 @@ fn spec(options: &H2loadOptions) -> RunSpec {
         requests,
         graceful_stop: if ends.is_some() { Duration::ZERO } else { NEVER },
         connections: options.clients,
-        lanes: options.lanes(),
+        max_in_flight: options.lanes(),
         ..ScenarioSpec::new(source, load)
     };
     RunSpec {
@@ -148,18 +149,18 @@ fn spec(options: &H2loadOptions) -> RunSpec {
     }
 }
 
-fn load(options: &H2loadOptions) -> (LoadSpec, Duration) {
+fn load(options: &H2loadOptions) -> (Load, Duration) {
     let (warmup, duration) = match options.extent {
         Extent::Timed { warmup, duration } => (warmup, duration),
         Extent::Requests(_) => (Duration::ZERO, options.active_timeout.unwrap_or(Duration::MAX)),
     };
     let load = match (&options.script, options.rps) {
-        (Some(_), _) => LoadSpec::Recorded { speed: 1.0 },
+        (Some(_), _) => Load::Replay { speed: 1.0, trace: None },
         (None, Some(rps)) => {
             let stage = Stage::step(rps * options.clients as f64, duration);
-            LoadSpec::Open { stages: vec![stage], process: Process::Uniform }
+            Load::Open { stages: vec![stage], process: Process::Uniform }
         }
-        (None, None) => LoadSpec::closed(options.lanes()),
+        (None, None) => Load::closed(options.lanes()),
     };
     (load, warmup)
 }
@@ -168,11 +169,8 @@ fn connection(options: &H2loadOptions) -> ConnectionSpec {
     let is_http2 = options.protocols != Protocols::Http1;
     let (stream_window, connection_window) = options.windows;
     ConnectionSpec {
-        timeouts: Timeouts {
-            connect: NEVER,
-            first_byte: None,
-            total: options.inactivity_timeout.unwrap_or(NEVER),
-        },
+        timeout: options.inactivity_timeout.unwrap_or(NEVER),
+        connect_timeout: NEVER,
         http: match options.protocols {
             Protocols::Http1 => HttpVersion::Http11,
             Protocols::Http2 => HttpVersion::Http2,

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::plan::Timeouts;
+use gake_core::Load;
 use gake_core::spec::{
-    BodySpec, ConnectionSpec, HttpVersion, LoadSpec, RequestDefaults, RequestSource, RunSpec,
-    ScenarioSpec, TlsSpec,
+    BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
+    TlsSpec,
 };
 use gake_text::duration::parse_duration;
 
@@ -177,8 +177,8 @@ impl HeyOptions {
         let users = self.workers;
         let pace = (self.qps > 0.0).then(|| Duration::from_secs_f64(1.0 / self.qps));
         let load = match pace.filter(|pace| !pace.is_zero()) {
-            Some(pace) => LoadSpec::Paced { users, pace },
-            None => LoadSpec::closed(users),
+            Some(pace) => Load::Paced { users, pace },
+            None => Load::closed(users),
         };
         // In clear hey knows no way to HTTP/2, and sends HTTP/1.1 whatever is asked for.
         let is_http2 = self.http2 && self.url.starts_with("https://");
@@ -200,7 +200,8 @@ impl HeyOptions {
         RunSpec {
             threads: self.cpus,
             connection: ConnectionSpec {
-                timeouts: Timeouts { connect, first_byte: None, total },
+                timeout: total,
+                connect_timeout: connect,
                 keepalive: self.keepalive,
                 http: if is_http2 { HttpVersion::Http2 } else { HttpVersion::Http11 },
                 max_redirects: if self.redirects { REDIRECTS } else { 0 },

@@ -9,12 +9,12 @@ mod report;
 
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::nanos;
-use gake_core::plan::{Overflow, Stage, Timeouts};
+use gake_core::plan::{Overflow, Stage};
 use gake_core::schedule::Process;
 use gake_core::spec::{
-    BodySpec, HttpVersion, IpFamily, LoadSpec, RequestDefaults, RequestSource, RunSpec,
-    ScenarioSpec, TlsSpec,
+    BodySpec, HttpVersion, IpFamily, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
 };
 use gake_run::Moment;
 use report::{Output, Worker, csv, fortio, human, json};
@@ -90,7 +90,7 @@ fn run(
 fn spec(options: &NighthawkOptions) -> RunSpec {
     let settings = &options.settings;
     let stage = Stage::step(options.rate(), settings.duration.unwrap_or(Duration::MAX));
-    let load = LoadSpec::Open { stages: vec![stage], process: process(options) };
+    let load = Load::Open { stages: vec![stage], process: process(options) };
     let body = (settings.body_size > 0).then(|| "a".repeat(settings.body_size as usize));
     let scenario = ScenarioSpec {
         request: RequestDefaults {
@@ -100,7 +100,7 @@ fn spec(options: &NighthawkOptions) -> RunSpec {
             user: None,
         },
         connections: options.total(options.connections()),
-        lanes: options.total(options.lanes()),
+        max_in_flight: options.total(options.lanes()),
         overflow: match settings.open_loop {
             true => Overflow::Queue { waiting: options.total(settings.max_pending) },
             false => Overflow::Wait,
@@ -114,8 +114,7 @@ fn spec(options: &NighthawkOptions) -> RunSpec {
         tls: TlsSpec { insecure: true, ..TlsSpec::default() },
         ..RunSpec::new(scenario)
     };
-    spec.connection.timeouts =
-        Timeouts { connect: settings.timeout, first_byte: None, total: NEVER };
+    (spec.connection.connect_timeout, spec.connection.timeout) = (settings.timeout, NEVER);
     if let Some(streams) = settings.max_streams {
         spec.connection.http =
             if settings.is_http3 { HttpVersion::Http3 } else { HttpVersion::Http2 };

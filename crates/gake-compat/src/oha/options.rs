@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::report::TimeUnit;
-use gake_core::plan::{Stage, Timeouts};
+use gake_core::Load;
+use gake_core::plan::Stage;
 use gake_core::schedule::Process;
 use gake_core::spec::{
-    ConnectionSpec, HttpVersion, IpFamily, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
+    ConnectionSpec, HttpVersion, IpFamily, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
 };
 use gake_text::duration::parse_duration;
 
@@ -287,9 +288,9 @@ impl OhaOptions {
         let load = match rate {
             Some(rate) => {
                 let stage = Stage::step(rate, duration.unwrap_or(Duration::MAX));
-                LoadSpec::Open { stages: vec![stage], process }
+                Load::Open { stages: vec![stage], process }
             }
-            None => LoadSpec::closed(users),
+            None => Load::closed(users),
         };
         let waits = parsed.on("wait-ongoing-requests-after-deadline")?;
         Ok(ScenarioSpec {
@@ -297,7 +298,7 @@ impl OhaOptions {
             requests,
             graceful_stop: if waits || duration.is_none() { FOREVER } else { Duration::ZERO },
             connections,
-            lanes: users,
+            max_in_flight: users,
             ..ScenarioSpec::new(source, load)
         })
     }
@@ -337,11 +338,8 @@ impl OhaOptions {
         let http = self.http()?;
         let connect = parsed.read_with("connect-timeout", positive_duration)?;
         Ok(ConnectionSpec {
-            timeouts: Timeouts {
-                connect: connect.unwrap_or(Duration::from_secs(5)),
-                first_byte: None,
-                total: parsed.read_with("t", positive_duration)?.unwrap_or(FOREVER),
-            },
+            timeout: parsed.read_with("t", positive_duration)?.unwrap_or(FOREVER),
+            connect_timeout: connect.unwrap_or(Duration::from_secs(5)),
             // oha's requests of HTTP/1.0 do not ask for the connection to be kept.
             keepalive: !parsed.on("disable-keepalive")? && http != HttpVersion::Http10,
             max_redirects: parsed.get("redirect")?.unwrap_or(0),

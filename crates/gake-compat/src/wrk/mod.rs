@@ -9,10 +9,10 @@ mod report;
 use std::net::TcpStream;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, nanos};
-use gake_core::plan::Timeouts;
 use gake_core::record::{Fault, Histogram, Metric, Tally};
-use gake_core::spec::{LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_core::spec::{RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_wire::Location;
 use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 
@@ -85,19 +85,19 @@ fn run(
 /// What it is to gake.
 fn spec(options: &WrkOptions) -> RunSpec {
     let load = match options.rate {
-        Some(rate) => LoadSpec::rate(rate, options.duration),
-        None => LoadSpec::closed(options.connections),
+        Some(rate) => Load::rate(rate, options.duration),
+        None => Load::closed(options.connections),
     };
     let scenario = ScenarioSpec {
         request: RequestDefaults { headers: options.headers.clone(), ..RequestDefaults::default() },
         duration: options.rate.is_none().then_some(options.duration),
         graceful_stop: DRAIN,
         connections: options.connections,
-        lanes: options.connections,
+        max_in_flight: options.connections,
         ..ScenarioSpec::new(RequestSource::Url(options.url.clone()), load)
     };
     let mut spec = RunSpec { threads: Some(options.threads), ..RunSpec::new(scenario) };
-    spec.connection.timeouts = Timeouts { total: NEVER, ..Timeouts::default() };
+    spec.connection.timeout = NEVER;
     // Neither looks at certificates.
     spec.tls = TlsSpec { insecure: true, ..TlsSpec::default() };
     spec

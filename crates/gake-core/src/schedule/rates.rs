@@ -8,15 +8,18 @@ use gake_text::rate::RateUnit;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
+use crate::seconds::{OptionalSeconds, Seconds};
 
 /// A part of the schedule in which the rate is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Arrivals a second at its start.
     pub from: f64,
     /// Arrivals a second at its end.
     pub to: f64,
     /// How long it lasts; [`Duration::MAX`] for a run that only a count ends.
+    #[serde(rename = "duration_s", with = "OptionalSeconds")]
     pub duration: Duration,
 }
 
@@ -45,6 +48,8 @@ impl fmt::Display for Stage {
 
 /// How arrivals are spread within the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Process {
     /// A perfect grid.
     #[default]
@@ -57,6 +62,7 @@ pub enum Process {
         /// Arrivals at once; 1 leaves the grid as it is.
         size: u64,
         /// The upper bound of the delay, exclusive.
+        #[serde(rename = "jitter_s", with = "Seconds")]
         jitter: Nanos,
     },
 }

@@ -54,41 +54,41 @@ fn user_stages() -> impl Strategy<Value = Vec<UserStage>> {
 }
 
 /// A load, how long it lasts, and how many arrivals it has, where those belong to it.
-fn load() -> impl Strategy<Value = (LoadSpec, Option<Duration>, Option<u64>)> {
+fn load() -> impl Strategy<Value = (Load, Option<Duration>, Option<u64>)> {
     let count = || 1u64..1_000_000;
     let users = || 1usize..100_000;
     let think = || prop_oneof![Just(Duration::ZERO), time()];
     prop_oneof![
         (stages(), process(), of(count())).prop_map(|(stages, process, n)| (
-            LoadSpec::Open { stages, process },
+            Load::Open { stages, process },
             None,
             n
         )),
         (users(), think(), of(time()), of(count())).prop_map(|(users, think, time, n)| (
-            LoadSpec::Closed { users, think },
+            Load::Closed { users, think },
             time,
             n
         )),
         (users(), time(), of(time()), of(count())).prop_map(|(users, pace, time, n)| (
-            LoadSpec::Paced { users, pace },
+            Load::Paced { users, pace },
             time,
             n
         )),
         (user_stages(), time(), think()).prop_map(|(stages, graceful_ramp_down, think)| {
-            (LoadSpec::Ramping { stages, graceful_ramp_down, think }, None, None)
+            (Load::Ramping { stages, graceful_ramp_down, think }, None, None)
         }),
         (users(), count(), of(time())).prop_map(|(users, iterations, time)| (
-            LoadSpec::Shared { users, iterations },
+            Load::Shared { users, iterations },
             time,
             None
         )),
         (users(), count(), of(time())).prop_map(|(users, iterations, time)| (
-            LoadSpec::PerUser { users, iterations },
+            Load::PerUser { users, iterations },
             time,
             None
         )),
         (0usize..50, 50usize..5_000, of(time())).prop_map(|(users, max, time)| (
-            LoadSpec::External { users, max },
+            Load::External { users, max },
             time,
             None
         )),
@@ -145,11 +145,12 @@ fn scenario() -> impl Strategy<Value = ScenarioSpec> {
     let how = (text(), source(), request, load(), overflow);
     let bounds = (1usize..9_000, 1usize..9_000, of(time()), of(time()), tags);
     (how, bounds).prop_map(|((name, source, request, load, overflow), bounds)| {
-        let (connections, lanes, start, graceful_stop, tags) = bounds;
+        let (connections, in_flight, start, graceful_stop, tags) = bounds;
         let (load, duration, requests) = load;
         let mut spec = ScenarioSpec::new(source, load);
         if spec.load.is_open() {
-            (spec.connections, spec.lanes, spec.overflow) = (connections, lanes, overflow);
+            (spec.connections, spec.max_in_flight, spec.overflow) =
+                (connections, in_flight, overflow);
         }
         let graceful_stop = graceful_stop.unwrap_or(spec.graceful_stop);
         let (start, tags) = (start.unwrap_or_default(), tags.into_iter().collect());
@@ -171,14 +172,13 @@ fn scenario() -> impl Strategy<Value = ScenarioSpec> {
 }
 
 fn connection() -> impl Strategy<Value = ConnectionSpec> {
-    let keep = of((any::<u32>(), 0usize..9_999)).prop_map(|keep| {
-        keep.map(|(answers, body_bytes)| KeepSpec { answers: answers.into(), body_bytes })
-    });
+    let keep = of((any::<u32>(), of(0usize..9_999)));
     let family = of(prop_oneof![Just(IpFamily::Ipv4), Just(IpFamily::Ipv6)]);
     let bounds = (time(), time(), of(time()), any::<bool>(), 0u32..20, of(rate()));
     let ways = (0usize..99, of(0usize..99), vec(text(), 0..3), of(text()), family, keep);
     (bounds, ways).prop_map(|(bounds, ways)| {
-        let (connect, total, first_byte, keepalive, max_redirects, connect_rate) = bounds;
+        let (connect_timeout, timeout, first_byte_timeout, keepalive, max_redirects, connect_rate) =
+            bounds;
         let (idle_connections, max_idle, rules, socket, family, keep) = ways;
         let http = match (keepalive, max_redirects % 3) {
             (false, _) => HttpVersion::Http10,
@@ -187,7 +187,9 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
             (true, _) => HttpVersion::Auto,
         };
         ConnectionSpec {
-            timeouts: Timeouts { connect, first_byte, total },
+            timeout,
+            connect_timeout,
+            first_byte_timeout,
             keepalive,
             max_redirects,
             connect_rate,
@@ -204,7 +206,8 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
             proxy: socket.is_none().then(|| "http://127.0.0.1:3128".to_owned()),
             unix_socket: socket.map(PathBuf::from),
             family,
-            keep,
+            keep_answers: keep.map(|(answers, _)| answers.into()),
+            keep_body_bytes: keep.and_then(|(_, bytes)| bytes),
         }
     })
 }
@@ -288,7 +291,7 @@ fn a_recording_comes_back() {
         to: "http://localhost:8080".to_owned(),
         select: vec!["GET /api/*".to_owned()],
     };
-    let load = LoadSpec::Recorded { speed: 0.1 };
+    let load = Load::Replay { speed: 0.1, trace: None };
     let mut scenario = ScenarioSpec::new(RequestSource::Recording(recording), load);
     scenario.duration = Some(Duration::from_secs(90));
     let spec = RunSpec::new(scenario);
@@ -297,12 +300,12 @@ fn a_recording_comes_back() {
 }
 
 #[test]
-fn streams_make_few_connections_of_many_lanes() {
+fn streams_make_few_connections_of_many_requests_in_flight() {
     let bounds = |text: &str| {
         let text = format!("[connection]\nhttp = \"2\"\n{text}");
         let spec = SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
         let one = &spec.scenarios[0];
-        (one.connections, one.lanes, one.streams(&spec.connection))
+        (one.connections, one.max_in_flight, one.streams(&spec.connection))
     };
     let open = "[[scenario]]\nurl = \"http://h/\"\nrate = 5\n";
     assert_eq!(bounds(open), (10, 1_000, 100));
@@ -322,16 +325,14 @@ fn what_is_left_out_has_its_default() {
     let spec = |text: &str| SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
     let one = spec("[[scenario]]\nurl = \"http://h/\"\n");
     let url = || RequestSource::Url("http://h/".to_owned());
-    let closed = ScenarioSpec {
-        duration: Some(DURATION),
-        ..ScenarioSpec::new(url(), LoadSpec::closed(USERS))
-    };
+    let closed =
+        ScenarioSpec { duration: Some(DURATION), ..ScenarioSpec::new(url(), Load::closed(USERS)) };
     assert_eq!(one, RunSpec::new(closed));
     let open = spec("scenario = [{ url = \"http://h/\", rate = 50, requests = 7 }]");
     let expected = ScenarioSpec {
         requests: Some(7),
-        graceful_stop: Timeouts::default().total,
-        ..ScenarioSpec::new(url(), LoadSpec::rate(50.0, Duration::MAX))
+        graceful_stop: crate::plan::Timeouts::default().total,
+        ..ScenarioSpec::new(url(), Load::rate(50.0, Duration::MAX))
     };
     assert_eq!(open, RunSpec::new(expected));
     let three = spec(
@@ -340,10 +341,10 @@ fn what_is_left_out_has_its_default() {
          [[scenario]]\nname = \"c\"\nurl = \"u\"\nusers = 3\niterations_per_user = 4\n",
     );
     let loads: Vec<_> = three.scenarios.iter().map(|scenario| &scenario.load).collect();
-    assert!(matches!(loads[0], LoadSpec::Ramping { stages, .. } if stages[0].to == 9));
-    assert_eq!(*loads[1], LoadSpec::rate(5.0, DURATION));
+    assert!(matches!(loads[0], Load::Ramping { stages, .. } if stages[0].to == 9));
+    assert_eq!(*loads[1], Load::rate(5.0, DURATION));
     assert_eq!(three.scenarios[1].start, Duration::from_secs(10));
-    assert_eq!(*loads[2], LoadSpec::PerUser { users: 3, iterations: 4 });
+    assert_eq!(*loads[2], Load::PerUser { users: 3, iterations: 4 });
 }
 
 #[test]
@@ -475,7 +476,8 @@ fn contradictions_are_refused_by_name() {
         ("stages = \"5@5s\"\nduration = 5", "duration", "times of their own"),
         ("arrivals = \"poisson\"", "arrivals", "needs a rate"),
         ("overflow = \"drop\"", "overflow", "needs a rate"),
-        ("lanes = 7", "lanes", "one request in flight"),
+        ("max_in_flight = 7", "max_in_flight", "one request in flight"),
+        ("lanes = 7", "max_in_flight", "one request in flight"),
         ("users = 0", "users", "at least 1"),
         ("users = \"1..5@5s\"\nduration = 5", "duration", "stages of users"),
         ("iterations = 5\niterations_per_user = 5", "iterations_per_user", "beside iterations"),

@@ -1,7 +1,7 @@
 //! From a recorded run to an observation.
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::Load as PlanLoad;
 use gake_core::record::{Fault, Metric, Run, Tally};
 use gake_text::units;
 
@@ -99,7 +99,7 @@ impl<'a> Observer<'a> {
                 seen.total.of += idle;
             }
         }
-        let closed = matches!(run.plan.load, PlanLoad::Closed { .. });
+        let closed = matches!(run.plan.load.one(), Some(Load::Closed { .. }));
         let response = run.tally.latency.of(Metric::OkResponse);
         Observation {
             measured,
@@ -207,7 +207,7 @@ fn own_bound(run: &Run, clauses: &[Clause]) -> Option<String> {
 
 /// Lateness is of an open loop: users have no due instant but their own.
 fn closed_or_open(run: &Run, rule: &str) -> bool {
-    rule != "lateness" || !matches!(run.plan.load, PlanLoad::Closed { .. })
+    rule != "lateness" || !matches!(run.plan.load.one(), Some(Load::Closed { .. }))
 }
 
 fn own_delay(run: &Run, clause: &Clause) -> Option<String> {

@@ -9,16 +9,16 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
-use gake_core::plan::Plan;
 use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Tally, Watched};
 use gake_core::work::Gauges;
 
-use super::body::Body;
+use super::body::{Body, Head};
 use super::detect;
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::tag::{self, Tag};
 use super::write::Second;
 use super::{end, hdr};
+use crate::forms::plan::checked;
 use crate::vegeta;
 
 /// Longest line that is read: a label's histogram is a few kilobytes.
@@ -217,20 +217,6 @@ impl ReadSecond {
     }
 }
 
-/// What the head says.
-pub(super) struct Head {
-    pub(super) plan: Plan,
-    pub(super) started_unix_ns: u64,
-    tags: HashMap<String, Tag>,
-}
-
-impl Head {
-    /// The head of a run whose seconds are not read.
-    pub(super) fn of(plan: Plan, started_unix_ns: u64) -> Self {
-        Self { plan, started_unix_ns, tags: HashMap::new() }
-    }
-}
-
 impl Reading {
     fn warn(&mut self, text: impl Into<String>) {
         if self.warnings.len() == WARNINGS_MAX {
@@ -282,7 +268,7 @@ impl Reading {
             self.warn("is a second head and was left out");
             return Ok(());
         }
-        let plan = line.plan.plan().map_err(|why| ReadError::Plan(self.number, why))?;
+        let plan = checked(line.plan).map_err(|why| ReadError::Plan(self.number, why))?;
         let tags = tag::all(&plan.labels).map(|tag| (tag.text(&plan.labels), tag)).collect();
         self.head = Some(Head { plan, started_unix_ns: line.started_unix_ns, tags });
         Ok(())
@@ -322,7 +308,7 @@ impl Reading {
     fn run(mut self, mut body: Body) -> Result<(Run, Vec<Warning>), ReadError> {
         let mut head = self.head.take().ok_or(ReadError::NotARunFile)?;
         if let Some(changed) = self.end.as_mut().and_then(|end| end.plan.take()) {
-            match changed.plan() {
+            match checked(changed) {
                 Ok(plan) if plan.scenarios().len() == head.plan.scenarios().len() => {
                     head.plan.load = plan.load;
                 }

@@ -75,7 +75,7 @@ impl Opening {
 mod tests {
     use std::time::Duration;
 
-    use gake_core::plan::Load;
+    use gake_core::Load;
 
     use super::*;
 

@@ -175,7 +175,8 @@ fn bars(response: &Histogram) -> Vec<Bar> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use gake_core::plan::{Load, Plan};
+    use gake_core::Load;
+    use gake_core::plan::Plan;
 
     use super::*;
 

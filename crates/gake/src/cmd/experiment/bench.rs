@@ -3,11 +3,10 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use gake_core::plan::Timeouts;
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
-use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
+use gake_run::spec::{Load, RunSpec, ScenarioSpec};
 use gake_run::{Beside, Inputs, Interrupt, Moment, Prepared, unix_now};
 use gake_text::redact::{Names, Redactor};
 
@@ -350,7 +349,7 @@ impl<'a> Bench<'a> {
 }
 
 /// A load on what `server` answers under `path`, its own figures sampled.
-pub fn load_on(server: &Server, path: &str, load: LoadSpec) -> RunSpec {
+pub fn load_on(server: &Server, path: &str, load: Load) -> RunSpec {
     let mut spec = RunSpec::new(ScenarioSpec::new(server.source(path), load));
     server.watch(&mut spec);
     spec
@@ -358,7 +357,7 @@ pub fn load_on(server: &Server, path: &str, load: LoadSpec) -> RunSpec {
 
 /// Users who each wait for their answer, for a time.
 pub fn closed(server: &Server, path: &str, users: usize, duration: Duration) -> RunSpec {
-    let mut spec = load_on(server, path, LoadSpec::closed(users));
+    let mut spec = load_on(server, path, Load::closed(users));
     spec.scenarios[0].duration = Some(duration);
     spec
 }
@@ -370,7 +369,7 @@ pub fn goodput(summary: &Summary) -> f64 {
 
 /// Gives every request and connection of a run at most this long.
 pub fn limited(mut spec: RunSpec, limit: Duration) -> RunSpec {
-    spec.connection.timeouts = Timeouts { connect: limit, first_byte: None, total: limit };
+    (spec.connection.connect_timeout, spec.connection.timeout) = (limit, limit);
     for scenario in &mut spec.scenarios {
         scenario.graceful_stop = limit;
     }

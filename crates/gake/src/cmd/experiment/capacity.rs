@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::plan::Stage;
 use gake_core::schedule::Process;
 use gake_judge::queueing::erlang_c;
-use gake_run::spec::{LoadSpec, RunSpec};
+use gake_run::spec::{Load, RunSpec};
 use gake_text::units;
 
 use super::bench::{Bench, Stopped, closed, goodput, load_on};
@@ -68,7 +68,7 @@ fn own(bench: &mut Bench<'_>) -> Result<(), Stopped> {
         if bench.wants(&name) {
             let mut spec = poisson(&server, rate, bench.seconds(10.0, 5.0));
             spec.scenarios[0].connections = CONNECTIONS;
-            spec.scenarios[0].lanes = CONNECTIONS;
+            spec.scenarios[0].max_in_flight = CONNECTIONS;
             let summary = bench.fire(&spec)?;
             bench.step(name, &server, summary, Vec::new());
         }
@@ -144,7 +144,7 @@ fn beyond(bench: &mut Bench<'_>, load: f64) -> Result<(), Stopped> {
     let duration = bench.seconds(20.0, 8.0);
     let mut spec = poisson(&server, rate, duration);
     spec.scenarios[0].connections = CONNECTIONS;
-    spec.scenarios[0].lanes = CONNECTIONS;
+    spec.scenarios[0].max_in_flight = CONNECTIONS;
     let summary = bench.fire(&spec)?;
     // The last one waits for all that were too many.
     let longest = duration.mul_f64(load - 1.0);
@@ -174,5 +174,5 @@ fn beyond(bench: &mut Bench<'_>, load: f64) -> Result<(), Stopped> {
 /// Arrivals at random onto `/fast`, at a mean rate.
 pub(super) fn poisson(server: &Server, rate: f64, duration: Duration) -> RunSpec {
     let stages = vec![Stage::step(rate, duration)];
-    load_on(server, "/fast", LoadSpec::Open { stages, process: Process::Poisson })
+    load_on(server, "/fast", Load::Open { stages, process: Process::Poisson })
 }

@@ -7,7 +7,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::Gauge;
 use gake_judge::Summary;
 use gake_judge::queueing::{self, mmc_tail};
-use gake_run::spec::{LoadSpec, RunSpec};
+use gake_run::spec::{Load, RunSpec};
 use gake_text::units;
 
 use super::bench::{Bench, Stopped, load_on};
@@ -154,7 +154,7 @@ fn under_memory(bench: &mut Bench<'_>) -> Result<(), Stopped> {
 
 /// An open loop beside which the process of the lab is sampled.
 fn with_process(server: &Server, rate: f64) -> RunSpec {
-    let mut spec = load_on(server, "/fast", LoadSpec::rate(rate, SAMPLED));
+    let mut spec = load_on(server, "/fast", Load::rate(rate, SAMPLED));
     server.watch_process(&mut spec);
     spec
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_judge::stats::per_second;
 use gake_judge::{Rank, Summary};
-use gake_run::spec::LoadSpec;
+use gake_run::spec::Load;
 use gake_text::units::{bytes, count, duration, plural, rate};
 
 use super::bench::{Bench, Stopped, closed, limited, load_on};
@@ -181,8 +181,7 @@ fn dream(bench: &mut Bench<'_>) -> Result<(), Stopped> {
     }
     let server = bench.server(&bench.room_for(users))?;
     // Each asks once and stays: who asks again takes the cores that others need to connect.
-    let load =
-        LoadSpec::PerUser { users: usize::try_from(users).unwrap_or(usize::MAX), iterations: 1 };
+    let load = Load::PerUser { users: usize::try_from(users).unwrap_or(usize::MAX), iterations: 1 };
     let opening = Duration::from_secs_f64(users as f64 / OPENED_PER_S);
     let mut spec = limited(load_on(&server, "/slow", load), 3 * opening + PATIENCE);
     spec.connection.connect_rate = Some(OPENED_PER_S);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_judge::Summary;
-use gake_run::spec::LoadSpec;
+use gake_run::spec::Load;
 
 use super::bench::{Bench, Stopped, closed, load_on};
 use super::server::Server;
@@ -190,7 +190,7 @@ fn named(bench: &mut Bench<'_>, pauses: Pauses) -> Result<(), Stopped> {
 }
 
 fn open(server: &Server, duration: Duration) -> gake_run::spec::RunSpec {
-    load_on(server, "/fast", LoadSpec::rate(RATE, duration))
+    load_on(server, "/fast", Load::rate(RATE, duration))
 }
 
 fn quantile(summary: &Summary, at: f64) -> f64 {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_run::spec::LoadSpec;
+use gake_run::spec::Load;
 
 use super::bench::{Bench, Stopped, limited, load_on};
 use super::theory;
@@ -38,7 +38,7 @@ fn step(
     }
     let leak = every.map_or(String::new(), |every| format!(" --leak-every {every}"));
     let server = bench.server(&format!("--threads {threads} --service const:5ms{leak}"))?;
-    let load = load_on(&server, "/fast", LoadSpec::rate(RATE, duration));
+    let load = load_on(&server, "/fast", Load::rate(RATE, duration));
     let summary = bench.fire(&limited(load, LIMIT))?;
     let counts = summary.run.tally.counts;
     let sent = RATE * duration.as_secs_f64();

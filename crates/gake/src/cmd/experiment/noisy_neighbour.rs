@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_run::spec::{LoadSpec, ScenarioSpec};
+use gake_run::spec::{Load, ScenarioSpec};
 use gake_text::units::{self, plural};
 
 use super::bench::{Bench, Stopped, load_on};
@@ -88,12 +88,12 @@ fn step(
     tenants: Tenants,
 ) -> Result<(), Stopped> {
     let duration = bench.seconds(10.0, 3.0);
-    let mut spec = load_on(server, "/fast", LoadSpec::rate(tenants.rate, duration));
+    let mut spec = load_on(server, "/fast", Load::rate(tenants.rate, duration));
     spec.scenarios[0].name = "light".to_owned();
     // Until the queue is as long as it gets.
     spec.warmup = Duration::from_secs(1);
     if let Some(other) = neighbours {
-        let busy = ScenarioSpec::new(other.source("/fast"), LoadSpec::closed(tenants.users));
+        let busy = ScenarioSpec::new(other.source("/fast"), Load::closed(tenants.users));
         let duration = Some(duration);
         spec.scenarios.push(ScenarioSpec { name: "busy".to_owned(), duration, ..busy });
     }

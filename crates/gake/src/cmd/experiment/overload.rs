@@ -8,7 +8,7 @@ use gake_core::record::{Metric, Point};
 use gake_core::schedule::Process;
 use gake_judge::Summary;
 use gake_report::experiment::Expectation;
-use gake_run::spec::{LoadSpec, RunSpec};
+use gake_run::spec::{Load, RunSpec};
 use gake_text::units;
 
 use super::bench::{Bench, Stopped, limited, load_on};
@@ -103,11 +103,11 @@ fn fire(bench: &mut Bench<'_>, flags: &str, parts: Parts) -> Result<(Server, Sum
 
 /// The load on a server with this capacity.
 fn burst(server: &Server, parts: Parts, capacity: f64) -> RunSpec {
-    let load = LoadSpec::Open { stages: parts.stages(capacity), process: Process::Uniform };
+    let load = Load::Open { stages: parts.stages(capacity), process: Process::Uniform };
     let mut spec = limited(load_on(server, "/fast", load), PATIENCE);
     // Whoever comes has a connection: what waits, waits in the server.
     spec.scenarios[0].connections = 2_000;
-    spec.scenarios[0].lanes = 2_000;
+    spec.scenarios[0].max_in_flight = 2_000;
     spec
 }
 

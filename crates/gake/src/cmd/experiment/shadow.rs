@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
 use gake_report::experiment::Expectation;
-use gake_run::spec::LoadSpec;
+use gake_run::spec::Load;
 use gake_shadow::compare::judge::{FieldVerdict, Pace};
 use gake_text::units::{count, percent, rate};
 
@@ -162,7 +162,7 @@ fn mirrored(
     let url = sandbox.as_ref().map_or("http://127.0.0.1:9", Server::url);
     let proxy = ProxyProcess::start(&production, url, Some(&second), flags)?;
     let duration = bench.seconds(8.0, 2.0);
-    let summary = bench.fire(&load_on(proxy.server(), PATH, LoadSpec::rate(RATE, duration)))?;
+    let summary = bench.fire(&load_on(proxy.server(), PATH, Load::rate(RATE, duration)))?;
     let (mirrored, server) = proxy.end()?;
     Ok(Some(Seen { name: name.to_owned(), server, summary, mirrored, duration }))
 }

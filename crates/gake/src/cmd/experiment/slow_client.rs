@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use gake_run::spec::LoadSpec;
+use gake_run::spec::Load;
 
 use super::bench::{Bench, Stopped, limited, load_on};
 use super::server::Server;
@@ -50,7 +50,7 @@ fn step(bench: &mut Bench<'_>, threads: u64, slow: u64) -> Result<(), Stopped> {
     let server = bench.server(&format!("--threads {threads} --service const:50ms"))?;
     let slow_clients = SlowClients::start(&server, slow)?;
     let duration = bench.seconds(10.0, 3.0);
-    let load = load_on(&server, "/fast", LoadSpec::rate(RATE, duration));
+    let load = load_on(&server, "/fast", Load::rate(RATE, duration));
     let summary = bench.fire(&limited(load, LIMIT))?;
     drop(slow_clients);
     let (counts, sent) = (summary.run.tally.counts, (RATE * duration.as_secs_f64()) as u64);
@@ -86,8 +86,7 @@ fn own(bench: &mut Bench<'_>, slow: u64) -> Result<(), Stopped> {
         bench.note(format!("{name}: the server took {taken} of them"));
     }
     let duration = bench.seconds(10.0, 3.0);
-    let summary =
-        bench.fire(&limited(load_on(&server, "", LoadSpec::rate(RATE, duration)), LIMIT))?;
+    let summary = bench.fire(&limited(load_on(&server, "", Load::rate(RATE, duration)), LIMIT))?;
     drop(slow_clients);
     bench.step(name, &server, summary, Vec::new());
     Ok(())

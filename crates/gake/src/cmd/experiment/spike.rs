@@ -5,7 +5,7 @@ use std::time::Duration;
 use gake_core::record::Metric;
 use gake_judge::Summary;
 use gake_report::experiment::Expectation;
-use gake_run::spec::{LoadSpec, RunSpec};
+use gake_run::spec::{Load, RunSpec};
 use gake_text::units::{self, count};
 
 use super::bench::{Bench, Stopped, closed, limited, load_on};
@@ -123,7 +123,7 @@ impl Spike {
     /// Each user sends one request and keeps its connection.
     fn once(self, server: &Server, scale: Scale) -> RunSpec {
         let users = usize::try_from(self.users).unwrap_or(usize::MAX);
-        let load = LoadSpec::PerUser { users, iterations: 1 };
+        let load = Load::PerUser { users, iterations: 1 };
         let mut spec = limited(load_on(server, "/fast", load), scale.limit);
         server.watch_process(&mut spec);
         spec
@@ -201,7 +201,7 @@ fn turned_away(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), 
     let server = spike.server(bench, scale, "")?;
     let mut spec = spike.once(&server, scale);
     // A SYN that is sent again later may find room that the first one did not.
-    spec.connection.timeouts.connect = ONE_TRY;
+    spec.connection.connect_timeout = ONE_TRY;
     spec.connection.connect_rate = Some(spike.calm_pace(scale));
     let summary = bench.fire(&spec)?;
     let counts = summary.run.tally.counts;
@@ -238,7 +238,7 @@ fn who_leave(bench: &mut Bench<'_>, scale: Scale, spike: Spike) -> Result<(), St
     server.watch_process(&mut spec);
     spec.scenarios[0].duration = None;
     spec.scenarios[0].requests = Some(spike.users);
-    spec.connection.timeouts.connect = ONE_TRY;
+    spec.connection.connect_timeout = ONE_TRY;
     spec.connection.connect_rate = Some(spike.pace(scale));
     let summary = bench.fire(&spec)?;
     let backlog = bounded(backlog, somaxconn()).unwrap_or(backlog);
@@ -266,13 +266,13 @@ fn ones(bench: &mut Bench<'_>) -> Result<(), Stopped> {
         "--threads 1 --max-connections 1 --accept-count 1 --connection-timeout 4s \
          --service const:200ms",
     )?;
-    let mut spec = load_on(&server, "/fast", LoadSpec::PerUser { users: 10, iterations: 1 });
+    let mut spec = load_on(&server, "/fast", Load::PerUser { users: 10, iterations: 1 });
     // The sampler would take the only connection.
     spec.watch.clear();
     server.watch_process(&mut spec);
     // One after the other, so that no two handshakes are under way at once.
     spec.connection.connect_rate = Some(20.0);
-    spec.connection.timeouts.connect = Duration::from_millis(1_500);
+    spec.connection.connect_timeout = Duration::from_millis(1_500);
     spec.scenarios[0].graceful_stop = Duration::from_secs(30);
     let summary = bench.fire(&spec)?;
     let expectations = vec![

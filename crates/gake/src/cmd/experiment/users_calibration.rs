@@ -5,7 +5,7 @@ use std::time::Duration;
 use gake_judge::Summary;
 use gake_judge::stats::per_second;
 use gake_report::experiment::Expectation;
-use gake_run::spec::LoadSpec;
+use gake_run::spec::Load;
 use gake_text::foreign;
 use gake_text::units::{self, count};
 
@@ -85,7 +85,7 @@ pub fn calibrate(
     users: u32,
     expected: impl FnOnce(&Summary) -> Result<Vec<Expectation>, Stopped>,
 ) -> Result<Taken, Stopped> {
-    let mut spec = posting(server, LoadSpec::closed(users as usize));
+    let mut spec = posting(server, Load::closed(users as usize));
     spec.scenarios[0].duration = Some(bench.seconds(5.0, 1.5));
     spec.warmup = OPENING;
     let summary = bench.fire(&spec)?;

@@ -6,7 +6,7 @@ use gake_core::plan::Stage;
 use gake_core::schedule::Process;
 use gake_judge::Summary;
 use gake_report::experiment::Expectation;
-use gake_run::spec::{BodySpec, LoadSpec, RunSpec};
+use gake_run::spec::{BodySpec, Load, RunSpec};
 use gake_text::units::count;
 
 use super::bench::{Bench, Stopped, goodput, load_on};
@@ -291,11 +291,11 @@ pub fn rows(summary: &Summary, before: u64, after: Result<u64, String>) -> Expec
 /// back, and hide the cliff.
 pub fn posts(server: &Server, rate: u32, duration: Duration) -> RunSpec {
     let stages = vec![Stage::step(rate.into(), duration)];
-    posting(server, LoadSpec::Open { stages, process: Process::Poisson })
+    posting(server, Load::Open { stages, process: Process::Poisson })
 }
 
 /// A row a request of this load.
-pub fn posting(server: &Server, load: LoadSpec) -> RunSpec {
+pub fn posting(server: &Server, load: Load) -> RunSpec {
     let mut spec = load_on(server, "/users", load);
     let request = &mut spec.scenarios[0].request;
     request.method = Some("POST".to_owned());

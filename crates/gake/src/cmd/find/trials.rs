@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::plan::{OPEN_CONNECTIONS, Stage};
 use gake_core::record::{FailedBodies, MACHINE, Run};
 use gake_core::schedule::Process;
-use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
+use gake_core::spec::{RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, OverloadStep};
 use gake_judge::search::{
     Dimension, Observation, Observer, Purpose, Trial, TrialLoad, TrialSecond,
@@ -229,7 +230,7 @@ impl<'a> Trials<'a> {
         };
         let stage = |s: &OverloadStep| Stage::step(s.level, Duration::from_secs(s.seconds));
         let stages = steps.iter().map(stage).collect();
-        let load = LoadSpec::Open { stages, process: self.process };
+        let load = Load::Open { stages, process: self.process };
         let mut spec = self.trial_spec(&trial);
         spec.scenarios[0].load = load;
         let prepared = self.prepare_spec(&trial, &spec)?;
@@ -350,13 +351,13 @@ impl<'a> Trials<'a> {
             TrialLoad::Connections(idle) => (Some(LIGHT), OPEN_CONNECTIONS, idle),
         };
         let load = match rate {
-            Some(rate) => LoadSpec::Open {
+            Some(rate) => Load::Open {
                 stages: vec![Stage::step(rate, trial.duration)],
                 process: self.process,
             },
-            None => LoadSpec::closed(trial.load.level() as usize),
+            None => Load::closed(trial.load.level() as usize),
         };
-        let lanes = load.users().unwrap_or(connections);
+        let max_in_flight = load.users().unwrap_or(connections);
         let mut spec = self.spec.clone();
         spec.seed = trial.seed;
         spec.warmup = trial.warmup;
@@ -368,7 +369,7 @@ impl<'a> Trials<'a> {
                 load: load.clone(),
                 duration: rate.is_none().then_some(trial.duration),
                 connections,
-                lanes,
+                max_in_flight,
                 graceful_stop: DRAIN.max(Duration::from_secs_f64(2.0 * self.unloaded.min(60.0))),
                 ..scenario.clone()
             };

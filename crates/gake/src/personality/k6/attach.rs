@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gake_fleet::{Orphan, OrphanScript};
 use gake_run::Beside;
+use gake_run::script::ScriptSource;
 use gake_run::sink::RunFileSink;
 use serde::{Deserialize, Serialize};
 
@@ -14,14 +15,13 @@ use super::beside::OwnOutputs;
 use super::flags::RunFlags;
 use super::life::{Following, Ready};
 use super::load::load_source;
-use super::log;
-use super::source::ScriptSource;
 use crate::cli::AttachArgs;
 use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::Signals;
 use gake_session::origin::origin;
 use gake_session::redaction::redactor;
+use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
 /// How the result of a run is shown, as whoever started it wanted it.

@@ -12,7 +12,7 @@ use gake_k6::threshold::Thresholds;
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, stack_text};
-use gake_run::script::{LoadedScript, ScriptRun, ScriptRunError, SetUp};
+use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun, ScriptRunError, SetUp};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Moment, Prepared};
 use gake_text::redact::Names;
@@ -23,9 +23,9 @@ use super::attach::Showing;
 use super::beside::{BesideArgs, OwnOutputs};
 use super::ending::{Shown, finish};
 use super::flags::RunFlags;
-use super::load::{Loaded, Refused, load};
-use super::out::{self, Outputs};
-use super::{ANY, log, progress};
+use super::load::{Refused, load};
+use super::out::{self, OutSettings, Outputs};
+use super::{ANY, progress};
 use crate::cli::SpecFormat;
 use crate::spec;
 use gake_compat::NativeResult as Native;
@@ -36,6 +36,7 @@ use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::run::{Reconciliation, conclude};
+use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
 /// Thresholds are judged this often, in seconds.
@@ -74,7 +75,7 @@ pub(super) mod code {
 pub(super) struct Ready {
     pub(super) script: LoadedScript,
     options: Options,
-    pub(super) thresholds: Thresholds,
+    pub(super) thresholds: Arc<Thresholds>,
     pub(super) run: ScriptRun,
     pub(super) prepared: Prepared,
     outputs: Option<Outputs>,
@@ -202,13 +203,11 @@ impl Following<'_> {
         let (script, run, prepared) = (&ready.script, &ready.run, &ready.prepared);
         let users = vus_needed(&run.spec.scenarios) as u64;
         let line = progress::line(flags, &script.test, users, console);
-        let recorded = match (&mut agents, earlier) {
-            (Some(agents), Some(earlier)) => {
-                script.go_on_elsewhere(run, prepared, (agents, earlier), beside, each)
-            }
-            (Some(agents), None) => script.run_elsewhere(run, prepared, agents, beside, each),
-            (None, _) => script.run(run, prepared, beside, each),
-        };
+        let recorded = match &mut agents {
+            Some(agents) => prepared.run_users_elsewhere((agents, earlier), beside, each),
+            None => prepared.run_beside(beside, each),
+        }
+        .map_err(ScriptRunError::Run);
         let fleet = agents.and_then(ScriptAgents::finish);
         if let Some(line) = line {
             line.clear();
@@ -291,7 +290,7 @@ pub fn print_spec(
 }
 
 /// The script and its log.
-fn loaded(flags: &RunFlags, console: &Console) -> Result<(Loaded, ScriptLog), Refused> {
+fn loaded(flags: &RunFlags, console: &Console) -> Result<(ConfiguredScript, ScriptLog), Refused> {
     let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
         .map_err(|why| Refused { why, exit: ANY, log: None })?;
     let log = match flags.options.console_output.as_deref() {
@@ -306,8 +305,8 @@ fn loaded(flags: &RunFlags, console: &Console) -> Result<(Loaded, ScriptLog), Re
 /// taken, the run goes on without the API.
 fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String> {
     let asked = flags.address.as_deref();
-    let default = flags.serves_by_default.then_some(DEFAULT_ADDRESS);
-    let Some(address) = asked.or(default).filter(|address| !address.is_empty()) else {
+    let address = asked.unwrap_or(DEFAULT_ADDRESS);
+    let Some(address) = Some(address).filter(|address| !address.is_empty()) else {
         return match is_paused {
             true => {
                 Err("a paused run needs --address HOST:PORT, through which it is resumed"
@@ -346,12 +345,13 @@ impl Ready {
     /// # Errors
     /// When the run cannot be prepared, or an output not be started.
     pub(super) fn new(
-        loaded: Loaded,
+        loaded: ConfiguredScript,
         flags: &RunFlags,
         log: &ScriptLog,
         console: &Console,
     ) -> Result<Self, Refused> {
-        let Loaded { script, options, run, thresholds, outs, given, environment, .. } = loaded;
+        let ConfiguredScript { script, options, run, thresholds, given, environment, .. } = loaded;
+        let outs = OutSettings::of(&gake_session::script::environment());
         let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(log)) };
         let prepared = script.prepare(&run).map_err(|error| refused(error.to_string()))?;
         let outputs = out::start(&flags.out, &options, &outs, console).map_err(refused)?;

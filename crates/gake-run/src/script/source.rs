@@ -1,0 +1,84 @@
+//! Where a script comes from: a file, standard input, or an archive.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::PathBuf;
+
+use gake_k6::archive::{Archive, ArchiveError};
+use gake_k6::files::ScriptFiles;
+
+use super::fetcher;
+
+/// The name of a script from standard input.
+pub const STDIN: &str = "/-";
+
+/// A script before it is loaded.
+#[derive(Debug)]
+pub struct ScriptSource {
+    /// Its absolute path.
+    pub(super) path: PathBuf,
+    /// What it may read.
+    pub(super) files: ScriptFiles,
+    /// What its archive says, if it comes from one.
+    pub(super) archived: Option<Archived>,
+}
+
+/// What an archive says of its script.
+#[derive(Debug)]
+pub(super) struct Archived {
+    /// Its options, as JSON.
+    pub(super) options: String,
+    /// What was added to its environment.
+    pub(super) environment: BTreeMap<String, String>,
+}
+
+impl ScriptSource {
+    /// Reads the script or archive of this name; `-` is standard input.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    /// Reads the script or archive at `name`. Modules from the network are kept below `cache`, if
+    /// there is one; `stdin` is the script that `-` names.
+    ///
+    /// # Errors
+    /// When it cannot be read, in k6's words.
+    pub fn read(
+        name: &str,
+        cache: Option<PathBuf>,
+        stdin: Option<&mut dyn Read>,
+    ) -> Result<Self, String> {
+        let cannot = |error: std::io::Error| {
+            format!("The moduleSpecifier \"{name}\" couldn't be found on local disk: {error}")
+        };
+        let (path, bytes) = if name == "-" {
+            let mut bytes = Vec::new();
+            let stdin = stdin.ok_or("the script on stdin cannot be read: there is none")?;
+            let read = stdin.read_to_end(&mut bytes);
+            read.map_err(|error| format!("the script on stdin cannot be read: {error}"))?;
+            (PathBuf::from(STDIN), bytes)
+        } else {
+            let path = std::path::absolute(name).map_err(cannot)?;
+            let bytes = std::fs::read(&path).map_err(cannot)?;
+            (path, bytes)
+        };
+        if Archive::is_archive(&bytes) {
+            return Self::of_archive(&bytes).map_err(|error| format!("{name}: {error}"));
+        }
+        let files = ScriptFiles::on_disk(Some(fetcher(cache))).with(&path, bytes);
+        Ok(Self { path, files, archived: None })
+    }
+
+    /// Reads an archive.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    /// The script in an archive.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn of_archive(bytes: &[u8]) -> Result<Self, ArchiveError> {
+        let Archive { script, options, environment, files } = Archive::read(bytes)?;
+        let archived = Some(Archived { options: options.to_string(), environment });
+        Ok(Self { path: script, files: ScriptFiles::of_archive(files), archived })
+    }
+}
