@@ -14,7 +14,6 @@ pub mod html;
 pub mod log;
 mod metric_sections;
 pub mod runfile;
-pub mod tools;
 pub mod vegeta;
 
 #[cfg(test)]

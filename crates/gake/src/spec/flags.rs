@@ -13,7 +13,7 @@ use gake_core::spec::{
 
 use super::varying;
 use crate::cli::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
-use crate::form::form;
+use gake_run::form;
 use gake_session::script::is_script;
 use gake_session::spec_error::failure;
 use gake_session::{Failure, recording};
