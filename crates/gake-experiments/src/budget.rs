@@ -4,8 +4,6 @@ use gake_core::plan::{OTHER_DESCRIPTORS, TableShares, connections_within};
 use gake_files::can_own_table;
 use gake_judge::units::{bytes, count};
 
-use crate::cmd::doctor::Facts;
-
 /// Descriptors of a table that are not connections.
 const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
 /// Memory of a connection with both ends here, of the kernel and of both processes: a million were
@@ -14,7 +12,7 @@ const LOCAL_BYTES: u64 = 20_000;
 /// The same with the other end elsewhere.
 const REMOTE_BYTES: u64 = 10_000;
 
-/// What allows no more connections.
+/// What bounds connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Bound {
     /// Descriptor tables.
@@ -38,15 +36,26 @@ pub enum Ends {
     Agents(u64),
 }
 
+/// What this machine has for connections; `None` where it does not say.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MachineLimits {
+    /// Open files of the whole system: now, and at most.
+    pub files: Option<(u64, u64)>,
+    /// Connections from one source address to one target that open at full speed.
+    pub ports_per_source: Option<u64>,
+    /// Bytes of free memory.
+    pub memory: Option<u64>,
+}
+
 /// What bounds the connections of an experiment.
 #[derive(Debug)]
-pub struct Room {
+pub struct ConnectionBudget {
     ends: Ends,
     /// Descriptors of a table.
     table: u64,
     /// Whether threads can have a table each.
     has_own_tables: bool,
-    facts: Facts,
+    limits: MachineLimits,
 }
 
 /// What there is room for.
@@ -58,10 +67,10 @@ pub struct Fits {
     pub why: String,
 }
 
-impl Room {
+impl ConnectionBudget {
     /// On this machine, with tables of this number of descriptors.
-    pub fn here(ends: Ends, table: u64) -> Self {
-        Self { ends, table, has_own_tables: can_own_table(), facts: Facts::read() }
+    pub fn new(ends: Ends, table: u64, limits: MachineLimits) -> Self {
+        Self { ends, table, has_own_tables: can_own_table(), limits }
     }
 
     /// As many of `asked` connections as there can be at once.
@@ -104,7 +113,7 @@ impl Room {
     }
 
     fn files(&self) -> Option<u64> {
-        let (open, most) = self.facts.files?;
+        let (open, most) = self.limits.files?;
         let free = most.saturating_sub(open);
         match self.ends {
             Ends::Both => Some(free / 2),
@@ -114,12 +123,12 @@ impl Room {
     }
 
     fn ports(&self) -> Option<u64> {
-        let each = self.facts.ports_per_source()?;
+        let each = self.limits.ports_per_source?;
         (self.ends == Ends::Both).then(|| each.saturating_mul(gake_wire::LOOPBACK_MAX as u64))
     }
 
     fn memory(&self) -> Option<u64> {
-        Some(self.facts.memory_free()? / self.each()?)
+        Some(self.limits.memory? / self.each()?)
     }
 
     /// Memory of a connection on this machine.
@@ -154,7 +163,7 @@ impl Room {
             ),
             Bound::Memory => format!(
                 "{} of free memory allow {n} connections at once, {} each",
-                bytes(self.facts.memory_free().unwrap_or(0) as f64),
+                bytes(self.limits.memory.unwrap_or(0) as f64),
                 bytes(self.each().unwrap_or(0) as f64)
             ),
         }
@@ -165,49 +174,48 @@ impl Room {
 mod tests {
     use super::*;
 
-    fn room(ends: Ends) -> Room {
-        let facts = Facts {
+    fn budget(ends: Ends) -> ConnectionBudget {
+        let limits = MachineLimits {
             files: Some((1_000, 2_465_620)),
-            ports: Some((32_768, 60_999)),
+            ports_per_source: Some(12_704),
             memory: Some(24_000_000_000),
-            ..Facts::default()
         };
-        Room { ends, table: 20_000, has_own_tables: true, facts }
+        ConnectionBudget { ends, table: 20_000, has_own_tables: true, limits }
     }
 
     #[test]
     fn the_smallest_bound_is_named() {
-        assert_eq!(room(Ends::Both).fits(500_000).connections, 500_000);
-        assert_eq!(room(Ends::Both).fits(500_000).why, "");
-        let without_tables = Room { has_own_tables: false, ..room(Ends::Both) };
+        assert_eq!(budget(Ends::Both).fits(500_000).connections, 500_000);
+        assert_eq!(budget(Ends::Both).fits(500_000).why, "");
+        let without_tables = ConnectionBudget { has_own_tables: false, ..budget(Ends::Both) };
         let fits = without_tables.fits(500_000);
         assert_eq!(fits.connections, 19_936);
         assert!(fits.why.contains("file descriptors, 20,000 in a table, allow"), "{}", fits.why);
-        let with = |change: fn(&mut Facts)| {
-            let mut room = room(Ends::Both);
-            change(&mut room.facts);
-            room.fits(500_000)
+        let with = |change: fn(&mut MachineLimits)| {
+            let mut budget = budget(Ends::Both);
+            change(&mut budget.limits);
+            budget.fits(500_000)
         };
-        let fits = with(|facts| facts.files = Some((100_000, 400_000)));
+        let fits = with(|limits| limits.files = Some((100_000, 400_000)));
         assert!(fits.connections == 150_000 && fits.why.contains("fs.file-max"), "{fits:?}");
-        let fits = with(|facts| facts.memory = Some(4_000_000_000));
+        let fits = with(|limits| limits.memory = Some(4_000_000_000));
         assert!(fits.why.starts_with("4.00 GB of free memory allow 200,000"), "{fits:?}");
         // A range of 1,001 ports, of which half opens soon, from 250 addresses.
-        let fits = with(|facts| facts.ports = Some((50_000, 51_000)));
+        let fits = with(|limits| limits.ports_per_source = Some(450));
         assert!(fits.connections == 112_500 && fits.why.contains("local ports"), "{fits:?}");
     }
 
     #[test]
     fn agents_have_a_table_each() {
-        let fits = room(Ends::Agents(4)).fits(500_000);
+        let fits = budget(Ends::Agents(4)).fits(500_000);
         assert_eq!(fits.connections, 4 * 19_936);
         assert!(fits.why.contains("allow the agents 79,744 connections"), "{}", fits.why);
-        assert_eq!(room(Ends::One).fits(500_000).connections, 500_000);
+        assert_eq!(budget(Ends::One).fits(500_000).connections, 500_000);
     }
 
     #[test]
     fn the_lab_needs_tables_beyond_that_of_its_process() {
-        assert!(!room(Ends::Both).needs_tables(19_936));
-        assert!(room(Ends::Both).needs_tables(19_937));
+        assert!(!budget(Ends::Both).needs_tables(19_936));
+        assert!(budget(Ends::Both).needs_tables(19_937));
     }
 }
