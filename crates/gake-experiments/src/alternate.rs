@@ -29,7 +29,7 @@ pub fn run(
 ) -> Result<(), Stopped> {
     let mut loaded = Loaded::start(settings, step, &mut names, None)?;
     let Some(proxied) = loaded.proxied() else { return Ok(()) };
-    let urls = [&proxied.production, &proxied.server].map(|server| server.url_of(&step.path));
+    let urls = [&proxied.production, &proxied.server].map(|server| server.url_of(step.path()));
     let commands = [&proxied.production, &proxied.server].map(|server| server.command.clone());
     let mut runs = [Vec::new(), Vec::new()];
     for _ in 0..TURNS {

@@ -1,11 +1,8 @@
 //! The form of an experiment's file: `experiments/*.toml`.
 //!
-//! Texts in which `{...}` is filled are templates; numbers may be expressions ([`arithmetic`]). Both
-//! see the columns of `each`, `values` and `texts`, what earlier steps saved, and after a run its
-//! figures ([`figures`]).
-//!
-//! [`arithmetic`]: crate::arithmetic
-//! [`figures`]: crate::figures
+//! Texts are templates in which `{...}` is filled; numbers may be expressions, and conditions are
+//! (`arithmetic`). All see the columns of `each`, `values` and `texts`, what earlier steps saved, and
+//! after a run its figures (`figures`).
 
 use std::collections::BTreeMap;
 
@@ -28,52 +25,29 @@ pub const FILES: [&str; 11] = [
 ];
 
 /// An experiment.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Definition {
     /// Its name on the command line.
     pub name: String,
     /// What it shows, in a sentence.
     pub about: String,
     /// Whether the same load makes sense on any server.
-    #[serde(default)]
     pub takes_target: bool,
     /// Whether it runs on a real database too.
-    #[serde(default)]
     pub takes_database: bool,
     /// Why agents cannot have its load, if they cannot.
     pub no_agents: Option<String>,
     /// Numbers by name.
-    #[serde(default)]
-    pub values: BTreeMap<String, Number>,
-    /// Texts by name.
-    #[serde(default)]
+    pub values: BTreeMap<String, Cell>,
+    /// Texts by name: a template, or conditions and templates of which the first that holds counts; a
+    /// last template alone is for all other cases.
     pub texts: BTreeMap<String, Text>,
     /// The steps, in order.
     pub step: Vec<Step>,
 }
 
-/// A number, or an expression.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-pub enum Number {
-    /// A constant.
-    Constant(f64),
-    /// An expression.
-    Expression(String),
-}
-
-/// A template, or the first one whose condition holds.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-pub enum Text {
-    /// Always the same template.
-    Template(String),
-    /// Conditions and templates; a last template alone is for all other cases.
-    Cases(Vec<Vec<String>>),
-}
-
-/// A value of a column.
+/// A number, or a text: of a number, its expression.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Cell {
@@ -83,29 +57,36 @@ pub enum Cell {
     Text(String),
 }
 
+/// A template, or the first one whose condition holds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Text {
+    /// Always the same template.
+    Template(String),
+    /// Conditions and templates.
+    Cases(Vec<Vec<String>>),
+}
+
 /// Columns of the same length.
 pub type Columns = BTreeMap<String, Vec<Cell>>;
 
-/// What is loaded.
+/// What is loaded: the built-in lab, the user's own server (`--target`), either, or the lab on a real
+/// database (`--db`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
-    /// The built-in lab.
     #[default]
     Lab,
-    /// The user's own server (`--target`).
     Target,
-    /// The lab or the user's own server.
     Any,
-    /// The lab on a real database (`--db`).
     Database,
 }
 
-/// What a step does beside running its load once.
+/// What a step does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Nothing.
+    /// Runs its load once.
     #[default]
     Load,
     /// Doubles `users` until throughput stops growing, and saves `capacity` and `users`.
@@ -117,132 +98,87 @@ pub enum Kind {
 }
 
 /// A step, or several that differ in the columns of `each`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Step {
-    /// What is different in it, in a few words. A template.
-    #[serde(default)]
+    /// What is different in it, in a few words.
     pub name: String,
-    /// Its name for steps that are like it.
+    /// Its name for steps that are like it, and the one whose keys it has where it sets none.
     pub id: Option<String>,
-    /// The step whose keys it has where it does not set its own.
     pub like: Option<String>,
-    /// What it loads.
-    #[serde(default)]
     pub on: Subject,
-    /// What it does.
-    #[serde(default)]
     pub kind: Kind,
-    /// The columns it is repeated for: each row of one with each of the others.
-    #[serde(default)]
+    /// The columns it is repeated for: each row of one table with each of the others.
     pub each: Vec<Columns>,
     /// Numbers by name, in front of the experiment's.
-    #[serde(default)]
-    pub values: BTreeMap<String, Number>,
+    pub values: BTreeMap<String, Cell>,
     /// Whether it is part of the experiment.
     pub when: Option<String>,
-    /// Why it is not run, by condition.
-    #[serde(default)]
+    /// Why it is not run.
     pub left_out: Vec<Note>,
-    /// Connections it needs at once: it is left out where there cannot be as many.
+    /// Connections it needs at once: it is left out where there cannot be as many, or, if it shrinks,
+    /// run with as many as there can be.
     pub connections: Option<String>,
-    /// Whether it is run with as many as there can be in place of being left out.
-    #[serde(default)]
     pub shrinks: bool,
     /// Whether later steps need what it saves: it is run if one of them is.
-    #[serde(default)]
     pub calibrates: bool,
-    /// Flags of the lab.
-    #[serde(default)]
+    /// Flags of the lab, and of another one, whose URL is `{other}`.
     pub server: String,
-    /// Flags of another lab, whose URL is `{other}`.
     pub other: Option<String>,
     /// The proxy between the load and the lab.
     pub proxy: Option<Proxy>,
     /// Connections that send a body a byte at a time meanwhile.
     pub slow_clients: Option<String>,
-    /// The path of its requests on the lab.
-    #[serde(default = "fast")]
-    pub path: String,
-    /// The load: a scenario of a spec.
-    #[serde(default)]
+    /// The path of its requests on the lab; `/fast` without.
+    pub path: Option<String>,
+    /// The scenario of its spec, another one beside it, and the rest of the spec.
     pub load: Table,
-    /// A scenario beside it.
     pub beside: Option<Table>,
-    /// The connection settings of the spec.
-    #[serde(default)]
     pub connection: Table,
-    /// The warm-up of the spec.
-    #[serde(default = "none")]
-    pub warmup: String,
+    pub warmup: Option<String>,
     /// Whether the lab's own figures are not sampled: the sampler holds a connection.
-    #[serde(default)]
     pub unwatched: bool,
     /// Whether the lab's process and its sockets are sampled.
-    #[serde(default)]
     pub watches_process: bool,
     /// Whether it is part of the curve of throughput over users.
-    #[serde(default)]
     pub in_curve: bool,
-    /// Runs before it with other values, each on a server of its own, whose figures are saved.
-    #[serde(default)]
+    /// Runs before it with other values, each on a server of its own.
     pub probe: Vec<Probe>,
-    /// Why the step is left out after the probes, by condition.
-    #[serde(default)]
+    /// Why it is left out after the probes.
     pub lacking: Vec<Note>,
     /// The scenario whose figures are shown and compared.
     pub subject: Option<usize>,
-    /// What is noted before the run.
-    #[serde(default)]
+    /// What is noted before the run, and after it.
     pub note: Vec<Note>,
-    /// What is noted after the run.
-    #[serde(default)]
     pub note_after: Vec<Note>,
-    /// When the experiment ends after it, and the note on it.
-    #[serde(default)]
+    /// Why the experiment ends after it, or fails.
     pub stop: Vec<Note>,
-    /// When the experiment fails after it, and why.
-    #[serde(default)]
     pub fail: Vec<Note>,
     /// Figures that later steps see.
-    #[serde(default)]
     pub save: BTreeMap<String, String>,
     /// What theory expects.
-    #[serde(default)]
     pub expect: Vec<Expected>,
 }
 
-fn fast() -> String {
-    "/fast".to_owned()
-}
-
-fn none() -> String {
-    "0".to_owned()
-}
-
-/// A run whose figures are only saved.
+/// A run with other values, whose figures are only saved.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
-    /// What overrides values of the step.
     pub values: BTreeMap<String, f64>,
-    /// What is saved.
     pub save: BTreeMap<String, String>,
 }
 
 /// The shadow proxy of a step.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Proxy {
     /// Flags of the sandbox.
     pub sandbox: String,
     /// The name of the sandbox's user; without one, nothing listens there.
     pub user: String,
     /// Flags of the proxy.
-    #[serde(default)]
     pub flags: String,
     /// Whether production has a second instance, for noise.
-    #[serde(default)]
     pub has_second: bool,
 }
 
@@ -250,52 +186,47 @@ pub struct Proxy {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// The condition; always without.
     pub when: Option<String>,
-    /// The template.
     pub text: String,
 }
 
-/// What theory expects of a figure.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What theory expects of a step.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Expected {
     /// Whether it is expected; always without.
     pub when: Option<String>,
     /// The figure's name, and the expression of its value without `seen`.
-    #[serde(default)]
     pub what: String,
     /// What theory says, with its formula and number.
-    #[serde(default)]
     pub theory: String,
     /// An expression, a colon, and a format: by default a count.
     pub seen: Option<String>,
-    /// A template that is shown in place of the value.
+    /// What is shown in place of the value.
     pub shown: Option<String>,
-    /// The least that is expected.
-    pub from: Option<Number>,
-    /// The most that is expected.
-    pub to: Option<Number>,
-    /// Exactly this is expected.
-    pub is: Option<Number>,
-    /// This cause is named, and no wrong one before it.
+    /// The least, the most, or exactly what is expected.
+    pub from: Option<Cell>,
+    pub to: Option<Cell>,
+    pub is: Option<Cell>,
+    /// This cause is named, and no wrong one before it; `beside` are true as well.
     pub cause: Option<String>,
-    /// Causes that are true beside it.
-    #[serde(default)]
     pub beside: Vec<String>,
     /// One of these causes is named first.
     pub first_cause: Option<Vec<String>>,
     /// No cause is named.
-    #[serde(default)]
     pub no_cause: bool,
     /// There is a row for each request that was ok.
-    #[serde(default)]
     pub rows: bool,
-    /// The comparison finds a difference in these fields.
+    /// The comparison finds a difference in these fields, and perhaps a slower shadow.
     pub found: Option<Vec<String>>,
-    /// Whether the comparison finds the shadow slower.
-    #[serde(default)]
     pub slower: bool,
+}
+
+impl Step {
+    /// The path of its requests on the lab.
+    pub fn path(&self) -> &str {
+        self.path.as_deref().unwrap_or("/fast")
+    }
 }
 
 impl Definition {

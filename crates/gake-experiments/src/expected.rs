@@ -4,7 +4,7 @@ use gake_judge::{Rank, Summary};
 use gake_report::experiment::Expectation;
 
 use crate::arithmetic::{Names, evaluate, fill, formatted};
-use crate::definition::{Expected, Number};
+use crate::definition::{Cell, Expected};
 
 /// Findings about the machine that both share: true in their own right, whatever else is limited.
 /// They are passed over, and never what a step has to show, unless it names them.
@@ -17,11 +17,11 @@ const UNEXPLAINED: &str = "unexplained";
 /// # Errors
 /// A mistake in the file.
 pub fn figure(expected: &Expected, names: &dyn Names) -> Result<Expectation, String> {
-    let number = |number: &Number| match number {
-        Number::Constant(value) => Ok(*value),
-        Number::Expression(text) => evaluate(text, names),
+    let number = |number: &Cell| match number {
+        Cell::Number(value) => Ok(*value),
+        Cell::Text(text) => evaluate(text, names),
     };
-    let bound = |bound: &Option<Number>, open: f64| {
+    let bound = |bound: &Option<Cell>, open: f64| {
         bound.as_ref().or(expected.is.as_ref()).map_or(Ok(open), number)
     };
     let seen = expected.seen.as_ref().unwrap_or(&expected.what);

@@ -6,7 +6,7 @@ use gake_run::spec::{RunDraft, RunSpec};
 use gake_session::Failure;
 use toml::{Table, Value};
 
-use crate::arithmetic::fill;
+use crate::arithmetic::{evaluate, fill};
 use crate::bench::Stopped;
 use crate::database;
 use crate::definition::Step;
@@ -16,10 +16,12 @@ use crate::proxy::{Proxied, ProxyFlags};
 use crate::real_database::{CLOSING, RealDatabase};
 use crate::server::Server;
 use crate::settings::Settings;
+use crate::slow_clients::SlowClients;
 
-/// The servers of a step. They end with it.
+/// The servers of a step, and clients that hold their threads. They end with it.
 #[derive(Debug)]
 pub struct Loaded<'a> {
+    _slow_clients: Option<SlowClients>,
     servers: Servers,
     _other: Option<Server>,
     database: Option<&'a RealDatabase<'a>>,
@@ -67,10 +69,17 @@ impl<'a> Loaded<'a> {
             Servers::Plain(Server::lab(&flags)?)
         };
         let other = step.other.as_deref().map(Server::lab).transpose()?;
-        let loaded = Self { servers, _other: other, database, rows_before };
+        let _slow_clients = None;
+        let mut loaded = Self { _slow_clients, servers, _other: other, database, rows_before };
         let other = loaded._other.as_ref().map(|other| ("other", other));
         for (name, server) in [("url", loaded.server())].into_iter().chain(other) {
-            names.texts.insert(name.to_owned(), server.url_of(&step.path));
+            names.texts.insert(name.to_owned(), server.url_of(step.path()));
+        }
+        if let Some(count) = &step.slow_clients {
+            let count = evaluate(count, names)? as usize;
+            let clients = SlowClients::start(loaded.server(), step.path(), count)?;
+            names.numbers.insert("taken".to_owned(), clients.count() as f64);
+            loaded._slow_clients = Some(clients);
         }
         Ok(loaded)
     }
@@ -191,7 +200,7 @@ pub fn spec(step: &Step, names: &StepNames<'_>, watch: Vec<String>) -> Result<Ru
     let mut run = Table::new();
     run.insert("scenario".to_owned(), Value::Array(scenarios));
     run.insert("connection".to_owned(), Value::Table(names.filled_table(&step.connection)?));
-    run.insert("warmup".to_owned(), Value::String(fill(&step.warmup, names)?));
+    run.insert("warmup".to_owned(), Value::String(fill(step.warmup.as_deref().unwrap_or("0"), names)?));
     run.insert("watch".to_owned(), watch.into());
     let draft: RunDraft = run.try_into().map_err(|error: toml::de::Error| error.to_string())?;
     draft.decide().map_err(|error| error.to_string())

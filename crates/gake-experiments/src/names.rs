@@ -6,7 +6,7 @@ use gake_judge::Summary;
 
 use crate::arithmetic::{Names, evaluate, fill};
 use crate::budget::ConnectionBudget;
-use crate::definition::{Definition, Note, Number, Step, Text};
+use crate::definition::{Cell, Definition, Note, Step, Text};
 use crate::figures;
 
 /// The values of a step; after its run, with the figures of that.
@@ -79,11 +79,11 @@ impl Names for StepNames<'_> {
         if let Some(number) = self.numbers.get(name) {
             return Ok(*number);
         }
-        let saved = self.saved.get(name).map(|number| Number::Constant(*number));
+        let saved = self.saved.get(name).map(|number| Cell::Number(*number));
         let known = self.step.values.get(name).cloned().or(saved);
         match known.as_ref().or_else(|| self.definition.values.get(name)) {
-            Some(Number::Constant(number)) => return Ok(*number),
-            Some(Number::Expression(text)) => return evaluate(text, self),
+            Some(Cell::Number(number)) => return Ok(*number),
+            Some(Cell::Text(text)) => return evaluate(text, self),
             None => {}
         }
         let figure = |summary| figures::figure(summary, self.step.subject, name);

@@ -15,7 +15,6 @@ use crate::names::StepNames;
 use crate::plan::{Planned, plan};
 use crate::real_database::{CLOSING, RealDatabase};
 use crate::settings::Settings;
-use crate::slow_clients::SlowClients;
 use crate::throughput::{CurveStep, end_of_throughput};
 use crate::budget::ConnectionBudget;
 use crate::{alternate, figures};
@@ -77,7 +76,7 @@ impl<'a> Runner<'a> {
     fn steps(&mut self, database: Option<&RealDatabase<'_>>) -> Result<(), Stopped> {
         for at in 0..self.plan.len() {
             let planned = self.plan[at].clone();
-            let names = self.names(&planned);
+            let names = StepNames { saved: self.saved.clone(), ..planned.names.clone() };
             let name = fill(&planned.step.name, &names)?;
             // Values that turn out the same make the same step.
             let is_again = self.bench.report.steps.last().is_some_and(|last| last.name == name);
@@ -106,14 +105,10 @@ impl<'a> Runner<'a> {
             planned.name.as_ref().map_or(unknown, |name| self.settings.names(name))
         };
         let planned = &self.plan[at];
-        let mut later = self.plan[at + 1..].iter();
+        let mut later = self.plan[at + 1..].iter().filter(|planned| planned.left_out.is_none());
         is_named(planned, false)
             || planned.step.kind == Kind::Throughput
             || planned.step.calibrates && later.any(|planned| is_named(planned, true))
-    }
-
-    fn names(&self, planned: &Planned<'a>) -> StepNames<'a> {
-        StepNames { saved: self.saved.clone(), ..planned.names.clone() }
     }
 
     /// Runs a step; whether the experiment goes on.
@@ -130,8 +125,8 @@ impl<'a> Runner<'a> {
             text.into_iter().for_each(|text| self.bench.note(text));
             return Ok(true);
         }
-        if planned.left_out.is_some() {
-            self.leave_out();
+        if let Some(why) = &planned.left_out {
+            self.leave_out(why);
             return Ok(true);
         }
         if !self.fits(step, &name, &mut names)? {
@@ -148,9 +143,7 @@ impl<'a> Runner<'a> {
             return Ok(true);
         }
         let mut loaded = Loaded::start(self.settings, step, &mut names, database)?;
-        let slow = self.slow_clients(step, &mut names, &loaded)?;
         let summary = self.bench.fire(&loaded.spec(self.settings, step, &names)?)?;
-        drop(slow);
         loaded.end(&mut names)?;
         self.judge(step, &names, &loaded, summary)
     }
@@ -164,9 +157,7 @@ impl<'a> Runner<'a> {
         summary: Summary,
     ) -> Result<bool, Stopped> {
         let mut names = StepNames { summary: Some(&summary), ..names.clone() };
-        for (name, expression) in &step.save {
-            self.saved.insert(name.clone(), evaluate(expression, &names)?);
-        }
+        self.save(&step.save, &names)?;
         names.saved.clone_from(&self.saved);
         if step.in_curve {
             self.curve.push(CurveStep::new(&summary, names.number("users")? as u64));
@@ -186,20 +177,27 @@ impl<'a> Runner<'a> {
         Ok(goes_on)
     }
 
-    /// Notes the steps that are left out for the same reason as the one that runs, once.
-    fn leave_out(&mut self) {
-        let why = self.plan[self.at].left_out.clone();
-        let same = |planned: &Planned<'_>| planned.left_out == why;
-        let named = self.plan.iter().filter(|planned| same(planned)).filter_map(|planned| {
-            planned.name.as_ref().filter(|name| self.settings.names(name))
-        });
-        let named: Vec<_> = named.map(|name| format!("\"{name}\"")).collect();
-        if self.plan[..self.at].iter().any(|planned| {
-            same(planned) && planned.name.as_ref().is_some_and(|name| self.settings.names(name))
-        }) {
-            return;
+    fn save(
+        &mut self,
+        figures: &BTreeMap<String, String>,
+        names: &StepNames<'_>,
+    ) -> Result<(), String> {
+        for (name, expression) in figures {
+            self.saved.insert(name.clone(), evaluate(expression, names)?);
         }
-        self.bench.note(format!("left out: {}; {}", named.join(", "), why.unwrap_or_default()));
+        Ok(())
+    }
+
+    /// Notes the steps that are left out for a reason, once.
+    fn leave_out(&mut self, why: &str) {
+        let same = self.plan.iter().filter(|planned| planned.left_out.as_deref() == Some(why));
+        let names = same.filter_map(|planned| planned.name.as_ref());
+        let names = names.filter(|name| self.settings.names(name));
+        let names: Vec<_> = names.map(|name| format!("\"{name}\"")).collect();
+        let text = format!("left out: {}; {why}", names.join(", "));
+        if !self.bench.report.notes.contains(&text) {
+            self.bench.note(text);
+        }
     }
 
     /// Whether there can be a connection for each user of a step; notes why not.
@@ -236,24 +234,10 @@ impl<'a> Runner<'a> {
             let loaded = Loaded::start(self.settings, step, &mut probed, None)?;
             let summary = self.bench.fire(&loaded.spec(self.settings, step, &probed)?)?;
             let probed = StepNames { summary: Some(&summary), ..probed };
-            for (name, expression) in &probe.save {
-                names.saved.insert(name.clone(), evaluate(expression, &probed)?);
-            }
+            self.save(&probe.save, &probed)?;
         }
+        names.saved.clone_from(&self.saved);
         Ok(names.notes(&step.lacking)?.into_iter().next())
-    }
-
-    fn slow_clients(
-        &self,
-        step: &Step,
-        names: &mut StepNames<'a>,
-        loaded: &Loaded<'_>,
-    ) -> Result<Option<SlowClients>, Stopped> {
-        let Some(count) = &step.slow_clients else { return Ok(None) };
-        let count = evaluate(count, names)? as usize;
-        let clients = SlowClients::start(loaded.server(), &step.path, count)?;
-        names.numbers.insert("taken".to_owned(), clients.count() as f64);
-        Ok(Some(clients))
     }
 
     /// Doubles the users of a closed loop until throughput grows no more, and shows the loop that is

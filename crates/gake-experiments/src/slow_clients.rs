@@ -19,6 +19,7 @@ const CONNECTING: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connections that send a body a byte at a time until they are dropped.
+#[derive(Debug)]
 pub struct SlowClients {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
