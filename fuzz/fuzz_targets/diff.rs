@@ -1,7 +1,7 @@
 //! Files of comparisons: whatever is read can be redacted, joined, judged and shown.
 #![no_main]
 
-use gake_core::redact::{Names, Redactor};
+use gake_text::redact::{Names, Redactor};
 use gake_shadow::compare::judge::{Terms, judge};
 use gake_shadow::compare::{Rules, file, show};
 use libfuzzer_sys::fuzz_target;

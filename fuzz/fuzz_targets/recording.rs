@@ -1,7 +1,7 @@
 //! Recordings in all formats: every request that is read is redacted, written and read again.
 #![no_main]
 
-use gake_core::redact::{Names, Redactor};
+use gake_text::redact::{Names, Redactor};
 use gake_shadow::traffic::{Traffic, gakerec};
 use libfuzzer_sys::fuzz_target;
 

@@ -1,7 +1,7 @@
 //! The redaction: whatever comes, in every place of a message, once and again.
 #![no_main]
 
-use gake_core::redact::{Names, Redactor};
+use gake_text::redact::{Names, Redactor};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -5,14 +5,14 @@
 //! number of nanoseconds since the run's epoch, read elsewhere.
 
 pub mod clock;
-pub mod duration;
 pub mod exact;
-pub mod foreign;
-pub mod host;
+mod load;
 pub mod metric;
 pub mod plan;
 pub mod record;
-pub mod redact;
 pub mod schedule;
+mod seconds;
 pub mod spec;
 pub mod work;
+
+pub use load::Load;

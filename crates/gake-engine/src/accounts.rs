@@ -83,7 +83,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use gake_core::plan::{Load, Plan, Stage};
+    use gake_core::Load;
+    use gake_core::plan::{Plan, Stage};
     use gake_core::record::Ending;
     use gake_core::schedule::Process;
 

@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use gake_core::Load;
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::plan::{Load, Plan, presence};
+use gake_core::plan::{Plan, presence};
 use gake_core::work::Factory;
 use tokio::sync::watch;
 
@@ -26,11 +27,11 @@ pub(crate) fn gather<F: Factory>(
 ) -> Rc<Crowd> {
     let slice = lanes.slice;
     let total = plan.load.users().unwrap_or(0);
-    let (pause, graceful_ramp_down) = match plan.load {
-        Load::Closed { think, .. } => (Pause::Think(nanos(think)), 0),
-        Load::Paced { pace, .. } => (Pause::Pace(nanos(pace).max(1)), 0),
-        Load::Ramping { think, graceful_ramp_down, .. } => {
-            (Pause::Think(nanos(think)), nanos(graceful_ramp_down))
+    let (pause, graceful_ramp_down) = match plan.load.one() {
+        Some(Load::Closed { think, .. }) => (Pause::Think(nanos(*think)), 0),
+        Some(Load::Paced { pace, .. }) => (Pause::Pace(nanos(*pace).max(1)), 0),
+        Some(Load::Ramping { think, graceful_ramp_down, .. }) => {
+            (Pause::Think(nanos(*think)), nanos(*graceful_ramp_down))
         }
         _ => (Pause::None, 0),
     };
@@ -56,8 +57,8 @@ pub(crate) fn gather<F: Factory>(
             Pause::None | Pause::Think(_) => 0,
         };
         let first = start.saturating_add(opens_at(plan, number).max(offset));
-        let presence = match &plan.load {
-            Load::Ramping { stages, .. } => {
+        let presence = match plan.load.one() {
+            Some(Load::Ramping { stages, .. }) => {
                 let spans = presence(stages, number).into_iter().rev();
                 let at = |offset| start.saturating_add(nanos(offset));
                 Presence::Spans {
@@ -65,8 +66,8 @@ pub(crate) fn gather<F: Factory>(
                     stays: stages.last().is_some_and(|last| number < last.to),
                 }
             }
-            Load::PerUser { iterations, .. } => Presence::Iterations(*iterations),
-            Load::External { .. } => Presence::Wanted { number },
+            Some(Load::PerUser { iterations, .. }) => Presence::Iterations(*iterations),
+            Some(Load::External { .. }) => Presence::Wanted { number },
             _ => Presence::Always,
         };
         tokio::task::spawn_local(user(Rc::clone(&crowd), presence, first, work));

@@ -338,7 +338,7 @@ fn asked_by_all(scenarios: &[Figures], measured: Nanos, until: Nanos) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use gake_core::plan::Load;
+    use gake_core::Load;
     use gake_core::record::{IntervalPart, WorkerEnd};
 
     use super::*;

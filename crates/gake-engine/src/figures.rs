@@ -1,7 +1,8 @@
 //! The figures of one scenario while its run is collected.
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, TENTH, nanos};
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::Plan;
 use gake_core::record::{Counts, ScenarioEnd, ScenarioRun, Tally};
 use gake_core::schedule::{Process, Schedule};
 
@@ -31,9 +32,9 @@ impl Figures {
             start: nanos(plan.start),
             warmup: nanos(plan.warmup),
             timed: plan.length().is_some() || schedule.is_some(),
-            is_counted: match plan.load {
-                Load::Open { process, .. } => process == Process::Uniform,
-                Load::Replay(_) => true,
+            is_counted: match plan.load.one() {
+                Some(Load::Open { process, .. }) => *process == Process::Uniform,
+                Some(Load::Replay { .. }) => true,
                 _ => false,
             },
             schedule,

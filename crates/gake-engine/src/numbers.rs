@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use gake_core::plan::{Load, Plan};
+use gake_core::Load;
+use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 
 /// The numbers that all workers of a process take from.
@@ -34,8 +35,8 @@ impl CommonNumbers {
 
 /// How many requests the users of all processes make together, if that is bounded.
 fn total(plan: &Plan) -> Option<u64> {
-    match plan.load {
-        Load::Shared { iterations, .. } => Some(iterations),
+    match plan.load.one() {
+        Some(Load::Shared { iterations, .. }) => Some(*iterations),
         _ => plan.requests,
     }
 }

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::{Clock, Nanos};
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::Plan;
 use gake_core::schedule::RateChange;
 
 use crate::clock::RunClock;
@@ -93,7 +94,7 @@ impl RateHandle {
             workers.follow(plan);
         }
         for (handle, plan) in shared.users.iter().zip(plan.scenarios()) {
-            if let (Some(handle), Load::External { users, .. }) = (handle, &plan.load) {
+            if let (Some(handle), Some(Load::External { users, .. })) = (handle, plan.load.one()) {
                 handle.set((*users as f64 * factor).round() as usize);
             }
         }
@@ -116,8 +117,9 @@ impl RateHandle {
 
 impl Shared {
     fn is_possible(&self, at: Duration) -> Result<(), RateChangeError> {
-        let changing =
-            |plan: &&Plan| matches!(plan.load, Load::Open { .. } | Load::External { .. });
+        let changing = |plan: &&Plan| {
+            matches!(plan.load.one(), Some(Load::Open { .. } | Load::External { .. }))
+        };
         let plans = || self.plan.scenarios().iter().filter(changing);
         if plans().next().is_none() {
             return Err(RateChangeError::NoRate);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
+use gake_core::Load;
 use gake_core::clock::Nanos;
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::Plan;
 use gake_core::record::Tally;
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
@@ -229,8 +230,8 @@ where
 
 /// How the number of users of a load is set from outside, when it is.
 fn users_from_outside(plan: &Plan) -> Option<UsersHandle> {
-    match plan.load {
-        Load::External { users, max } => Some(UsersHandle::new(users, max)),
+    match plan.load.one() {
+        Some(Load::External { users, max }) => Some(UsersHandle::new(*users, *max)),
         _ => None,
     }
 }

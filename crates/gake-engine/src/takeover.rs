@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, nanos};
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::Plan;
 use gake_core::schedule::{Schedule, Slice};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -49,7 +50,7 @@ impl ScenarioWorkers {
     /// Makes the workers of an open loop follow the schedule of `plan`, a change of theirs.
     pub(crate) fn follow(&self, plan: &Plan) {
         // A replay keeps its times.
-        let is_open = matches!(plan.load, Load::Open { .. });
+        let is_open = matches!(plan.load.one(), Some(Load::Open { .. }));
         let changed = plan.schedule(self.seed).filter(|_| is_open);
         let Some((schedule, own)) = changed.zip(self.plan.schedule(self.seed)) else { return };
         // The arrivals of the warm-up are numbered and due as they were.

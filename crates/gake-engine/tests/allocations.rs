@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
-use gake_core::plan::{Load, Plan, Stage};
+use gake_core::plan::{Plan, Stage};
 use gake_core::record::{Answer, End, Ending, Exchange, Recorder, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
@@ -128,7 +129,7 @@ fn twice_the_requests_need_no_more_allocations() {
     let open = Load::Open { stages, process: Process::Poisson };
     let mut recorded = TraceBuilder::new(1.0);
     (0..30_000).for_each(|n| recorded.push(n * 50_000).unwrap());
-    let replay = Load::Replay(recorded.finish(None));
+    let replay = Load::Replay { speed: 1.0, trace: Some(recorded.finish(None)) };
     for load in [open, replay, Load::Closed { users: 8, think: Duration::ZERO }] {
         const REQUESTS: u64 = 10_000;
         // What a request allocates, it allocates in every run. A machine that stops for a while

@@ -10,8 +10,9 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::{Clock, Nanos, SECOND};
-use gake_core::plan::{Load, Plan, Stage};
+use gake_core::plan::{Plan, Stage};
 use gake_core::record::{Answer, End, Ending, Exchange, Tally};
 use gake_core::schedule::Process;
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};

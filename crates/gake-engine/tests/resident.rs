@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::Clock;
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::Plan;
 use gake_core::record::{Answer, End, Ending, Exchange, Tally};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, WorkerContext, start};

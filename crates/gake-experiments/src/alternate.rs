@@ -1,7 +1,7 @@
 //! Runs on a server and through a proxy in front of it, alternately.
 
 use gake_judge::Summary;
-use gake_judge::units::{count, percent, rate};
+use gake_text::units::{count, percent, rate};
 use gake_report::experiment::Expectation;
 
 use crate::arithmetic::Names;

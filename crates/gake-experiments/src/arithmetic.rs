@@ -2,8 +2,8 @@
 //!
 //! Every value is a number. Times are in seconds: `50ms` is 0.05. A condition is 1 or 0.
 
-use gake_core::duration::parse_duration;
-use gake_judge::units;
+use gake_text::duration::parse_duration;
+use gake_text::units;
 
 /// Operators from the loosest to the tightest.
 const LEVELS: [&[&str]; 5] =

@@ -1,6 +1,6 @@
 //! Where loads run: on this machine or its agents, with steps that are shown as they end.
 
-use gake_core::redact::{Names, Redactor};
+use gake_text::redact::{Names, Redactor};
 use gake_judge::Summary;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::RunSpec;

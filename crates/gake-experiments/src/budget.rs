@@ -2,7 +2,7 @@
 
 use gake_core::plan::{OTHER_DESCRIPTORS, TableShares, connections_within};
 use gake_files::can_own_table;
-use gake_judge::units::{bytes, count};
+use gake_text::units::{bytes, count};
 
 /// Descriptors of a table that are not connections.
 const OTHERS: u64 = OTHER_DESCRIPTORS as u64;

@@ -1,7 +1,7 @@
 //! A pool in front of a database that bounds its connections: theory, and the rows that must be there.
 
 use gake_judge::Summary;
-use gake_judge::units::count;
+use gake_text::units::count;
 use gake_report::experiment::Expectation;
 
 /// How long the lab's database takes to connect, and for a statement, in seconds.

@@ -1,6 +1,6 @@
 //! The figures of a run by the names that the experiments' files use.
 
-use gake_core::foreign;
+use gake_text::foreign;
 use gake_core::record::{Gauge, Metric, Tally};
 use gake_judge::Summary;
 use gake_judge::queueing::{self, closed_fixed, erlang_c, mmc_tail};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use gake_judge::units::count;
+use gake_text::units::count;
 use gake_report::experiment::Expectation;
 use gake_session::Failure;
 use gake_shadow::compare::judge::{FieldVerdict, Pace, Report, Terms, judge};

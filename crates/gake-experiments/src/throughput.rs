@@ -1,6 +1,6 @@
 //! Where the throughput of more and more users stops growing.
 
-use gake_judge::units::{duration, plural, rate};
+use gake_text::units::{duration, plural, rate};
 use gake_judge::{Rank, Summary};
 
 use crate::figures;

@@ -3,10 +3,12 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use gake_core::plan::{DRAIN, Load, Plan, format_duration};
+use gake_core::Load;
+use gake_core::plan::{DRAIN, Plan};
 use gake_core::schedule::Slice;
-use gake_core::spec::{BodySpec, ConnectionSpec, LoadSpec, RequestSource, RunSpec};
+use gake_core::spec::{BodySpec, ConnectionSpec, RequestSource, RunSpec};
 use gake_run::{ConnectionPermit, Destination, Prepared};
+use gake_text::duration::format_duration;
 
 use crate::rule::{AllowRule, allows, reserved};
 
@@ -149,7 +151,7 @@ fn is_by_name(by: &ConnectionSpec) -> bool {
 /// The highest rate of an open loop's slice.
 fn peak(plan: &Plan, slice: Slice) -> Option<f64> {
     let Some(part) = plan.part(slice, Slice::WHOLE) else { return Some(0.0) };
-    peak_of(&plan.load, part.fraction())
+    peak_of(plan.load.one()?, part.fraction())
 }
 
 /// The highest rate of a part of an open loop.
@@ -159,7 +161,7 @@ fn peak_of(load: &Load, part: f64) -> Option<f64> {
             let highest = stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max);
             Some(highest * part)
         }
-        Load::Replay(trace) => Some(trace.peak() as f64 * part),
+        Load::Replay { trace, .. } => Some(trace.as_ref()?.peak() as f64 * part),
         _ => None,
     }
 }
@@ -245,7 +247,7 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
         if is_file(&scenario.request.body) {
             return file("a body");
         }
-        if matches!(scenario.load, LoadSpec::External { .. }) {
+        if matches!(scenario.load, Load::External { .. }) {
             return Err("the number of its users is set by hand".to_owned());
         }
     }
@@ -261,7 +263,7 @@ mod tests {
 
     use crate::rule::tests::rules;
 
-    fn spec(url: &str, load: LoadSpec) -> RunSpec {
+    fn spec(url: &str, load: Load) -> RunSpec {
         RunSpec::new(ScenarioSpec::new(RequestSource::Url(url.to_owned()), load))
     }
 
@@ -272,7 +274,7 @@ mod tests {
 
     #[test]
     fn targets_that_are_not_allowed_are_refused() {
-        let load = || LoadSpec::rate(10.0, Duration::from_secs(1));
+        let load = || Load::rate(10.0, Duration::from_secs(1));
         let mut run = spec("http://localhost:9/", load());
         let none = AgentLimits::default();
         assert!(refusal(&none, &run, Slice::WHOLE).contains("--allow"), "nothing by default");
@@ -298,7 +300,7 @@ mod tests {
     fn an_agent_keeps_its_bounds() {
         let allow = rules(&["127.0.0.0/8"]);
         let slice = Slice::new(0, 4);
-        let open = spec("http://127.0.0.1:9/", LoadSpec::rate(400.0, Duration::from_secs(60)));
+        let open = spec("http://127.0.0.1:9/", Load::rate(400.0, Duration::from_secs(60)));
         let bound = AgentLimits {
             allow: allow.clone(),
             max_rate: Some(100.0),
@@ -318,7 +320,7 @@ mod tests {
         assert!(refusal(&bound, &late, slice).contains("the run takes 61s"), "it starts later");
         let end = bound.bounds(&Prepared::new(&open, Inputs::default()).unwrap().plan, slice).end;
         assert_eq!(end, Some(Duration::from_secs(60) + DRAIN));
-        let closed = spec("http://127.0.0.1:9/", LoadSpec::closed(5));
+        let closed = spec("http://127.0.0.1:9/", Load::closed(5));
         let plan = Prepared::new(&closed, Inputs::default()).unwrap().plan;
         let users = |max| {
             let limits = AgentLimits { max_users: Some(max), ..AgentLimits::default() };
@@ -333,7 +335,7 @@ mod tests {
 
     #[test]
     fn nothing_that_is_on_one_machine_travels() {
-        let load = || LoadSpec::closed(1);
+        let load = || Load::closed(1);
         let plain = spec("http://h/", load());
         let mut own = plain.clone();
         own.objectives = vec!["p99<5ms".to_owned()];
@@ -361,7 +363,7 @@ mod tests {
             changed(&|spec| spec.connection.unix_socket = Some("/run/x".into())),
             changed(&|spec| spec.connection.proxy = Some("http://p:1".to_owned())),
             changed(&|spec| spec.connection.max_redirects = 1),
-            changed(&|spec| spec.scenarios[0].load = LoadSpec::External { users: 1, max: 2 }),
+            changed(&|spec| spec.scenarios[0].load = Load::External { users: 1, max: 2 }),
         ] {
             assert!(refused.is_err(), "{refused:?}");
         }

@@ -152,13 +152,14 @@ fn in_memory(bytes: &[u8]) -> std::io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::spec::{LoadSpec, ScenarioSpec};
+    use gake_core::Load;
+    use gake_core::spec::ScenarioSpec;
 
     use super::*;
 
     fn spec(key: &Path) -> RunSpec {
         let url = RequestSource::Url("https://h/".to_owned());
-        let mut spec = RunSpec::new(ScenarioSpec::new(url, LoadSpec::closed(1)));
+        let mut spec = RunSpec::new(ScenarioSpec::new(url, Load::closed(1)));
         spec.tls.certificate = Some(key.to_owned());
         spec.tls.key = Some(key.to_owned());
         spec

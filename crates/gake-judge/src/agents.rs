@@ -1,8 +1,9 @@
 //! What each agent of a fleet did, in a record of the run and in a line.
 
 use gake_core::record::{AgentRecord, Metric, Run};
+use gake_text::units;
 
-use crate::{units, validity};
+use crate::validity;
 
 /// The record of the agent `name`, which did `run` by itself and was lost at `lost_ns`, if it was.
 #[must_use]

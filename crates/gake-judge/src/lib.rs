@@ -18,7 +18,6 @@ mod random;
 mod reconcile;
 pub mod search;
 pub mod stats;
-pub mod units;
 pub mod usl;
 pub mod validity;
 mod verdict;

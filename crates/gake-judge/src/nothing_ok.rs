@@ -1,8 +1,9 @@
 //! A run in which nothing succeeded: what ended its requests, and what to do.
 
 use gake_core::record::{Fault, Run};
+use gake_text::units;
 
-use crate::{advice, units};
+use crate::advice;
 
 /// Why no request of a run succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]

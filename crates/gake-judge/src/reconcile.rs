@@ -1,9 +1,9 @@
 //! Rows against answers: was every write that was acknowledged kept, and none made twice?
 
 use gake_core::record::{Counts, Run};
+use gake_text::units;
 
 use crate::objective::{Evaluation, Unit};
-use crate::units;
 
 /// The requests of a run that may each have written a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

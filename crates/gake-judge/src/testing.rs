@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Load, Plan, Stage, Timeouts};
+use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
     Answer, Counts, End, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally, Watched,
 };

@@ -1,12 +1,14 @@
 //! Whether the figures can be trusted: every rule with its evidence; the worst one wins.
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
-use gake_core::plan::{Load, Overflow};
+use gake_core::plan::Overflow;
 use gake_core::record::{Ending, Fault, Metric, Run};
 use gake_core::schedule::Process;
+use gake_text::units;
 
+use crate::lanes;
 use crate::stats::{BEYOND_MIN, Rates, fired_time, mean_in_flight, per_second, share, trusted};
-use crate::{lanes, units};
 
 /// The thresholds of every rule. Shares are 0 to 1.
 mod threshold {
@@ -227,14 +229,14 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
         return None;
     }
     // A grid may have one arrival more or less than its area at the edge.
-    let chance = match run.plan.load {
+    let chance = match run.plan.load.one()? {
         Load::Open { process: Process::Poisson, .. } => {
             1.0 + at::POISSON_DEVIATIONS * (counts.due() as f64).sqrt()
         }
         Load::Open { process: Process::Bursts { size, jitter }, .. } => {
-            size as f64 + asked * jitter as f64 / SECOND as f64
+            *size as f64 + asked * *jitter as f64 / SECOND as f64
         }
-        Load::Open { process: Process::Uniform, .. } | Load::Replay(_) => 1.0,
+        Load::Open { process: Process::Uniform, .. } | Load::Replay { .. } => 1.0,
         _ => return None,
     };
     let part = (sent + per_second(chance, run.sending)) / asked;
@@ -270,7 +272,7 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
 /// bound on the requests, and a warm-up that is left out of the counts, explain it.
 fn users(run: &Run) -> Option<Reason> {
     let counts = &run.tally.counts;
-    let Load::Closed { users, .. } = run.plan.load else { return None };
+    let &Load::Closed { users, .. } = run.plan.load.one()? else { return None };
     let is_judged =
         run.ending == Ending::Done && run.plan.requests.is_none() && run.plan.warmup.is_zero();
     let begun = counts.arrivals();

@@ -68,7 +68,7 @@ fn users_who_never_began_are_missed_unless_something_else_explains_it() {
         (9_000, 1_000, Valid),
     ] {
         let mut run = run(requests);
-        run.plan.load = Load::Closed { users, think: std::time::Duration::ZERO };
+        run.plan.load = Load::closed(users).into();
         assert_eq!(level_of(&run, "users"), level, "{requests} of {users}");
     }
     let few = || {
@@ -175,7 +175,7 @@ fn a_small_grid_and_a_poisson_process_may_differ_by_chance() {
     let mut run = RunSample::of(9_750, MS).asked(10_000.0).run();
     assert_eq!(level_of(&run, "asked_sent"), Suspect);
     let stages = vec![Stage::step(1_000.0, std::time::Duration::from_secs(10))];
-    run.plan.load = Load::Open { stages, process: Process::Poisson };
+    run.plan.load = Load::Open { stages, process: Process::Poisson }.into();
     assert_eq!(level_of(&run, "asked_sent"), Valid);
 }
 

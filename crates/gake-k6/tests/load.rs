@@ -5,9 +5,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::plan::{Overflow, UserStage};
 use gake_core::schedule::{Schedule, Slice};
-use gake_core::spec::{LoadSpec, RequestSource, ScenarioSpec};
+use gake_core::spec::{RequestSource, ScenarioSpec};
 use gake_k6::options::{Options, Tiers, scenario_specs, vus_needed};
 use serde_json::{Value, json};
 
@@ -30,7 +31,7 @@ const SECOND: Duration = Duration::from_secs(1);
 fn a_script_that_says_nothing_runs_once() {
     let spec = specs(Value::Null).remove(0);
     assert_eq!(spec.name, "default");
-    assert_eq!(spec.load, LoadSpec::PerUser { users: 1, iterations: 1 });
+    assert_eq!(spec.load, Load::PerUser { users: 1, iterations: 1 });
     assert_eq!(spec.duration, Some(600 * SECOND));
     assert_eq!(spec.graceful_stop, 30 * SECOND);
 }
@@ -38,7 +39,7 @@ fn a_script_that_says_nothing_runs_once() {
 #[test]
 fn users_stay_for_a_time_or_come_and_leave() {
     let spec = specs(json!({ "vus": 3, "duration": "5s" })).remove(0);
-    assert_eq!((spec.load, spec.duration), (LoadSpec::closed(3), Some(5 * SECOND)));
+    assert_eq!((spec.load, spec.duration), (Load::closed(3), Some(5 * SECOND)));
     let stages = json!([{ "duration": "5s", "target": 4 }, { "duration": 0, "target": 1 }]);
     let spec = one(json!({
         "executor": "ramping-vus", "startVUs": 0, "stages": stages, "startTime": "2s",
@@ -50,7 +51,7 @@ fn users_stay_for_a_time_or_come_and_leave() {
         UserStage { from: 4, to: 1, duration: Duration::ZERO },
     ];
     let think = Duration::ZERO;
-    let expected = LoadSpec::Ramping { stages, graceful_ramp_down: 3 * SECOND, think };
+    let expected = Load::Ramping { stages, graceful_ramp_down: 3 * SECOND, think };
     assert_eq!((spec.load, spec.duration), (expected, None));
     assert_eq!((spec.start, spec.graceful_stop), (2 * SECOND, Duration::ZERO));
     assert_eq!(spec.tags, [("t".to_owned(), "u".to_owned())]);
@@ -62,12 +63,12 @@ fn users_stay_for_a_time_or_come_and_leave() {
 #[test]
 fn iterations_are_shared_or_of_each_user() {
     let spec = one(json!({ "executor": "shared-iterations", "vus": 3, "iterations": 10 }));
-    assert_eq!(spec.load, LoadSpec::Shared { users: 3, iterations: 10 });
+    assert_eq!(spec.load, Load::Shared { users: 3, iterations: 10 });
     let per_user = json!({
         "executor": "per-vu-iterations", "vus": 3, "iterations": 10, "maxDuration": "5s",
     });
     let spec = one(per_user);
-    assert_eq!(spec.load, LoadSpec::PerUser { users: 3, iterations: 10 });
+    assert_eq!(spec.load, Load::PerUser { users: 3, iterations: 10 });
     assert_eq!(spec.duration, Some(5 * SECOND));
 }
 
@@ -77,13 +78,13 @@ fn arrivals_come_at_their_rate_and_are_dropped_without_a_user() {
         "executor": "constant-arrival-rate", "rate": 30, "timeUnit": "1m", "duration": "10s",
         "preAllocatedVUs": 2, "maxVUs": 5,
     }));
-    assert_eq!(spec.load, LoadSpec::rate(0.5, 10 * SECOND));
+    assert_eq!(spec.load, Load::rate(0.5, 10 * SECOND));
     assert_eq!((spec.lanes, spec.overflow), (5, Overflow::Drop));
     let spec = one(json!({
         "executor": "ramping-arrival-rate", "startRate": 10, "timeUnit": "500ms",
         "stages": [{ "duration": "2s", "target": 40 }], "preAllocatedVUs": 7,
     }));
-    let LoadSpec::Open { stages, process } = &spec.load else { panic!() };
+    let Load::Open { stages, process } = &spec.load else { panic!() };
     let schedule = Schedule::new(*process, stages, None, 1);
     assert_eq!((spec.lanes, schedule.total()), (7, 100));
     // Arrival i is due where the area 20 t + 15 t² is i, the first one where it is 1.
@@ -99,7 +100,7 @@ fn users_are_set_from_outside() {
     let spec = one(json!({
         "executor": "externally-controlled", "vus": 2, "maxVUs": 9, "duration": 0,
     }));
-    assert_eq!(spec.load, LoadSpec::External { users: 2, max: 9 });
+    assert_eq!(spec.load, Load::External { users: 2, max: 9 });
     assert_eq!(spec.duration, None);
 }
 
@@ -125,12 +126,12 @@ fn segments_share_everything_out() {
         spec.map(|spec| spec.load.clone())
     };
     assert_eq!(loads(0, "alone"), None);
-    assert_eq!(loads(1, "alone"), Some(LoadSpec::PerUser { users: 1, iterations: 1 }));
-    assert_eq!(loads(0, "shared"), Some(LoadSpec::Shared { users: 1, iterations: 3 }));
-    assert_eq!(loads(1, "shared"), Some(LoadSpec::Shared { users: 2, iterations: 7 }));
-    let Some(LoadSpec::Open { stages, .. }) = loads(1, "rate") else { panic!() };
+    assert_eq!(loads(1, "alone"), Some(Load::PerUser { users: 1, iterations: 1 }));
+    assert_eq!(loads(0, "shared"), Some(Load::Shared { users: 1, iterations: 3 }));
+    assert_eq!(loads(1, "shared"), Some(Load::Shared { users: 2, iterations: 7 }));
+    let Some(Load::Open { stages, .. }) = loads(1, "rate") else { panic!() };
     assert!((stages[0].to - 20.0 / 3.0).abs() < 1e-9, "its own rate: {stages:?}");
-    let Some(LoadSpec::Ramping { stages, .. }) = loads(1, "ramp") else { panic!() };
+    let Some(Load::Ramping { stages, .. }) = loads(1, "ramp") else { panic!() };
     assert_eq!(stages, [UserStage { from: 2, to: 5, duration: 3 * SECOND }]);
 }
 
@@ -149,7 +150,7 @@ fn the_arrivals_of_segments_are_those_of_the_whole() {
             "executionSegment": segment, "executionSegmentSequence": sequence,
         }))
         .remove(0);
-        let LoadSpec::Open { stages, process } = &spec.load else { panic!("{:?}", spec.load) };
+        let Load::Open { stages, process } = &spec.load else { panic!("{:?}", spec.load) };
         let schedule = Schedule::new(*process, stages, None, 1);
         let schedule = match spec.stripes {
             Some(stripes) => schedule.striped(stripes),

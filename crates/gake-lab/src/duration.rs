@@ -17,31 +17,21 @@ pub enum BadDuration {
     TooLong(String),
 }
 
-/// Reads a duration: a decimal number and one of `ns`, `us`, `ms`, `s`, `m`,
-/// `h`. A bare `0` needs no unit. At most 24 hours.
+/// Reads a duration with its unit, at most 24 hours. A bare `0` needs none.
 ///
 /// # Errors
 /// [`BadDuration`] when the text is anything else.
 pub fn parse_duration(text: &str) -> Result<Duration, BadDuration> {
     let malformed = || BadDuration::Malformed(text.to_owned());
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let unit_s = match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "" if number == "0" => 1.0,
-        _ => return Err(malformed()),
-    };
-    let value: f64 = number.parse().map_err(|_| malformed())?;
-    let seconds = value * unit_s;
-    if seconds > LONGEST.as_secs_f64() {
+    let is_bare = text != "0" && text.parse::<f64>().is_ok();
+    if is_bare || text.contains(char::is_whitespace) {
+        return Err(malformed());
+    }
+    let duration = gake_text::duration::parse_duration(text).map_err(|_| malformed())?;
+    if duration > LONGEST {
         return Err(BadDuration::TooLong(text.to_owned()));
     }
-    Duration::try_from_secs_f64(seconds).map_err(|_| malformed())
+    Ok(duration)
 }
 
 /// As [`parse_duration`], and a bare number counts as milliseconds: in a URL
@@ -54,30 +44,10 @@ pub(crate) fn parse_duration_ms(text: &str) -> Result<Duration, BadDuration> {
     }
 }
 
-/// Writes a duration the way [`parse_duration`] reads it, in the largest unit
-/// that keeps the number at 1 or above: `20ms`, `1.5s`, `2m`.
-pub fn format_duration(duration: Duration) -> String {
-    let ns = duration.as_nanos();
-    let units: [(u128, &str); 6] = [
-        (3_600_000_000_000, "h"),
-        (60_000_000_000, "m"),
-        (1_000_000_000, "s"),
-        (1_000_000, "ms"),
-        (1_000, "µs"),
-        (1, "ns"),
-    ];
-    for (unit_ns, unit) in units {
-        // Minutes and hours only when whole: 90s reads better than 1.5m.
-        let fits = unit_ns <= 1_000_000_000 || ns.is_multiple_of(unit_ns);
-        if ns >= unit_ns && fits {
-            return format!("{}{unit}", ns as f64 / unit_ns as f64);
-        }
-    }
-    "0s".to_owned()
-}
-
 #[cfg(test)]
 mod tests {
+    use gake_text::duration::format_duration;
+
     use super::*;
 
     #[test]

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
+use gake_text::duration::format_duration;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
@@ -202,7 +203,7 @@ async fn control<B: Body<Data = Bytes> + Unpin>(
                 shared.pause(until);
                 // Answers when it is over.
                 connection.worker.timer.sleep_until(until).await;
-                (StatusCode::OK, TEXT, format!("stalled for {}\n", crate::format_duration(length)))
+                (StatusCode::OK, TEXT, format!("stalled for {}\n", format_duration(length)))
             }
             Err(bad) => (StatusCode::BAD_REQUEST, TEXT, format!("{bad}\n")),
         },

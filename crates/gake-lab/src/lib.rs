@@ -74,7 +74,7 @@ pub use database::{
     BadDatabase, DatabaseConfig, DatabaseKind, DatabaseModel, RealDatabase, UserAnswer,
     UserConnection, UserDatabase, UserRow, UserStatement,
 };
-pub use duration::{BadDuration, format_duration, parse_duration};
+pub use duration::{BadDuration, parse_duration};
 pub use lab::Lab;
 pub use metastable::Metastable;
 pub use routes::HELP;

@@ -4,8 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use gake_text::duration::format_duration;
+
 use crate::draws::Draw;
-use crate::duration::{BadDuration, LONGEST, format_duration, parse_duration};
+use crate::duration::{BadDuration, LONGEST, parse_duration};
 
 /// A distribution of service times, written `exp:20ms`, `const:5s`,
 /// `lognormal:20ms,1.0` or `uniform:100ms,500ms`.

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::{Expect, Load, Plan, Stage, Timeouts};
+use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
     Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
     Point, Reading, Run, ScenarioRun, Series, Setting, Tally, TcpSample, Watched,
@@ -251,7 +252,7 @@ pub(crate) fn several() -> Run {
     let load = Load::PerUser { users: 5, iterations: 500 };
     let start = Duration::from_secs(2);
     let buy = Plan { name: "buy".to_owned(), start, ..Plan::new("journey.js", load) };
-    let whole = Plan { threads: 2, ..Plan::new("mixed.toml", Load::Scenarios(Vec::new())) };
+    let whole = Plan { threads: 2, ..Plan::new("mixed.toml", Vec::new()) };
     let (browsed, mut bought) = (tallies(10, 0, false), tallies(10, 0, true));
     for tally in &mut bought {
         tally.counts.started /= 4;
@@ -279,6 +280,6 @@ pub(crate) fn several() -> Run {
         }
     };
     let scenarios = vec![scenario(&browse, browsed), scenario(&buy, bought)];
-    let plan = Plan { load: Load::Scenarios(vec![browse, buy]), ..whole };
+    let plan = Plan { load: vec![browse, buy].into(), ..whole };
     Run { scenarios, asked_rate: None, ..run(plan, &both) }
 }

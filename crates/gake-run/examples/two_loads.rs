@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
+use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
 
 #[allow(clippy::print_stdout, reason = "an example is a program")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,9 +16,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Ten users who make 20 iterations each, while 100 requests a second come for a second.
 pub fn measured(url: &str) -> Result<String, Box<dyn std::error::Error>> {
     let source = || RequestSource::Url(url.to_owned());
-    let users = LoadSpec::PerUser { users: 10, iterations: 20 };
+    let users = Load::PerUser { users: 10, iterations: 20 };
     let users = ScenarioSpec { name: "users".to_owned(), ..ScenarioSpec::new(source(), users) };
-    let rate = LoadSpec::rate(100.0, Duration::from_secs(1));
+    let rate = Load::rate(100.0, Duration::from_secs(1));
     let rate = ScenarioSpec { name: "rate".to_owned(), ..ScenarioSpec::new(source(), rate) };
     let mut spec = RunSpec::new(users);
     spec.scenarios.push(rate);

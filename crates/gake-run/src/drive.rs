@@ -13,6 +13,7 @@ use gake_wire::HttpFactory;
 use crate::abort::missed;
 use crate::moment::Moment;
 use crate::rate_control::{self, RateControl};
+use crate::script::ScriptEnd;
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
 use crate::{Interrupt, Prepared, RunError, UserControl, Watching};
 
@@ -50,6 +51,8 @@ pub struct Recorded {
     pub run: Run,
     /// What the sinks lost.
     pub losses: Vec<Loss>,
+    /// How the parts of its scripts ended.
+    pub scripts: Vec<ScriptEnd>,
 }
 
 /// The workers of a run, in this process or in others.
@@ -96,6 +99,9 @@ impl Prepared {
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
+        if !self.scripts.is_empty() {
+            return self.run_scripts(None, beside, each);
+        }
         let (wires, tracer) = (self.wires.clone(), self.tracer.clone());
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);
@@ -191,7 +197,7 @@ impl Prepared {
         let event = |loss: &Loss| Event { at: run.elapsed, text: loss.text.clone() };
         let events: Vec<_> = losses.iter().map(event).collect();
         run.events.extend(events);
-        Ok(Recorded { run, losses })
+        Ok(Recorded { run, losses, scripts: Vec::new() })
     }
 }
 

@@ -16,7 +16,11 @@ impl LoadedRequests {
     #[must_use]
     pub fn inlined(&self, spec: &RunSpec) -> RunSpec {
         let scenarios = spec.scenarios.iter().zip(&self.sets);
-        let scenarios = scenarios.map(|(scenario, set)| inlined(scenario, set)).collect();
+        let scenarios = scenarios.map(|(scenario, set)| match set {
+            Some(set) => inlined(scenario, set),
+            None => scenario.clone(),
+        });
+        let scenarios = scenarios.collect();
         RunSpec { scenarios, ..spec.clone() }
     }
 }

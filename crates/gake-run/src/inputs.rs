@@ -1,6 +1,7 @@
 //! Inputs that a spec names and only the embedding program can open.
 
 use std::io::BufRead;
+use std::path::Path;
 use std::sync::Arc;
 
 use gake_core::schedule::Trace;
@@ -8,6 +9,7 @@ use gake_core::spec::{FieldPath, RecordingSpec, ScenarioSpec};
 use gake_wire::{Feed, WeightedRequest};
 
 use crate::RunError;
+use crate::script::ConfiguredScript;
 
 /// Inputs that a spec names and this crate cannot open: standard input, recordings, requests that
 /// the program makes. A spec that names none needs none.
@@ -17,6 +19,8 @@ pub struct Inputs<'a> {
     pub stdin: Option<Box<dyn BufRead + 'a>>,
     /// Reads recordings.
     pub recordings: Option<&'a dyn Recordings>,
+    /// Loads scripts; without it they are read from disk, and see no environment.
+    pub scripts: Option<&'a dyn Scripts>,
     /// The requests behind the names of `given` requests.
     pub given: Vec<(String, GivenRequests)>,
 }
@@ -37,6 +41,16 @@ pub struct GivenRequests {
     pub requests: Vec<WeightedRequest>,
     /// If set, makes each request when it is fired, instead of `requests`.
     pub feed: Option<Arc<dyn Feed>>,
+}
+
+/// Loads the scripts that a spec names.
+pub trait Scripts {
+    /// Loads the script at `path` for one run. `keys` are tags by which objectives select its
+    /// series.
+    ///
+    /// # Errors
+    /// Why it cannot be run.
+    fn load(&self, path: &Path, keys: &[String]) -> Result<ConfiguredScript, RunError>;
 }
 
 /// Reads recordings of traffic.

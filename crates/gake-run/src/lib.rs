@@ -6,10 +6,10 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
+//! use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
 //!
 //! let url = RequestSource::Url("http://localhost:8080/".to_owned());
-//! let load = LoadSpec::rate(500.0, Duration::from_secs(10));
+//! let load = Load::rate(500.0, Duration::from_secs(10));
 //! let run = gake_run::run(&RunSpec::new(ScenarioSpec::new(url, load)))?;
 //! let p99 = run.tally.latency.response().quantile(0.99);
 //! println!("{} sent, p99 {} us", run.tally.counts.sent, p99 / 1_000);
@@ -58,7 +58,7 @@ pub use gake_engine::{
 /// What a fleet records of each of its agents.
 pub use gake_judge::agent_record;
 pub use gake_wire::ConnectionPermit;
-pub use inputs::{GivenRequests, Inputs, Recordings, Replay};
+pub use inputs::{GivenRequests, Inputs, Recordings, Replay, Scripts};
 pub use interrupt::Interrupt;
 pub use moment::Moment;
 pub use once::{NoAnswer, SingleAnswer, send_once};

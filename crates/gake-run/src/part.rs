@@ -95,7 +95,7 @@ fn ip(address: &Address) -> Option<IpAddr> {
 mod tests {
     use std::time::Duration;
 
-    use gake_core::plan::Load;
+    use gake_core::Load;
     use gake_core::schedule::Process;
 
     use super::*;
@@ -113,6 +113,6 @@ mod tests {
         // One that is closed after each answer makes room for the next.
         assert_eq!(fit(&Plan { keepalive: false, ..closed.clone() }, Slice::WHOLE, 256), Ok(()));
         let load = Load::Open { stages: Vec::new(), process: Process::Uniform };
-        assert_eq!(fit(&Plan { load, ..closed }, Slice::WHOLE, 256), Ok(()));
+        assert_eq!(fit(&Plan { load: load.into(), ..closed }, Slice::WHOLE, 256), Ok(()));
     }
 }

@@ -83,7 +83,7 @@ impl WrittenLog {
 mod tests {
     use std::time::Duration;
 
-    use gake_core::plan::Load;
+    use gake_core::Load;
 
     use super::*;
 

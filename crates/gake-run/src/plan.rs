@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use gake_core::plan::{Load, Plan, TableShares, tables_for};
+use gake_core::Load;
+use gake_core::plan::{Plan, TableShares, tables_for};
 use gake_core::schedule::Trace;
-use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
+use gake_core::spec::{RunSpec, ScenarioSpec};
 
 /// Arrivals a second that one thread paces with ease; few threads share connections better and
 /// pace better than many.
@@ -52,43 +53,24 @@ pub(crate) fn of_scenario(
     }
 }
 
+/// The load with its trace, and without the users that have no request to send.
 fn load(run: &RunSpec, spec: &ScenarioSpec, trace: Option<&Trace>) -> Load {
-    // A user without a request to send does not count.
-    let busy = |users: usize, count: Option<u64>| match count {
-        Some(count) if run.warmup.is_zero() => {
-            users.min(usize::try_from(count).unwrap_or(usize::MAX))
-        }
-        _ => users,
+    let mut load = spec.load.clone();
+    let count = match load {
+        Load::Shared { iterations, .. } => Some(iterations),
+        _ => spec.requests,
     };
-    match &spec.load {
-        LoadSpec::Open { stages, process } => {
-            Load::Open { stages: stages.clone(), process: *process }
+    match &mut load {
+        Load::Replay { trace: due, .. } => *due = Some(trace.cloned().unwrap_or_default()),
+        Load::Closed { users, .. } | Load::Paced { users, .. } | Load::Shared { users, .. }
+            if run.warmup.is_zero() =>
+        {
+            let count = count.and_then(|count| usize::try_from(count).ok());
+            *users = count.map_or(*users, |count| count.min(*users));
         }
-        LoadSpec::Recorded { .. } => Load::Replay(trace.cloned().unwrap_or_else(no_trace)),
-        LoadSpec::Closed { users, think } => {
-            Load::Closed { users: busy(*users, spec.requests), think: *think }
-        }
-        LoadSpec::Paced { users, pace } => {
-            Load::Paced { users: busy(*users, spec.requests), pace: *pace }
-        }
-        LoadSpec::Ramping { stages, graceful_ramp_down, think } => Load::Ramping {
-            stages: stages.clone(),
-            graceful_ramp_down: *graceful_ramp_down,
-            think: *think,
-        },
-        LoadSpec::Shared { users, iterations } => {
-            Load::Shared { users: busy(*users, Some(*iterations)), iterations: *iterations }
-        }
-        LoadSpec::PerUser { users, iterations } => {
-            Load::PerUser { users: *users, iterations: *iterations }
-        }
-        LoadSpec::External { users, max } => Load::External { users: *users, max: *max },
+        _ => {}
     }
-}
-
-/// A recording of nothing.
-fn no_trace() -> Trace {
-    Trace::described(0, 0, 1.0, 0)
+    load
 }
 
 /// The plan of the whole run: of one scenario its own.
@@ -96,7 +78,7 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
     for plan in &mut plans {
         plan.labels = labels.to_vec();
     }
-    let peak = plans.iter().map(|plan| peak(&plan.load)).sum();
+    let peak = plans.iter().map(|plan| peak(plan.load.one())).sum();
     // A connection belongs to one thread, with all of its streams.
     let lanes = plans.iter().map(|plan| match plan.streams {
         0 | 1 => plan.max_in_flight,
@@ -139,7 +121,7 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
         max_series: run.max_series,
         expect: first.map(|plan| plan.expect).unwrap_or_default(),
         labels: labels.to_vec(),
-        ..Plan::new(target, Load::Scenarios(plans))
+        ..Plan::new(target, plans)
     }
 }
 
@@ -154,12 +136,12 @@ pub(crate) fn tables(plan: &Plan, size: usize) -> usize {
 }
 
 /// The highest rate of a load; infinite for a closed loop.
-fn peak(load: &Load) -> f64 {
+fn peak(load: Option<&Load>) -> f64 {
     match load {
-        Load::Open { stages, .. } => {
+        Some(Load::Open { stages, .. }) => {
             stages.iter().map(|stage| stage.from.max(stage.to)).fold(0.0, f64::max)
         }
-        Load::Replay(trace) => trace.peak() as f64,
+        Some(Load::Replay { trace: Some(trace), .. }) => trace.peak() as f64,
         _ => f64::INFINITY,
     }
 }

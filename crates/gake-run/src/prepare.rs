@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use gake_core::metric::Registry;
-use gake_core::plan::{Load, Plan};
-use gake_core::redact::Redactor;
-use gake_core::spec::{FieldPath, RequestSource, RunSpec};
+use gake_core::plan::{Plan, PlanLoad};
+use gake_core::spec::{FieldPath, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::Objective;
+use gake_text::redact::Redactor;
 use gake_watch::{SourceError, WatchSource};
 use gake_wire::{
     BodyCheck, Location, Protocol, Resolver, Scheme, Settings, TlsOptions, Tracer, WeightedRequest,
@@ -14,12 +14,16 @@ use gake_wire::{
 };
 
 use crate::requests::{self, RequestSet};
+use crate::script::scenario::{self, ScenarioScript};
+use crate::script::PreparedScript;
 use crate::{Inputs, RunError, connection, plan};
 
 /// What a spec sends, read once for any number of runs.
 #[derive(Debug)]
 pub struct LoadedRequests {
-    pub(crate) sets: Vec<RequestSet>,
+    /// Those of each scenario; `None` for those of scripts.
+    pub(crate) sets: Vec<Option<RequestSet>>,
+    scripts: Vec<ScenarioScript>,
     resolver: Resolver,
     tls: TlsOptions,
 }
@@ -29,8 +33,10 @@ pub struct LoadedRequests {
 pub struct Prepared {
     /// The plan.
     pub plan: Arc<Plan>,
-    /// What each scenario sends, and where.
+    /// What each scenario sends, and where, but for those of scripts.
     pub wires: Vec<Arc<Wire>>,
+    /// The scripts that it fires.
+    pub scripts: Vec<PreparedScript>,
     /// Makes random arrivals repeatable.
     pub seed: u64,
     /// The objectives of the run.
@@ -66,16 +72,21 @@ impl LoadedRequests {
         }
         let mut sets = requests::read(spec, &mut inputs)?;
         if sets.len() > 1 {
-            sets.iter_mut().flat_map(|set| &mut set.requests).for_each(label);
+            sets.iter_mut().flatten().flat_map(|set| &mut set.requests).for_each(label);
         }
+        let scripts = scenario::read(spec, &inputs)?;
         let tls = TlsOptions { key_log: connection::key_log(&spec.tls)?, ..tls };
-        Ok(Self { sets, resolver, tls })
+        Ok(Self { sets, scripts, resolver, tls })
     }
 
     /// What the user named: a URL without its password, or a file; of several scenarios the first.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.sets.first().map_or("", |set| set.name.as_str())
+        match self.sets.first() {
+            Some(Some(set)) => set.name.as_str(),
+            Some(None) => self.scripts.first().map_or("", ScenarioScript::name),
+            None => "",
+        }
     }
 
     /// Whether every request goes over TLS.
@@ -83,20 +94,20 @@ impl LoadedRequests {
     pub fn is_secure(&self) -> bool {
         let is_https =
             |url: &str| Location::parse(url).is_ok_and(|location| location.scheme == Scheme::Https);
-        let mut requests = self.sets.iter().flat_map(|set| &set.requests);
-        requests.all(|one| is_https(&one.request.url))
+        let mut requests = self.sets.iter().flatten().flat_map(|set| &set.requests);
+        self.scripts.is_empty() && requests.all(|one| is_https(&one.request.url))
     }
 
     /// Hides secrets in its name.
     pub fn redact(&mut self, redactor: &Redactor) {
-        for set in &mut self.sets {
+        for set in self.sets.iter_mut().flatten() {
             set.name = redactor.text(&set.name).into_owned();
         }
     }
 
     /// Notes for the user about what was read, in sentences.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
-        self.sets.iter().flat_map(|set| &set.notes).map(String::as_str)
+        self.sets.iter().flatten().flat_map(|set| &set.notes).map(String::as_str)
     }
 
     /// A run of `spec`, which must send the same as the spec this was read for but may differ in
@@ -111,6 +122,7 @@ impl LoadedRequests {
         let list = FieldPath::root().key("scenario");
         let scenarios = spec.scenarios.iter().enumerate();
         for ((set, (i, scenario)), plan) in self.sets.iter().zip(scenarios).zip(&plans) {
+            let Some(set) = set else { continue };
             let pooled = plan.load.is_open();
             let mut settings =
                 connection::settings(&spec.connection, pooled, (plan.connections, plan.streams))?;
@@ -152,9 +164,15 @@ impl LoadedRequests {
     }
 
     fn plans(&self, spec: &RunSpec) -> Vec<Plan> {
-        let both = spec.scenarios.iter().zip(&self.sets);
-        both.map(|(one, set)| plan::of_scenario(spec, one, set.name.clone(), set.trace.as_ref()))
-            .collect()
+        let plan = |(number, (one, set)): (usize, (&ScenarioSpec, &Option<RequestSet>))| match set {
+            Some(set) => plan::of_scenario(spec, one, set.name.clone(), set.trace.as_ref()),
+            None => {
+                let script = self.scripts.iter().find(|script| script.fires(number));
+                let name = script.map_or("", ScenarioScript::name).to_owned();
+                plan::of_scenario(spec, one, name, None)
+            }
+        };
+        spec.scenarios.iter().zip(&self.sets).enumerate().map(plan).collect()
     }
 
     fn wire(&self, set: &RequestSet, mut settings: Settings) -> Result<Wire, RunError> {
@@ -195,16 +213,25 @@ impl LoadedRequests {
             let defined = metrics.define((*metric).clone());
             defined.map_err(|error| RunError::cannot(error.to_string()))?;
         }
+        for script in &self.scripts {
+            script.define(&mut metrics)?;
+        }
         let mut ready = ready(spec, plans, labels, &metrics)?;
+        ready.scripts = self.scripts.iter().map(|one| one.prepared(spec)).collect::<Result<_, _>>()?;
+        if !ready.scripts.is_empty() && spec.threads.is_none() {
+            // Their users think in between, and take more of a core than plain requests do.
+            ready.spread_over_cores();
+        }
         // What makes requests during the run may share an open file among workers.
-        if wires.iter().all(|wire| wire.network.settings.feed.is_none()) {
+        let is_made_before = wires.iter().all(|wire| wire.network.settings.feed.is_none());
+        if is_made_before && ready.scripts.is_empty() {
             let plan = Arc::make_mut(&mut ready.plan);
             let tables = plan::tables(plan, gake_files::table_size());
             plan.tables = if tables > 1 && gake_files::can_own_table() { tables } else { 1 };
         }
         let wire_notes = wires.iter().flat_map(|wire| &wire.notes).cloned();
         let set_notes = |is_file: bool| {
-            let sets = self.sets.iter().filter(move |set| set.file.is_some() == is_file);
+            let sets = self.sets.iter().flatten().filter(move |set| set.file.is_some() == is_file);
             sets.flat_map(|set| &set.notes).cloned()
         };
         let notes = set_notes(false).chain(wire_notes).chain(set_notes(true)).collect();
@@ -239,6 +266,7 @@ fn ready(
     Ok(Prepared {
         plan: Arc::new(plan),
         wires: Vec::new(),
+        scripts: Vec::new(),
         seed: spec.seed,
         objectives,
         abort: spec.abort,
@@ -302,8 +330,8 @@ fn redacted(plan: &Plan, redactor: &Redactor) -> Plan {
     let hide = |text: &mut String| *text = redactor.text(text).into_owned();
     hide(&mut plan.target);
     plan.labels.iter_mut().for_each(hide);
-    if let Load::Scenarios(plans) = &mut plan.load {
-        for plan in plans {
+    if let PlanLoad::Scenarios { scenarios } = &mut plan.load {
+        for plan in scenarios {
             *plan = redacted(plan, redactor);
         }
     }

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::nanos;
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::Plan;
 use gake_core::record::Event;
 use gake_core::schedule::{RateChange, Stage};
 use gake_engine::{RateChangeError, RateHandle};
@@ -20,7 +21,7 @@ impl RateControl {
     pub fn suits(plan: &Plan) -> bool {
         plan.scenarios()
             .iter()
-            .any(|plan| matches!(plan.load, Load::Open { .. } | Load::External { .. }))
+            .any(|plan| matches!(plan.load.one(), Some(Load::Open { .. } | Load::External { .. })))
     }
 
     /// Makes all rates those of the plan times `factor`, in a tenth of a second.
@@ -53,15 +54,15 @@ impl RateControl {
 pub(crate) fn event(change: &RateChange, plan: &Plan) -> Event {
     let at = nanos(change.at);
     let percent = change.factor * 100.0;
-    let (what, now) = match &plan.load {
-        Load::Open { stages, .. } => match stages.as_slice() {
+    let (what, now) = match plan.load.one() {
+        Some(Load::Open { stages, .. }) => match stages.as_slice() {
             [only] if only.from == only.to => {
                 let stage = Stage::step(only.from * change.factor, Duration::MAX);
                 ("rate", format!(": {stage}"))
             }
             _ => ("rate", String::new()),
         },
-        Load::External { users, max } => {
+        Some(Load::External { users, max }) => {
             let users = ((*users as f64 * change.factor).round() as usize).min(*max);
             ("number of users", format!(": {users}"))
         }

@@ -58,15 +58,21 @@ impl RequestSet {
     }
 }
 
-/// Reads what every scenario sends.
-pub(crate) fn read(spec: &RunSpec, inputs: &mut Inputs<'_>) -> Result<Vec<RequestSet>, RunError> {
+/// Reads what every scenario sends; `None` for those of scripts, which decide that themselves.
+pub(crate) fn read(
+    spec: &RunSpec,
+    inputs: &mut Inputs<'_>,
+) -> Result<Vec<Option<RequestSet>>, RunError> {
     let mut bodies = Bodies::default();
     let list = FieldPath::root().key("scenario");
     let scenarios = spec.scenarios.iter().enumerate();
     scenarios
         .map(|(i, scenario)| {
+            if let RequestSource::Script(_) = scenario.source {
+                return Ok(None);
+            }
             let at = list.index(i);
-            Reader { spec, scenario, at, inputs, bodies: &mut bodies }.read()
+            Reader { spec, scenario, at, inputs, bodies: &mut bodies }.read().map(Some)
         })
         .collect()
 }
@@ -100,8 +106,7 @@ impl Reader<'_, '_> {
                 Ok(set)
             }
             RequestSource::Script(_) => {
-                let problem = "a spec cannot run a script: `gake run SCRIPT.js` does";
-                Err(RunError::spec(self.at.key("script"), problem))
+                Err(RunError::spec(self.at.key("script"), "a script decides what it sends"))
             }
             RequestSource::Given(name) => {
                 let field = self.at.key("given");

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use clap::ValueEnum;
-use gake_core::foreign;
+use gake_text::foreign;
 use owo_colors::OwoColorize;
 
 use crate::exit::Failure;

@@ -20,6 +20,7 @@ pub mod recording;
 pub mod redaction;
 pub mod results;
 pub mod run;
+pub mod script;
 pub mod signals;
 pub mod spec_error;
 pub mod status_line;

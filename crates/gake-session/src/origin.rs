@@ -3,9 +3,9 @@
 use std::fs;
 
 use gake_core::record::Provenance;
-use gake_core::redact::Redactor;
 use gake_core::spec::{RequestSource, RunSpec};
 use gake_judge::Objective;
+use gake_text::redact::Redactor;
 
 /// Flags, of gake and of the tools it behaves as, that name a user and a password.
 const CREDENTIALS: [&str; 5] = ["--user", "-u", "-a", "-A", "-P"];
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     fn redactor() -> Redactor {
-        Redactor::new([1; 16], gake_core::redact::Names::default())
+        Redactor::new([1; 16], gake_text::redact::Names::default())
     }
 
     fn shown(line: &[&str]) -> String {

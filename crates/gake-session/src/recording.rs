@@ -6,8 +6,9 @@ use std::io::{self, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
+use gake_core::Load;
 use gake_core::schedule::TraceBuilder;
-use gake_core::spec::{FieldPath, LoadSpec, RecordingSpec, ScenarioSpec};
+use gake_core::spec::{FieldPath, RecordingSpec, ScenarioSpec};
 use gake_run::{Inputs, Recordings, Replay, RunError};
 use gake_shadow::compare::rules::Glob;
 use gake_shadow::compare::template::Templates;
@@ -66,6 +67,7 @@ pub fn inputs() -> Inputs<'static> {
     Inputs {
         stdin: Some(Box::new(BufReader::new(io::stdin()))),
         recordings: Some(&RecordedTraffic),
+        scripts: None,
         given: Vec::new(),
     }
 }
@@ -141,7 +143,7 @@ impl<'a> Reading<'a> {
         let user = scenario.request.user.as_ref().or(location.user.as_ref());
         headers.extend(user.map(|user| basic_authorization(user)));
         let speed = match scenario.load {
-            LoadSpec::Recorded { speed } => speed,
+            Load::Replay { speed, .. } => speed,
             _ => 1.0,
         };
         Ok(Self {

@@ -1,6 +1,6 @@
 //! The redaction of this process: its names from flags, its key from the system.
 
-use gake_core::redact::{Names, Redactor};
+use gake_text::redact::{Names, Redactor};
 
 use crate::console::Console;
 use crate::exit::Failure;

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use gake_core::foreign;
 use gake_files::Access;
 use gake_judge::Summary;
 use gake_report::{Format, Style};
+use gake_text::foreign;
 
 use crate::console::Console;
 use crate::exit::Failure;

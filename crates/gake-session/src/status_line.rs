@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gake_core::foreign;
+use gake_text::foreign;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 /// How often the line is drawn.

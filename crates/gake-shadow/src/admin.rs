@@ -89,7 +89,7 @@ fn change(control: &Control, path: &str, query: &str) -> Page {
                 _ => return text_of(StatusCode::BAD_REQUEST, "the value must be 0 to 100\n"),
             },
             Some(("over", text)) if path == "/percentage" => {
-                match gake_core::plan::parse_duration(text) {
+                match gake_text::duration::parse_duration(text) {
                     Ok(time) => over = time,
                     Err(error) => return text_of(StatusCode::BAD_REQUEST, &format!("{error}\n")),
                 }

@@ -279,7 +279,7 @@ impl SinkAddress {
             return value("tags", "NAME:VALUE pairs with commas between them");
         }
         for option in ["retry", "linger"] {
-            let bad = |text: &str| gake_core::duration::parse_duration(text).is_err();
+            let bad = |text: &str| gake_text::duration::parse_duration(text).is_err();
             if self.option(option).is_some_and(bad) {
                 return value(option, "a time such as 30s");
             }

@@ -76,7 +76,7 @@ impl Exporter {
     /// Why it cannot be made, in a sentence.
     pub fn new(address: &SinkAddress) -> Result<Self, String> {
         let option = |name, usual| match address.option(name) {
-            Some(text) => gake_core::duration::parse_duration(text).unwrap_or(usual),
+            Some(text) => gake_text::duration::parse_duration(text).unwrap_or(usual),
             None => usual,
         };
         let carrier: Box<dyn Carrier> = match address.kind() {

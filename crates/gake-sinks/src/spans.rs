@@ -1,6 +1,6 @@
 //! Spans of sampled requests on their way to OpenTelemetry.
 
-use gake_core::duration::parse_duration;
+use gake_text::duration::parse_duration;
 use gake_wire::Spans;
 
 use crate::address::SinkAddress;

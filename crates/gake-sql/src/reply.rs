@@ -49,7 +49,7 @@ pub(super) fn said(bytes: &[u8]) -> String {
     const CHARS_MAX: usize = 200;
     let text = String::from_utf8_lossy(bytes);
     let short: String = text.chars().take(CHARS_MAX).collect();
-    gake_core::foreign::line(&short).into_owned()
+    gake_text::foreign::line(&short).into_owned()
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn an_arrow_upwards_is_named() {
         let found = messages("gake-core", &[("gake-wire", None)]);
-        assert_eq!(found, ["new arrow gake-core → gake-wire: it may use nothing of ours"]);
+        assert_eq!(found, ["new arrow gake-core → gake-wire: it may use gake-text"]);
     }
 
     #[test]

@@ -7,15 +7,16 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Load;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
-use crate::plan::{Expect, Load, Overflow, Plan, Stage, UserStage};
+use crate::plan::{Expect, Overflow, Plan, Stage, UserStage};
 use crate::record::{
     AgentRecord, Answer, Counts, End, Ending, Event, Exchange, FailedBodies, Fault, Generator,
     IntervalPart, LevelUnit, Outcome, Phase, Point, Provenance, Reading, ScenarioEnd, ScenarioRun,
     Series, Watched, WorkerEnd,
 };
 use crate::schedule::{Process, Trace};
-use crate::spec::{LoadSpec, RequestSource, ScenarioSpec};
+use crate::spec::{RequestSource, ScenarioSpec};
 use crate::work::{Arrival, Gauges};
 
 fn outcome() -> impl Strategy<Value = Outcome> {
@@ -212,7 +213,7 @@ fn ends_that_no_run_has_are_refused() {
 #[test]
 fn a_spec_comes_back_as_it_was() {
     let source = RequestSource::Url("http://h/a?b=c".to_owned());
-    let mut spec = RunSpec::new(ScenarioSpec::new(source, LoadSpec::closed(5)));
+    let mut spec = RunSpec::new(ScenarioSpec::new(source, Load::closed(5)));
     spec.objectives.push("response{name:a}:p(95)<50ms".to_owned());
     assert_eq!(again(&spec), spec);
     assert!(decode::<RunSpec>(b"gake.spec/1\n{\"scenario\":[]}").is_err());
@@ -259,7 +260,7 @@ fn load() -> impl Strategy<Value = Load> {
     prop_oneof![
         (vec(stage, 1..4), process).prop_map(|(stages, process)| Load::Open { stages, process }),
         (1u64..9, 1u64..1 << 40, 0.1..9f64, 1u64..9).prop_map(|(n, length, speed, peak)| {
-            Load::Replay(Trace::described(n, length, speed, peak))
+            Load::Replay { speed, trace: Some(Trace::described(n, length, peak)) }
         }),
         (1usize..9, time()).prop_map(|(users, think)| Load::Closed { users, think }),
         (1usize..9, time()).prop_map(|(users, pace)| Load::Paced { users, pace }),
@@ -332,7 +333,7 @@ fn run() -> impl Strategy<Value = Run> {
             let scenarios = if several { vec![part("a"), part("b")] } else { Vec::new() };
             let plans: Vec<_> = scenarios.iter().map(|part| part.plan.clone()).collect();
             Run {
-                plan: if several { Plan::new("two", Load::Scenarios(plans)) } else { plan.clone() },
+                plan: if several { Plan::new("two", plans) } else { plan.clone() },
                 origin: Provenance {
                     commands: vec!["gake run".to_owned()],
                     ..Provenance::default()

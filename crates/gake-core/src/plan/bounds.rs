@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::seconds::{OptionalSeconds, Seconds};
+
 /// What happens to an arrival that is due when every connection is busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Overflow {
     /// It waits, and its wait is part of its response time.
     #[default]
@@ -21,12 +25,16 @@ pub enum Overflow {
 
 /// Time-outs of one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeouts {
     /// For the connection, TLS included.
+    #[serde(rename = "connect_s", with = "Seconds")]
     pub connect: Duration,
     /// From the write to the first byte of the answer.
+    #[serde(default, rename = "first_byte_s", with = "OptionalSeconds")]
     pub first_byte: Option<Duration>,
     /// For the whole request, connection included.
+    #[serde(rename = "total_s", with = "Seconds")]
     pub total: Duration,
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// The status codes that a run expects; any other response is failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
 #[serde(try_from = "String", into = "String")]
 pub struct Expect {
     ranges: Vec<RangeInclusive<u16>>,

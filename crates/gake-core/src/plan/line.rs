@@ -2,29 +2,32 @@
 
 use std::fmt;
 
-use super::{Load, Overflow, Plan, format_duration};
+use gake_text::duration::format_duration;
+
+use super::{Overflow, Plan, PlanLoad};
+use crate::Load;
 use crate::clock::SECOND;
 use crate::schedule::Trace;
 
 impl fmt::Display for Plan {
     /// One line, and for several scenarios a further one each.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Load::Scenarios(plans) = &self.load {
-            write!(f, "{}: {} side by side", self.target, plural(plans.len(), "scenario"))?;
-            self.threads(f)?;
-            for plan in plans {
-                write!(f, "\n  {}", plan.name)?;
-                if !plan.start.is_zero() {
-                    write!(f, " from {}", format_duration(plan.start))?;
-                }
-                write!(f, ": {}: ", plan.target)?;
-                plan.own(f)?;
+        let PlanLoad::Scenarios { scenarios } = &self.load else {
+            write!(f, "{}: ", self.target)?;
+            self.own(f)?;
+            return self.threads(f);
+        };
+        write!(f, "{}: {} side by side", self.target, plural(scenarios.len(), "scenario"))?;
+        self.threads(f)?;
+        for plan in scenarios {
+            write!(f, "\n  {}", plan.name)?;
+            if !plan.start.is_zero() {
+                write!(f, " from {}", format_duration(plan.start))?;
             }
-            return Ok(());
+            write!(f, ": {}: ", plan.target)?;
+            plan.own(f)?;
         }
-        write!(f, "{}: ", self.target)?;
-        self.own(f)?;
-        self.threads(f)
+        Ok(())
     }
 }
 
@@ -40,13 +43,16 @@ impl Plan {
 
     /// A load on its own, without its target and what all loads of a run share.
     fn own(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.load {
-            Load::Open { stages, process } => {
+        match self.load.one() {
+            Some(Load::Open { stages, process }) => {
                 write!(f, "open loop, {process} arrivals, ")?;
                 stages_of(f, stages)?;
             }
-            Load::Replay(trace) => replay(f, trace)?,
-            _ => self.closed(f)?,
+            Some(Load::Replay { speed, trace }) => {
+                replay(f, *speed, &trace.clone().unwrap_or_default())?;
+            }
+            Some(load) => self.closed(f, load)?,
+            None => {}
         }
         if let Some(requests) = self.requests {
             write!(f, ", {}", plural(requests, "request"))?;
@@ -78,16 +84,16 @@ impl Plan {
     }
 
     /// A closed loop: its users, what they do, and how long.
-    fn closed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn closed(&self, f: &mut fmt::Formatter<'_>, load: &Load) -> fmt::Result {
         write!(f, "closed loop, ")?;
-        if let Load::Ramping { stages, think, .. } = &self.load {
+        if let Load::Ramping { stages, think, .. } = load {
             stages_of(f, stages)?;
             if !think.is_zero() {
                 write!(f, ", think time {}", format_duration(*think))?;
             }
             return Ok(());
         }
-        let users = match &self.load {
+        let users = match load {
             Load::External { users, .. } => *users,
             load => load.users().unwrap_or_default(),
         };
@@ -96,7 +102,7 @@ impl Plan {
             write!(f, " on {}", plural(self.connections, "connection"))?;
         }
         let mut limit = "";
-        match &self.load {
+        match load {
             Load::Closed { think, .. } if !think.is_zero() => {
                 write!(f, ", think time {}", format_duration(*think))?;
             }
@@ -139,11 +145,11 @@ fn stages_of<S: fmt::Display>(f: &mut fmt::Formatter<'_>, stages: &[S]) -> fmt::
     Ok(())
 }
 
-fn replay(f: &mut fmt::Formatter<'_>, trace: &Trace) -> fmt::Result {
+fn replay(f: &mut fmt::Formatter<'_>, speed: f64, trace: &Trace) -> fmt::Result {
     write!(f, "open loop, replay of {}", plural(trace.arrivals(), "arrival"))?;
     // The length of a recording is no round number.
     let seconds = trace.length() as f64 / SECOND as f64;
-    write!(f, " over {seconds:.1}s, {}x as recorded", trace.speed())
+    write!(f, " over {seconds:.1}s, {speed}x as recorded")
 }
 
 fn plural<N: fmt::Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
@@ -198,7 +204,7 @@ mod tests {
             start: Duration::from_secs(5),
             ..Plan::new(URL, Load::PerUser { users: 3, iterations: 9 })
         };
-        let whole = Plan { threads: 2, ..Plan::new("a.toml", Load::Scenarios(vec![one, two])) };
+        let whole = Plan { threads: 2, ..Plan::new("a.toml", vec![one, two]) };
         let expected = "a.toml: 2 scenarios side by side, 2 threads\n  \
             default: http://localhost/: closed loop, 3 users, 9 iterations between them\n  \
             two from 5s: http://localhost/: closed loop, 3 users, 9 iterations each, \

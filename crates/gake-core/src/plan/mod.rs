@@ -25,10 +25,11 @@ pub use stage::{StageError, UserStageError, parse_stages, parse_user_stages};
 pub use tables::{OTHER_DESCRIPTORS, TableShares, connections_within, tables_for, tables_hold};
 pub use users::{UserStage, presence};
 
-pub use crate::duration::{format_duration, parse_duration};
+use crate::Load;
 use crate::metric::{MAX_SERIES, Tags};
 pub use crate::schedule::Stage;
-use crate::schedule::{NumberStripes, Process, RateChange, Schedule, Slice, Trace};
+use crate::schedule::{NumberStripes, RateChange, Schedule, Slice};
+use crate::seconds::{OptionalSeconds, Seconds};
 
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
 pub const OPEN_CONNECTIONS: usize = 1_000;
@@ -36,36 +37,48 @@ pub const OPEN_CONNECTIONS: usize = 1_000;
 /// Default time for requests in flight to finish at the end of a run.
 pub const DRAIN: Duration = Duration::from_secs(5);
 
-/// One load before it runs, or, as [`Load::Scenarios`], several that run side by side.
+/// One load before it runs, or, as [`PlanLoad::Scenarios`], several that run side by side.
 ///
 /// [`Plan::new`] has the defaults; set what differs with a struct update.
+/// Run files and JSON hold plans in this form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plan {
-    /// The scenario's name; [`Plan::DEFAULT_NAME`] for a single scenario without a name.
+    /// The scenario's name, when there are several or it was named.
+    #[serde(default = "default_name", skip_serializing_if = "is_default_name")]
     pub name: String,
     /// What is loaded, as the user named it: a URL or a targets file. For people.
     pub target: String,
     /// How arrivals are generated.
-    pub load: Load,
+    pub load: PlanLoad,
     /// From the start of the run to the start of this load.
+    #[serde(
+        default,
+        rename = "start_s",
+        with = "Seconds",
+        skip_serializing_if = "Duration::is_zero"
+    )]
     pub start: Duration,
     /// Tags of every sample of this load: keys and values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<(String, String)>,
     /// Arrivals stop after this time; `None` when only a count ends the run.
+    #[serde(default, rename = "duration_s", with = "OptionalSeconds")]
     pub duration: Option<Duration>,
-    /// Arrivals stop after this number.
+    /// Arrivals stop after this number; `None` when only time ends the run.
     pub requests: Option<u64>,
     /// Which arrivals of a larger open loop this load is, if it is part of one. Its rates are its
     /// own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stripes: Option<NumberStripes>,
     /// The first part of the run, left out of the figures; comes before `duration`.
+    #[serde(rename = "warmup_s", with = "Seconds")]
     pub warmup: Duration,
     /// Maximum connections over all workers. In a closed loop each user has one, unless users
     /// share those of HTTP/2.
     pub connections: usize,
     /// Maximum concurrent requests on a connection: 1 with HTTP/1.
-    #[serde(default = "one")]
+    #[serde(default = "one", skip_serializing_if = "is_one")]
     pub streams: usize,
     /// Lanes: maximum number of arrivals in flight. How many of them share a connection is up to
     /// the transport.
@@ -81,6 +94,7 @@ pub struct Plan {
     /// The bounds on waiting.
     pub timeouts: Timeouts,
     /// The graceful stop: how long those in flight may take after the last arrival.
+    #[serde(rename = "drain_s", with = "Seconds")]
     pub drain: Duration,
     /// Workers: OS threads with a runtime each.
     pub threads: usize,
@@ -93,74 +107,27 @@ pub struct Plan {
     /// Which responses are ok.
     pub expect: Expect,
     /// Maximum number of distinct series of the run's own metrics.
+    #[serde(default = "max_series", skip_serializing_if = "is_max_series")]
     pub max_series: usize,
     /// Names of the labels, by label number; empty when there is one target without a name.
     pub labels: Vec<String>,
 }
 
-/// How arrivals are generated. Numbers are totals over all workers.
+/// What a plan loads with: one load, or several plans side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Load {
-    /// An open loop: arrivals come when they are due, whatever the server does.
-    Open {
-        /// The rates, in order. Never empty.
-        stages: Vec<Stage>,
-        /// How they are spread.
-        process: Process,
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "loop", rename_all = "snake_case")]
+pub enum PlanLoad {
+    /// Several loads side by side. Each is a plan of one load and counts for itself; of the plan
+    /// around them, the threads and the spinning hold for all, and its warm-up is the time before
+    /// the first figures of any of them.
+    Scenarios {
+        /// Their plans.
+        scenarios: Vec<Plan>,
     },
-    /// A replay, also an open loop: arrivals come at their recorded times.
-    Replay(Trace),
-    /// Each user waits for its answer before the next.
-    Closed {
-        /// How many users.
-        users: usize,
-        /// Time between an answer and the user's next request.
-        think: Duration,
-    },
-    /// Each user starts a request every `pace`, and waits for its answer before the next. Starts
-    /// that fall due while it waits are merged into one, right after the answer.
-    Paced {
-        /// How many users.
-        users: usize,
-        /// From one start to the next. Above 0.
-        pace: Duration,
-    },
-    /// A closed loop whose number of users changes.
-    Ramping {
-        /// The numbers of users, in order. Never empty.
-        stages: Vec<UserStage>,
-        /// How long a user that leaves before the end may take for what it has begun.
-        graceful_ramp_down: Duration,
-        /// Time between an answer and the user's next request.
-        think: Duration,
-    },
-    /// Users who share a total number of iterations; the plan's duration, when there is one,
-    /// bounds them.
-    Shared {
-        /// How many users.
-        users: usize,
-        /// How many iterations, over all users.
-        iterations: u64,
-    },
-    /// Users who each make a number of iterations; the plan's duration, when there is one, bounds
-    /// them.
-    PerUser {
-        /// How many users.
-        users: usize,
-        /// How many iterations, each user.
-        iterations: u64,
-    },
-    /// A closed loop whose number of users is set from outside while it runs.
-    External {
-        /// How many users at the start.
-        users: usize,
-        /// Maximum number of users.
-        max: usize,
-    },
-    /// Several loads side by side. Each is a plan with any load but this one, and counts for
-    /// itself; of the plan around them, the threads and the spinning hold for
-    /// all, and its warm-up is the time before the first figures of any of them.
-    Scenarios(Vec<Plan>),
+    /// One load.
+    #[serde(untagged)]
+    One(Load),
 }
 
 impl Plan {
@@ -173,7 +140,8 @@ impl Plan {
     /// A load on `target` with the defaults of everything else: one thread, a connection for each
     /// user of a closed loop, [`OPEN_CONNECTIONS`] of an open one.
     #[must_use]
-    pub fn new(target: impl Into<String>, load: Load) -> Self {
+    pub fn new(target: impl Into<String>, load: impl Into<PlanLoad>) -> Self {
+        let load = load.into();
         let connections = load.users().unwrap_or(OPEN_CONNECTIONS);
         Self {
             name: Self::DEFAULT_NAME.to_owned(),
@@ -203,12 +171,12 @@ impl Plan {
         }
     }
 
-    /// The loads that run side by side: those of [`Load::Scenarios`], or this plan itself.
+    /// The loads that run side by side: those of [`PlanLoad::Scenarios`], or this plan itself.
     #[must_use]
     pub fn scenarios(&self) -> &[Self] {
         match &self.load {
-            Load::Scenarios(plans) => plans,
-            _ => std::slice::from_ref(self),
+            PlanLoad::Scenarios { scenarios } => scenarios,
+            PlanLoad::One(_) => std::slice::from_ref(self),
         }
     }
 
@@ -228,10 +196,12 @@ impl Plan {
     /// starts at 0); a bound on requests counts those after the warm-up.
     #[must_use]
     pub fn schedule(&self, seed: u64) -> Option<Schedule> {
-        let (stages, process) = match &self.load {
+        let (stages, process) = match self.load.one()? {
             Load::Open { stages, process } => (stages, process),
             // A recording has no rate to warm up at.
-            Load::Replay(trace) => return Some(Schedule::replay(trace.clone(), self.requests)),
+            Load::Replay { trace, .. } => {
+                return Some(Schedule::replay(trace.clone().unwrap_or_default(), self.requests));
+            }
             _ => return None,
         };
         let mut schedule = Schedule::new(*process, stages, self.requests, seed);
@@ -253,16 +223,16 @@ impl Plan {
     pub fn with_rates_changed(&self, changes: &[RateChange]) -> Self {
         let mut plan = self.clone();
         match &mut plan.load {
-            Load::Open { stages, .. } => {
+            PlanLoad::One(Load::Open { stages, .. }) => {
                 let start = self.start.saturating_add(self.warmup);
                 *stages = RateChange::apply(changes, stages, start);
             }
-            Load::Scenarios(plans) => {
-                for plan in plans {
+            PlanLoad::Scenarios { scenarios } => {
+                for plan in scenarios {
                     *plan = plan.with_rates_changed(changes);
                 }
             }
-            _ => {}
+            PlanLoad::One(_) => {}
         }
         plan
     }
@@ -308,64 +278,77 @@ impl Plan {
     /// of this load; of several, from the start of the first to the end of the last.
     #[must_use]
     pub fn length(&self) -> Option<Duration> {
-        let main = match (&self.load, self.duration) {
-            (Load::Scenarios(plans), _) => {
+        let main = match &self.load {
+            PlanLoad::Scenarios { scenarios } => {
                 let end = |plan: &Self| plan.start.checked_add(plan.length()?);
                 // Each has its own warm-up in its length.
-                return plans
+                return scenarios
                     .iter()
                     .map(end)
                     .try_fold(Duration::ZERO, |last, end| Some(last.max(end?)));
             }
-            (Load::Replay(trace), _) => Some(Duration::from_nanos(trace.length())),
-            (_, Some(duration)) => Some(duration),
-            (load, None) => load.length(),
+            PlanLoad::One(load) => self.duration.or_else(|| load.length()),
         };
         main.and_then(|main| main.checked_add(self.warmup))
     }
 }
 
-impl Load {
-    /// Whether arrivals come whatever the server does.
+impl PlanLoad {
+    /// The load, if it is one.
     #[must_use]
-    pub const fn is_open(&self) -> bool {
-        matches!(self, Self::Open { .. } | Self::Replay(_))
+    pub const fn one(&self) -> Option<&Load> {
+        match self {
+            Self::One(load) => Some(load),
+            Self::Scenarios { .. } => None,
+        }
     }
 
-    /// Whether each user of a closed loop sends the next request right after an answer.
+    /// Whether it is one load whose arrivals come whatever the server does.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.one().is_some_and(Load::is_open)
+    }
+
+    /// Whether it is one closed loop whose users send the next request right after a response.
     #[must_use]
     pub fn is_back_to_back(&self) -> bool {
-        match self {
-            Self::Closed { think, .. } | Self::Ramping { think, .. } => think.is_zero(),
-            Self::Shared { .. } | Self::PerUser { .. } | Self::External { .. } => true,
-            Self::Open { .. } | Self::Replay(_) | Self::Paced { .. } | Self::Scenarios(_) => false,
-        }
+        self.one().is_some_and(Load::is_back_to_back)
     }
 
-    /// Maximum concurrent users of a closed loop.
+    /// Maximum concurrent users of one closed loop.
     #[must_use]
     pub fn users(&self) -> Option<usize> {
-        match self {
-            Self::Open { .. } | Self::Replay(_) | Self::Scenarios(_) => None,
-            Self::Closed { users, .. }
-            | Self::Paced { users, .. }
-            | Self::Shared { users, .. }
-            | Self::PerUser { users, .. } => Some(*users),
-            Self::Ramping { stages, .. } => {
-                stages.iter().map(|stage| stage.from.max(stage.to)).max()
-            }
-            Self::External { max, .. } => Some(*max),
-        }
+        self.one().and_then(Load::users)
     }
+}
 
-    /// How long its stages are, when it has stages that end.
-    fn length(&self) -> Option<Duration> {
-        match self {
-            Self::Open { stages, .. } => total(stages.iter().map(|stage| stage.duration)),
-            Self::Ramping { stages, .. } => total(stages.iter().map(|stage| stage.duration)),
-            _ => None,
-        }
+impl From<Load> for PlanLoad {
+    fn from(load: Load) -> Self {
+        Self::One(load)
     }
+}
+
+impl From<Vec<Plan>> for PlanLoad {
+    fn from(scenarios: Vec<Plan>) -> Self {
+        Self::Scenarios { scenarios }
+    }
+}
+
+fn default_name() -> String {
+    Plan::DEFAULT_NAME.to_owned()
+}
+
+fn is_default_name(name: &str) -> bool {
+    name == Plan::DEFAULT_NAME
+}
+
+const fn max_series() -> usize {
+    MAX_SERIES
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_max_series(n: &usize) -> bool {
+    *n == MAX_SERIES
 }
 
 const fn one() -> usize {
@@ -375,8 +358,4 @@ const fn one() -> usize {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_one(n: &usize) -> bool {
     *n == 1
-}
-
-fn total(mut durations: impl Iterator<Item = Duration>) -> Option<Duration> {
-    durations.try_fold(Duration::ZERO, Duration::checked_add)
 }

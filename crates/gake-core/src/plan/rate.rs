@@ -1,6 +1,6 @@
 //! Rates as people write them: `1000`, `1000/s`, `100/500ms`, `6000/m`, `2.5k`, `max`.
 
-use crate::duration::parse_duration;
+use gake_text::rate::parse_per_second;
 
 /// A requested rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,10 +18,6 @@ pub struct RateError {
     text: String,
 }
 
-/// Highest rate we accept. A core makes a few 100,000 a second, so it is out of reach by far;
-/// it keeps the arithmetic of schedules exact.
-const HIGHEST: f64 = 1e9;
-
 /// Reads a rate.
 ///
 /// # Errors
@@ -32,42 +28,9 @@ pub fn parse_rate(text: &str) -> Result<Rate, RateError> {
         return Ok(Rate::Max);
     }
     match parse_per_second(trimmed) {
-        Some(rate) if rate > 0.0 && rate <= HIGHEST => Ok(Rate::PerSecond(rate)),
+        Some(rate) if rate > 0.0 => Ok(Rate::PerSecond(rate)),
         _ => Err(RateError { text: text.to_owned() }),
     }
-}
-
-/// Reads a number of arrivals a second, zero allowed (for stages).
-pub(super) fn parse_per_second(text: &str) -> Option<f64> {
-    let (count, period) = text.split_once('/').unwrap_or((text, "1s"));
-    let period = period.trim();
-    if period.is_empty() {
-        return None;
-    }
-    // `100/s` means `100/1s`.
-    let seconds = if period.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        parse_duration(period).ok()?
-    } else {
-        parse_duration(&format!("1{period}")).ok()?
-    }
-    .as_secs_f64();
-    let count = parse_count(count.trim())?;
-    let rate = count / seconds;
-    (rate.is_finite() && (0.0..=HIGHEST).contains(&rate)).then_some(rate)
-}
-
-/// Reads a number with an optional SI suffix: `1000`, `2.5k`, `1M`.
-fn parse_count(text: &str) -> Option<f64> {
-    let (digits, scale) = match text.chars().last()? {
-        'k' | 'K' => (&text[..text.len() - 1], 1e3),
-        'm' | 'M' => (&text[..text.len() - 1], 1e6),
-        _ => (text, 1.0),
-    };
-    // `parse` also takes "inf" and "nan", which are no counts.
-    if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return None;
-    }
-    Some(digits.parse::<f64>().ok()? * scale)
 }
 
 #[cfg(test)]

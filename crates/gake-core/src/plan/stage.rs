@@ -1,8 +1,9 @@
 //! Stages of rates or users: `100@30s,100..1000@2m,0@5s`. A ramp is `A..B@T`, a step is `A@T`.
 
-use super::rate::parse_per_second;
+use gake_text::duration::parse_duration;
+use gake_text::rate::parse_per_second;
+
 use super::users::UserStage;
-use crate::duration::parse_duration;
 use crate::schedule::Stage;
 
 /// Why a text is not a list of stages.

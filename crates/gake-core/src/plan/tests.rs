@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::schedule::Process;
 
 fn process() -> impl Strategy<Value = Process> {
     prop_oneof![

@@ -3,18 +3,21 @@
 use std::fmt;
 use std::time::Duration;
 
+use gake_text::duration::format_duration;
 use serde::{Deserialize, Serialize};
 
-use crate::duration::format_duration;
+use crate::seconds::Seconds;
 
 /// A period in which the number of users is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UserStage {
     /// Users at its start.
     pub from: usize,
     /// Users at its end.
     pub to: usize,
     /// How long it lasts.
+    #[serde(rename = "duration_s", with = "Seconds")]
     pub duration: Duration,
 }
 

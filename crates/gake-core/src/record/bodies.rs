@@ -1,9 +1,8 @@
 //! The most frequent bodies of failed answers: how a server explains its failures, bounded in
 //! number and bytes.
 
+use gake_text::redact::Redactor;
 use serde::{Deserialize, Deserializer, Serialize};
-
-use crate::redact::Redactor;
 
 /// Bytes kept of the start of a body.
 pub const FAILED_BODY_BYTES: usize = 512;
@@ -216,7 +215,7 @@ mod tests {
     fn it_comes_back_from_its_encoding_and_secrets_do_not() {
         let mut bodies = FailedBodies::default();
         bodies.add(500, br#"{"password":"hunter2","error":"full"}"#);
-        let redactor = Redactor::new([7; 16], crate::redact::Names::default());
+        let redactor = Redactor::new([7; 16], gake_text::redact::Names::default());
         bodies.redact(&redactor);
         let text = serde_json::to_string(&bodies).unwrap();
         assert!(text.contains("full") && !text.contains("hunter2"), "{text}");

@@ -11,7 +11,6 @@ mod arrival;
 mod change;
 mod poisson;
 mod random;
-mod rate_unit;
 mod rates;
 mod share;
 mod slice;

@@ -3,19 +3,23 @@
 use std::fmt;
 use std::time::Duration;
 
+use gake_text::duration::format_duration;
+use gake_text::rate::RateUnit;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
-use crate::duration::format_duration;
+use crate::seconds::{OptionalSeconds, Seconds};
 
 /// A part of the schedule in which the rate is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     /// Arrivals a second at its start.
     pub from: f64,
     /// Arrivals a second at its end.
     pub to: f64,
     /// How long it lasts; [`Duration::MAX`] for a run that only a count ends.
+    #[serde(rename = "duration_s", with = "OptionalSeconds")]
     pub duration: Duration,
 }
 
@@ -29,7 +33,7 @@ impl Stage {
 
 impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = super::rate_unit::RateUnit::of(self.from, self.to);
+        let unit = RateUnit::of(self.from, self.to);
         if self.from == self.to {
             write!(f, "{}{}", unit.number(self.from), unit.name)?;
         } else {
@@ -44,6 +48,8 @@ impl fmt::Display for Stage {
 
 /// How arrivals are spread within the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Process {
     /// A perfect grid.
     #[default]
@@ -56,6 +62,7 @@ pub enum Process {
         /// Arrivals at once; 1 leaves the grid as it is.
         size: u64,
         /// The upper bound of the delay, exclusive.
+        #[serde(rename = "jitter_s", with = "Seconds")]
         jitter: Nanos,
     },
 }
@@ -68,6 +75,25 @@ impl fmt::Display for Process {
             Self::Bursts { size: 0 | 1, .. } => f.write_str("jittered"),
             Self::Bursts { size, jitter: 0 } => write!(f, "bursts of {size}"),
             Self::Bursts { size, .. } => write!(f, "bursts of {size} jittered"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_shown_in_the_unit_in_which_they_are_short() {
+        for (from, to, text) in [
+            (1_000.0, 1_000.0, "1000/s for 5s"),
+            (0.5, 12.25, "0.5..12.25/s for 5s"),
+            (100.0 / 3_600.0, 100.0 / 3_600.0, "100/h for 5s"),
+            (0.0, 10.0 / 60.0, "0..10/min for 5s"),
+            (1.0 / 7.0, 1.0 / 7.0, "0.142857/s for 5s"),
+        ] {
+            let stage = Stage { from, to, duration: Duration::from_secs(5) };
+            assert_eq!(stage.to_string(), text);
         }
     }
 }

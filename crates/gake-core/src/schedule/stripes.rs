@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The arrivals that one part of a larger schedule has: those at certain places of every period.
 /// Parts may have different sizes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Unchecked")]
 pub struct NumberStripes {
     period: u64,
@@ -14,6 +15,7 @@ pub struct NumberStripes {
 
 /// Stripes as another process sends them.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Unchecked {
     period: u64,
     places: Vec<u64>,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Nanos, SECOND};
+use crate::seconds::Seconds;
 
 /// Arrivals a trace may hold: an hour at 27,000 a second, 425 MB.
 pub const TRACE_ARRIVALS_MAX: usize = 100_000_000;
@@ -17,49 +18,32 @@ const BLOCK: usize = 64;
 ///
 /// An instant is exact as long as 64 arrivals in a row lie within 4.29 s of each other; in a
 /// sparser trace it is early by at most a 4-billionth of the time those 64 take.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Description", into = "Description")]
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trace {
+    #[serde(skip)]
     held: Arc<Held>,
+    /// How many arrivals there are.
     arrivals: u64,
+    /// How long the replay takes.
+    #[serde(rename = "length_s", with = "Seconds")]
     length: Nanos,
-    speed: f64,
+    /// The peak number of arrivals due in one second.
     peak: u64,
 }
 
-#[derive(Debug, Default, PartialEq)]
+/// The instants. They are not serialised: only the firing side needs them.
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Held {
     blocks: Vec<Block>,
     /// Time since the block's base, in units of 2^shift nanoseconds.
     offsets: Vec<u32>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Block {
     base: Nanos,
     shift: u8,
-}
-
-/// The serialised form of a trace, without its arrivals, which only the firing side needs.
-#[derive(Serialize, Deserialize)]
-struct Description {
-    arrivals: u64,
-    length: Nanos,
-    speed: f64,
-    peak: u64,
-}
-
-impl From<Trace> for Description {
-    fn from(trace: Trace) -> Self {
-        let Trace { arrivals, length, speed, peak, .. } = trace;
-        Self { arrivals, length, speed, peak }
-    }
-}
-
-impl From<Description> for Trace {
-    fn from(written: Description) -> Self {
-        Self::described(written.arrivals, written.length, written.speed, written.peak)
-    }
 }
 
 /// The error for more arrivals than a trace may hold.
@@ -137,7 +121,7 @@ impl TraceBuilder {
         self.held.blocks.shrink_to_fit();
         self.held.offsets.shrink_to_fit();
         let held = Arc::new(self.held);
-        Trace { held, arrivals, length, speed: self.speed, peak: self.peak }
+        Trace { held, arrivals, length, peak: self.peak }
     }
 
     fn close_block(&mut self) {
@@ -152,8 +136,8 @@ impl Trace {
     /// A replayed trace as a report knows it: everything but the instants. It asks for
     /// nothing.
     #[must_use]
-    pub fn described(arrivals: u64, length: Nanos, speed: f64, peak: u64) -> Self {
-        Self { held: Arc::default(), arrivals, length, speed, peak }
+    pub fn described(arrivals: u64, length: Nanos, peak: u64) -> Self {
+        Self { held: Arc::default(), arrivals, length, peak }
     }
 
     /// How many arrivals there are.
@@ -166,12 +150,6 @@ impl Trace {
     #[must_use]
     pub fn length(&self) -> Nanos {
         self.length
-    }
-
-    /// Its speed relative to the recording.
-    #[must_use]
-    pub fn speed(&self) -> f64 {
-        self.speed
     }
 
     /// The peak number of arrivals due in one second.
@@ -210,7 +188,6 @@ impl fmt::Debug for Trace {
         f.debug_struct("Trace")
             .field("arrivals", &self.arrivals)
             .field("length", &self.length)
-            .field("speed", &self.speed)
             .field("peak", &self.peak)
             .finish_non_exhaustive()
     }

@@ -13,7 +13,7 @@ mod decide;
 mod draft;
 mod error;
 pub mod file;
-mod load;
+
 mod locate;
 mod print;
 mod request;
@@ -25,10 +25,10 @@ pub mod value;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use crate::Load;
 pub use draft::{ConnectionDraft, RequestDraft, RunDraft, ScenarioDraft, TlsDraft};
 pub use error::{FieldPath, SpecError};
 pub use file::{FileError, Syntax};
-pub use load::LoadSpec;
 pub use request::{
     BodySpec, GrpcSpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec,
     WebSocketSpec,
@@ -97,11 +97,11 @@ pub struct ScenarioSpec {
     /// Defaults for all its requests.
     pub request: RequestDefaults,
     /// How arrivals are generated.
-    pub load: LoadSpec,
+    pub load: Load,
     /// From the start of the run to the start of this load.
     pub start: Duration,
     /// Arrivals stop after this time. Without it a count, the stages, or a signal ends the
-    /// load. The stages of [`LoadSpec::Open`] and [`LoadSpec::Ramping`] have times of their own.
+    /// load. The stages of [`Load::Open`] and [`Load::Ramping`] have times of their own.
     pub duration: Option<Duration>,
     /// Arrivals stop after this number.
     pub requests: Option<u64>,
@@ -311,7 +311,7 @@ impl ScenarioSpec {
     /// A load of what `source` names, with the defaults of everything else: a connection for each
     /// user of a closed loop, [`OPEN_CONNECTIONS`] of an open one.
     #[must_use]
-    pub fn new(source: RequestSource, load: LoadSpec) -> Self {
+    pub fn new(source: RequestSource, load: Load) -> Self {
         let connections = load.users().unwrap_or(OPEN_CONNECTIONS);
         let expect = source.expect();
         Self {

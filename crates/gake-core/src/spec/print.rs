@@ -7,9 +7,10 @@ use super::value::{
     SpeedValue, StagesValue, TimeValue, UsersValue,
 };
 use super::{
-    BodySpec, ConnectionDraft, ConnectionSpec, HttpVersion, LoadSpec, RequestDraft, RequestSource,
+    BodySpec, ConnectionDraft, ConnectionSpec, HttpVersion, RequestDraft, RequestSource,
     RequestSpec, RunDraft, RunSpec, ScenarioDraft, ScenarioSpec, TlsDraft, TlsSpec, VERSION,
 };
+use crate::Load;
 use crate::metric::MAX_SERIES;
 use crate::plan::{Overflow, Plan, Rate, Stage, Timeouts};
 use crate::schedule::Process;
@@ -84,7 +85,7 @@ fn scenario(spec: &ScenarioSpec, timeout: Duration, connection: &ConnectionSpec)
         && draft.duration.is_none()
         && draft.stages.is_none()
         && (spec.requests.is_some()
-            || matches!(spec.load, LoadSpec::Shared { .. } | LoadSpec::PerUser { .. }));
+            || matches!(spec.load, Load::Shared { .. } | Load::PerUser { .. }));
     draft.graceful_stop = (!is_needless).then_some(TimeValue(spec.graceful_stop));
     draft
 }
@@ -130,7 +131,7 @@ fn load(spec: &ScenarioSpec, draft: &mut ScenarioDraft) {
         None => forever(),
     };
     match &spec.load {
-        LoadSpec::Open { stages, process } => {
+        Load::Open { stages, process } => {
             draft.arrivals = match *process {
                 Process::Uniform => None,
                 Process::Poisson => Some(ArrivalsValue::Poisson),
@@ -148,32 +149,32 @@ fn load(spec: &ScenarioSpec, draft: &mut ScenarioDraft) {
                 _ => draft.stages = Some(StagesValue(stages.clone())),
             }
         }
-        LoadSpec::Recorded { speed } => {
+        Load::Replay { speed, .. } => {
             draft.speed = (*speed != 1.0).then_some(SpeedValue(*speed));
             draft.duration = spec.duration.map(TimeValue);
         }
-        LoadSpec::Closed { users: number, think } => {
+        Load::Closed { users: number, think } => {
             (draft.users, draft.think, draft.duration) = (users(*number), time(*think), bounded());
         }
-        LoadSpec::Paced { users: number, pace } => {
+        Load::Paced { users: number, pace } => {
             (draft.users, draft.pace, draft.duration) = (users(*number), time(*pace), bounded());
         }
-        LoadSpec::Ramping { stages, graceful_ramp_down, think } => {
+        Load::Ramping { stages, graceful_ramp_down, think } => {
             draft.users = Some(UsersValue::Stages(stages.clone()));
             draft.graceful_ramp_down = Some(TimeValue(*graceful_ramp_down));
             draft.think = time(*think);
         }
-        LoadSpec::Shared { users: number, iterations } => {
+        Load::Shared { users: number, iterations } => {
             draft.users = users(*number);
             draft.iterations = Some(CountValue(*iterations));
             draft.duration = spec.duration.map(TimeValue);
         }
-        LoadSpec::PerUser { users: number, iterations } => {
+        Load::PerUser { users: number, iterations } => {
             draft.users = users(*number);
             draft.iterations_per_user = Some(CountValue(*iterations));
             draft.duration = spec.duration.map(TimeValue);
         }
-        LoadSpec::External { users: number, max } => {
+        Load::External { users: number, max } => {
             draft.users = users(*number);
             draft.users_max = Some(CountValue(*max as u64));
             draft.duration = spec.duration.map(TimeValue);

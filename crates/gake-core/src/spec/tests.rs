@@ -54,41 +54,41 @@ fn user_stages() -> impl Strategy<Value = Vec<UserStage>> {
 }
 
 /// A load, how long it lasts, and how many arrivals it has, where those belong to it.
-fn load() -> impl Strategy<Value = (LoadSpec, Option<Duration>, Option<u64>)> {
+fn load() -> impl Strategy<Value = (Load, Option<Duration>, Option<u64>)> {
     let count = || 1u64..1_000_000;
     let users = || 1usize..100_000;
     let think = || prop_oneof![Just(Duration::ZERO), time()];
     prop_oneof![
         (stages(), process(), of(count())).prop_map(|(stages, process, n)| (
-            LoadSpec::Open { stages, process },
+            Load::Open { stages, process },
             None,
             n
         )),
         (users(), think(), of(time()), of(count())).prop_map(|(users, think, time, n)| (
-            LoadSpec::Closed { users, think },
+            Load::Closed { users, think },
             time,
             n
         )),
         (users(), time(), of(time()), of(count())).prop_map(|(users, pace, time, n)| (
-            LoadSpec::Paced { users, pace },
+            Load::Paced { users, pace },
             time,
             n
         )),
         (user_stages(), time(), think()).prop_map(|(stages, graceful_ramp_down, think)| {
-            (LoadSpec::Ramping { stages, graceful_ramp_down, think }, None, None)
+            (Load::Ramping { stages, graceful_ramp_down, think }, None, None)
         }),
         (users(), count(), of(time())).prop_map(|(users, iterations, time)| (
-            LoadSpec::Shared { users, iterations },
+            Load::Shared { users, iterations },
             time,
             None
         )),
         (users(), count(), of(time())).prop_map(|(users, iterations, time)| (
-            LoadSpec::PerUser { users, iterations },
+            Load::PerUser { users, iterations },
             time,
             None
         )),
         (0usize..50, 50usize..5_000, of(time())).prop_map(|(users, max, time)| (
-            LoadSpec::External { users, max },
+            Load::External { users, max },
             time,
             None
         )),
@@ -288,7 +288,7 @@ fn a_recording_comes_back() {
         to: "http://localhost:8080".to_owned(),
         select: vec!["GET /api/*".to_owned()],
     };
-    let load = LoadSpec::Recorded { speed: 0.1 };
+    let load = Load::Replay { speed: 0.1, trace: None };
     let mut scenario = ScenarioSpec::new(RequestSource::Recording(recording), load);
     scenario.duration = Some(Duration::from_secs(90));
     let spec = RunSpec::new(scenario);
@@ -322,16 +322,14 @@ fn what_is_left_out_has_its_default() {
     let spec = |text: &str| SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
     let one = spec("[[scenario]]\nurl = \"http://h/\"\n");
     let url = || RequestSource::Url("http://h/".to_owned());
-    let closed = ScenarioSpec {
-        duration: Some(DURATION),
-        ..ScenarioSpec::new(url(), LoadSpec::closed(USERS))
-    };
+    let closed =
+        ScenarioSpec { duration: Some(DURATION), ..ScenarioSpec::new(url(), Load::closed(USERS)) };
     assert_eq!(one, RunSpec::new(closed));
     let open = spec("scenario = [{ url = \"http://h/\", rate = 50, requests = 7 }]");
     let expected = ScenarioSpec {
         requests: Some(7),
         graceful_stop: Timeouts::default().total,
-        ..ScenarioSpec::new(url(), LoadSpec::rate(50.0, Duration::MAX))
+        ..ScenarioSpec::new(url(), Load::rate(50.0, Duration::MAX))
     };
     assert_eq!(open, RunSpec::new(expected));
     let three = spec(
@@ -340,10 +338,10 @@ fn what_is_left_out_has_its_default() {
          [[scenario]]\nname = \"c\"\nurl = \"u\"\nusers = 3\niterations_per_user = 4\n",
     );
     let loads: Vec<_> = three.scenarios.iter().map(|scenario| &scenario.load).collect();
-    assert!(matches!(loads[0], LoadSpec::Ramping { stages, .. } if stages[0].to == 9));
-    assert_eq!(*loads[1], LoadSpec::rate(5.0, DURATION));
+    assert!(matches!(loads[0], Load::Ramping { stages, .. } if stages[0].to == 9));
+    assert_eq!(*loads[1], Load::rate(5.0, DURATION));
     assert_eq!(three.scenarios[1].start, Duration::from_secs(10));
-    assert_eq!(*loads[2], LoadSpec::PerUser { users: 3, iterations: 4 });
+    assert_eq!(*loads[2], Load::PerUser { users: 3, iterations: 4 });
 }
 
 #[test]

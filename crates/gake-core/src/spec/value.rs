@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gake_text::count::parse_count;
+use gake_text::duration::{format_duration, parse_duration};
 use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::request::BodySpec;
-use crate::duration::{format_duration, parse_duration};
 use crate::plan::{Expect, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages};
 
 /// A time: `30s`, `1m30s`, a number of seconds, or `forever`, which is [`Duration::MAX`].
@@ -196,15 +197,7 @@ impl Text for CountValue {
     const WHAT: &'static str = "a whole number such as 1000 or \"10k\"";
 
     fn read(text: &str) -> Result<Self, String> {
-        let trimmed = text.trim();
-        let (digits, scale) = match trimmed.chars().last() {
-            Some('k' | 'K') => (&trimmed[..trimmed.len() - 1], 1_000),
-            Some('m' | 'M') => (&trimmed[..trimmed.len() - 1], 1_000_000),
-            _ => (trimmed, 1),
-        };
-        let count = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(scale));
-        let error = || format!("{text:?} is not a whole number; write for example 1000 or 10k");
-        count.map(Self).ok_or_else(error)
+        parse_count(text.trim()).map(Self).map_err(|error| error.to_string())
     }
 
     fn write(&self) -> String {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gake_core::plan::{Load, Plan};
+use gake_core::Load;
+use gake_core::plan::{Plan, PlanLoad};
 use gake_core::record::Fault;
 use gake_core::schedule::{Process, Slice, TraceBuilder};
 
@@ -35,7 +36,7 @@ fn a_fractional_rate_is_exact() {
 fn poisson_arrivals_are_those_of_the_schedule() {
     for threads in [1, 2] {
         let mut plan = Plan { threads, ..open(400.0, 500) };
-        if let Load::Open { process, .. } = &mut plan.load {
+        if let PlanLoad::One(Load::Open { process, .. }) = &mut plan.load {
             *process = Process::Poisson;
         }
         let expected = plan.schedule(SEED).unwrap().share(Slice::WHOLE).count() as u64;
@@ -63,7 +64,14 @@ fn a_replay_fires_every_recorded_arrival_when_it_is_due() {
         (0..100).for_each(|n| builder.push((400 + 4 * n) * MS).unwrap());
         let trace = builder.finish(None);
         let expected = trace.clone();
-        let done = run(Plan { load: Load::Replay(trace), threads, ..closed(1_000) }, takes(0));
+        let done = run(
+            Plan {
+                load: Load::Replay { speed: 1.0, trace: Some(trace) }.into(),
+                threads,
+                ..closed(1_000)
+            },
+            takes(0),
+        );
         assert_eq!(done.run.tally.counts.ok, 150);
         assert_eq!(done.seen.numbers(), all_numbers(150));
         assert!(done.run.elapsed >= expected.due(149).unwrap(), "{}", done.run.elapsed);
@@ -76,7 +84,7 @@ fn a_replay_fires_every_recorded_arrival_when_it_is_due() {
 fn a_count_ends_an_open_loop() {
     for threads in 1..=3 {
         let mut plan = Plan { requests: Some(137), threads, ..open(1_000.0, 0) };
-        if let Load::Open { stages, .. } = &mut plan.load {
+        if let PlanLoad::One(Load::Open { stages, .. }) = &mut plan.load {
             stages[0].duration = Duration::MAX;
         }
         let done = run(plan, takes(MS));

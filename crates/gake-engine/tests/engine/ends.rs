@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use gake_core::plan::{Load, Plan};
+use gake_core::Load;
+use gake_core::plan::Plan;
 use gake_core::record::End;
 use gake_core::work::Arrival;
 use gake_engine::Stop;
@@ -158,7 +159,8 @@ fn a_stop_while_arrivals_wait_for_a_connection_counts_them_as_dropped() {
 #[test]
 fn users_who_think_do_not_hold_up_the_end() {
     let begun = Instant::now();
-    let plan = Plan { load: Load::Closed { users: 5, think: LONG }, drain: LONG, ..closed(5) };
+    let plan =
+        Plan { load: Load::Closed { users: 5, think: LONG }.into(), drain: LONG, ..closed(5) };
     let done = run_with(plan, takes(MS), None, |stop| {
         sleep(Duration::from_millis(200));
         stop.stop(Stop::Drain);

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gake_core::plan::{Load, Plan, UserStage};
+use gake_core::Load;
+use gake_core::plan::{Plan, UserStage};
 use gake_core::record::Ending;
 use gake_engine::{Collector, Stop, start};
 
@@ -126,7 +127,7 @@ fn scenarios_run_side_by_side_and_count_apart() {
             named("open", Plan { start: ms(200), ..open(200.0, 500) }),
             named("once", Plan { start: ms(350), ..Plan::new("a test", iterations) }),
         ];
-        let whole = Plan { threads, ..Plan::new("three", Load::Scenarios(scenarios)) };
+        let whole = Plan { threads, ..Plan::new("three", scenarios) };
         let (done, outcomes) = several(whole, takes(2 * MS));
         let run = &done.run;
         assert_eq!(run.scenarios.len(), 3);
@@ -149,7 +150,7 @@ fn scenarios_run_side_by_side_and_count_apart() {
 #[test]
 fn open_loops_side_by_side_ask_for_the_sum_of_their_rates() {
     let scenarios = vec![open(100.0, 400), Plan { start: ms(200), ..open(50.0, 400) }];
-    let (done, _) = several(Plan::new("two", Load::Scenarios(scenarios)), takes(0));
+    let (done, _) = several(Plan::new("two", scenarios), takes(0));
     assert_eq!(done.run.tally.counts.ok, 60);
     let asked: f64 = done.run.series.points().iter().filter_map(|point| point.asked).sum();
     assert!((asked - 60.0).abs() < 1e-6, "{asked}");

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::{Clock, Nanos};
-use gake_core::plan::{Load, Plan, Stage};
+use gake_core::plan::{Plan, Stage};
 use gake_core::record::{Answer, End, Ending, Exchange, Fault, Outcome, Point, Run, Tally};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, Ended, Exhausted, Factory, Gauges, Iteration, Work};
@@ -178,7 +179,7 @@ impl Factory for Actors {
 pub fn staged(stages: &[(f64, f64, u64)]) -> Plan {
     let stage = |&(from, to, ms)| Stage { from, to, duration: Duration::from_millis(ms) };
     let stages = stages.iter().map(stage).collect();
-    Plan { load: Load::Open { stages, process: Process::Uniform }, ..closed(1_000) }
+    Plan { load: Load::Open { stages, process: Process::Uniform }.into(), ..closed(1_000) }
 }
 
 /// A plan of an open loop at one rate.

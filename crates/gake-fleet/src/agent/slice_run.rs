@@ -208,7 +208,8 @@ impl SliceRun {
         let plan = self.plan.scenarios().get(scenario);
         let takeover = self.workers.as_ref().map(|workers| &workers.takeover);
         let can = index < of && takeover.is_some_and(|takeover| takeover.is_possible(scenario));
-        let is_possible = can && plan.is_some_and(|plan| self.bounds.budget.take(&plan.load, of));
+        let load = plan.and_then(|plan| plan.load.one());
+        let is_possible = can && load.is_some_and(|load| self.bounds.budget.take(load, of));
         let now = self.workers.as_ref().map_or(0, |workers| workers.clock.now());
         let from = is_possible.then(|| next_second(now.max(not_before)));
         // The answer comes before any figure of these arrivals.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_core::duration::format_duration;
+use gake_text::duration::format_duration;
 
 use super::offset::Offset;
 use crate::message::AgentHello;

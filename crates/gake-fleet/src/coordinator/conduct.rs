@@ -372,7 +372,8 @@ impl Conduct {
 mod tests {
     use std::sync::Arc;
 
-    use gake_core::plan::{Load, Plan, Stage};
+    use gake_core::Load;
+    use gake_core::plan::{Plan, Stage};
     use gake_core::schedule::Process;
 
     use super::*;

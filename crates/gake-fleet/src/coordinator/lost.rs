@@ -269,8 +269,9 @@ impl LostShare {
 mod tests {
     use std::time::Duration;
 
+    use gake_core::Load;
     use gake_core::clock::SECOND;
-    use gake_core::plan::{Load, Stage};
+    use gake_core::plan::Stage;
     use gake_core::schedule::Process;
     use proptest::prelude::*;
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use gake_core::clock::Nanos;
-use gake_core::duration::format_duration;
 use gake_core::record::Event;
+use gake_text::duration::format_duration;
 
 /// An outage that ends before is no event: nothing is late then.
 const TOLD_AFTER: Duration = Duration::from_secs(1);

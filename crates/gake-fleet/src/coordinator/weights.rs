@@ -65,7 +65,8 @@ fn gcd(a: u64, b: u64) -> u64 {
 mod tests {
     use std::time::Duration;
 
-    use gake_core::plan::{Load, Stage};
+    use gake_core::Load;
+    use gake_core::plan::Stage;
     use gake_core::schedule::{Process, Slice};
     use proptest::collection::vec;
     use proptest::prelude::*;

@@ -16,8 +16,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Load, Plan, Stage};
+use gake_core::plan::{Plan, Stage};
 use gake_core::record::{Ending, Run};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::Arrival;

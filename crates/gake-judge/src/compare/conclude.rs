@@ -1,10 +1,11 @@
 //! Verdicts: of a figure, and of the whole.
 
-use gake_core::plan::{Load, Plan};
+use gake_core::Load;
+use gake_core::plan::Plan;
+use gake_text::units;
 
 use super::figure::{Direction, FigureKind};
 use super::{Change, Comparison, Figure, Question};
-use crate::units;
 use crate::validity::Reason;
 
 /// The conclusion about B.
@@ -158,10 +159,10 @@ pub(super) fn differences(a: &Plan, b: &Plan) -> Vec<String> {
     differ("the load", load(a), load(b));
     differ("the number of connections", a.connections.to_string(), b.connections.to_string());
     differ("keep-alive", a.keepalive.to_string(), b.keepalive.to_string());
-    let total = |plan: &Plan| gake_core::plan::format_duration(plan.timeouts.total);
+    let total = |plan: &Plan| gake_text::duration::format_duration(plan.timeouts.total);
     differ("the time-out", total(a), total(b));
     for (name, plan) in [("A", a), ("B", b)] {
-        let Load::Open { stages, .. } = &plan.load else { continue };
+        let Some(Load::Open { stages, .. }) = plan.load.one() else { continue };
         let steady = |first: f64| stages.iter().all(|s| s.from == first && s.to == first);
         if stages.first().is_some_and(|stage| !steady(stage.from)) {
             all.push(format!(
@@ -175,8 +176,8 @@ pub(super) fn differences(a: &Plan, b: &Plan) -> Vec<String> {
 
 /// The load in words.
 fn load(plan: &Plan) -> String {
-    match &plan.load {
-        Load::Open { stages, process } => {
+    match plan.load.one() {
+        Some(Load::Open { stages, process }) => {
             let rate = |rate: f64| units::rate(rate);
             let stages: Vec<_> = stages
                 .iter()
@@ -187,9 +188,9 @@ fn load(plan: &Plan) -> String {
                 .collect();
             format!("{process} arrivals at {}", stages.join(", "))
         }
-        Load::Closed { think, .. } if think.is_zero() => "a closed loop".to_owned(),
-        Load::Closed { think, .. } => {
-            format!("a closed loop with {} to think", gake_core::plan::format_duration(*think))
+        Some(Load::Closed { think, .. }) if think.is_zero() => "a closed loop".to_owned(),
+        Some(Load::Closed { think, .. }) => {
+            format!("a closed loop with {} to think", gake_text::duration::format_duration(*think))
         }
         _ => plan.to_string(),
     }

@@ -2,6 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Histogram, Run};
+use gake_text::units;
 
 use super::bootstrap::{PIECES_MIN, Spread, spread};
 use super::normal::{critical, normal_quantile};
@@ -10,7 +11,6 @@ use super::pieces::{PartPiece, Piece, Pieces, Times};
 use super::spread::{Contrast, Ranks, Side};
 use super::{Change, ERRORS_TOLERANCE, POWER, RunSample};
 use crate::stats::{BEYOND_MIN, per_second, share, trusted};
-use crate::units;
 
 /// The quantiles that are compared.
 pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];

@@ -2,12 +2,12 @@
 
 use gake_core::clock::Nanos;
 use gake_core::record::Fault;
+use gake_text::units;
 
 use super::facts::Facts;
 use super::syns::Syns;
 use super::{Finding, generator};
 use crate::stats::share;
-use crate::units;
 
 /// Failed attempts below these, in number and as a share, are not a finding.
 const ATTEMPTS_MIN: u64 = 3;

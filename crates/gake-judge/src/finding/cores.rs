@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 use gake_core::clock::SECOND;
 use gake_core::record::{Gauge, MACHINE};
+use gake_text::units;
 
 use super::facts::Facts;
 use super::{Finding, generator};
-use crate::units;
 
 /// CPU, as a share of all of it, from which on it is used up: the scheduler leaves no process all.
 const USED_UP: f64 = 0.9;

@@ -1,9 +1,10 @@
 //! The database behind the target: refused connections, connections opened for each request, locks.
 
+use gake_text::units;
+
 use super::Finding;
 use super::facts::{FAILURES_MIN, Facts};
 use super::target::{at_share, used};
-use crate::units;
 
 /// A database has no connection left from this share of them on: a few are kept for its owner.
 const FULL: f64 = 0.97;

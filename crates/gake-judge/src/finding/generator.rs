@@ -2,12 +2,12 @@
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{Fault, Metric};
+use gake_text::units;
 
 use super::Finding;
 use super::connections::starved;
 use super::facts::Facts;
 use crate::objective::Unit;
-use crate::units;
 use crate::validity::CPU_BUSY;
 
 /// Share of the workers' time in which they wanted a core and had none.

@@ -1,10 +1,10 @@
 //! What HTTP/2 bounds: the streams on a connection, and the window for bodies.
 
 use gake_core::record::Metric;
+use gake_text::units;
 
 use super::Finding;
 use super::facts::Facts;
-use crate::units;
 
 /// Requests that waited for a stream, of those sent.
 const WAITS_SHARE_MIN: f64 = 0.01;

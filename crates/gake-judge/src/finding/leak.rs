@@ -2,10 +2,10 @@
 
 use gake_core::clock::SECOND;
 use gake_core::record::{Gauge, Point};
+use gake_text::units;
 
 use super::Finding;
 use super::facts::Facts;
-use crate::units;
 
 /// Readings that show it, before the pool is empty.
 const READINGS_MIN: usize = 4;

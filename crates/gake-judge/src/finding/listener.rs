@@ -1,10 +1,11 @@
 //! The queue of a listening socket, from which a server accepts its connections.
 
+use gake_text::units;
+
 use super::Finding;
 use super::facts::Facts;
 use super::syns::Syns;
 use crate::stats::share;
-use crate::units;
 
 /// Attempts to connect that were dropped, or failed, below which nothing is said.
 const ATTEMPTS_MIN: u64 = 3;

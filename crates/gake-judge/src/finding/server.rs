@@ -2,11 +2,11 @@
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Metric, Point};
+use gake_text::units;
 
 use super::facts::Facts;
 use super::{Finding, cores};
 use crate::stats::{per_second, share};
-use crate::units;
 
 /// Answers needed before a shape is seen in them.
 const SHAPE_COUNT_MIN: u64 = 100;

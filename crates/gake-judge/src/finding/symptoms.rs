@@ -1,13 +1,14 @@
 //! What a limit does to requests: not why.
 
 use gake_core::record::{Fault, Metric, Phase};
+use gake_text::units;
 
 use super::Finding;
 use super::facts::{FAILURES_MIN, Facts};
 use super::listener::how_late;
 use super::syns::Syns;
+use crate::lanes;
 use crate::stats::share;
-use crate::{lanes, units};
 
 /// Arrivals that waited for a free connection, of those sent.
 const BLOCKED_SHARE_MIN: f64 = 0.01;

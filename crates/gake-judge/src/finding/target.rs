@@ -1,10 +1,10 @@
 //! What the watched target said of itself: a level at its bound needs no guess.
 
 use gake_core::record::{Gauge, LevelUnit};
+use gake_text::units;
 
 use super::Finding;
 use super::facts::{AtBound, Facts};
-use crate::units;
 
 /// A share of a whole is used up from here on.
 const USED_UP: f64 = 0.95;

@@ -1,9 +1,10 @@
 //! Something is wrong and no rule says what: then that is said, and what to watch to know more.
 
+use gake_text::units;
+
 use super::facts::{FAILURES_MIN, Facts};
 use super::{Finding, Rank, UNEXPLAINED, server};
 use crate::objective::Unit;
-use crate::units;
 
 /// What to say first of a run in which something is wrong and whose findings do not explain it.
 pub(super) fn find(facts: &Facts<'_>, findings: &[Finding]) -> Option<Finding> {

@@ -2,8 +2,8 @@
 
 use gake_core::clock::Nanos;
 use gake_core::record::{LevelUnit, Watched};
-
-use crate::units;
+use gake_text::size::parse_byte_amount;
+use gake_text::units;
 
 /// A level of the target that can be bounded, what it is counted in, and what is compared when
 /// nothing says which: a level that is used up is bounded at its largest, one that only costs time
@@ -79,7 +79,7 @@ impl Gauge {
         };
         let (bound, example) = match self.unit {
             LevelUnit::Share => (text.strip_suffix('%').and_then(number).map(|v| v / 100.0), "80%"),
-            LevelUnit::Bytes => (bytes(text), "1GB"),
+            LevelUnit::Bytes => (parse_byte_amount(text), "1GB"),
             LevelUnit::PerSecond => (text.strip_suffix("/s").and_then(number), "100/s"),
             LevelUnit::Count | LevelUnit::Seconds => (number(text), "100"),
         };
@@ -148,26 +148,4 @@ impl Gauge {
             LevelUnit::Count | LevelUnit::Seconds => super::Unit::Count,
         }
     }
-}
-
-/// `1GB`, `512MiB`, `1.5G`, or bytes.
-pub(super) fn bytes(text: &str) -> Option<f64> {
-    const UNITS: [(&str, f64); 12] = [
-        ("KiB", 1024.0),
-        ("MiB", 1_048_576.0),
-        ("GiB", 1_073_741_824.0),
-        ("kB", 1e3),
-        ("KB", 1e3),
-        ("MB", 1e6),
-        ("GB", 1e9),
-        ("TB", 1e12),
-        ("k", 1e3),
-        ("M", 1e6),
-        ("G", 1e9),
-        ("B", 1.0),
-    ];
-    let unit = UNITS.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
-    let (number, size) = unit.unwrap_or((text, 1.0));
-    let value = number.trim().parse::<f64>().ok()? * size;
-    (value.is_finite() && value >= 0.0).then_some(value)
 }

@@ -38,7 +38,7 @@ use series::SeriesClaim;
 
 pub(crate) use selector::split as split_selector;
 
-use crate::units;
+use gake_text::units;
 
 /// A bound that a run must meet.
 #[derive(Debug, Clone, PartialEq)]

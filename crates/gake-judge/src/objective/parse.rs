@@ -2,8 +2,9 @@
 
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{CHECKS, Tags};
-use gake_core::plan::{Rate, parse_duration, parse_rate};
+use gake_core::plan::{Rate, parse_rate};
 use gake_core::record::Metric;
+use gake_text::duration::parse_duration;
 
 use super::gauge::Gauge;
 use super::quantity::{Flow, Measure, Quantity, Statistic};

@@ -5,11 +5,13 @@ use std::fmt;
 
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesValue, Tags};
-use gake_core::plan::{Plan, parse_duration};
+use gake_core::plan::Plan;
 use gake_core::record::Tally;
+use gake_text::duration::parse_duration;
+use gake_text::size::parse_byte_amount;
 
 use super::quantity::{Flow, Measure, Quantity, Statistic, exact};
-use super::{Label, Measured, Unit, View, gauge, listed, selector};
+use super::{Label, Measured, Unit, View, listed, selector};
 use crate::stats::per_second;
 
 /// A bound on a statistic of a metric, over the series that carry the tags.
@@ -269,7 +271,7 @@ impl SeriesBound {
             // A year is the longest that is read, so it fits.
             return Ok(Self::Time(nanos(time)));
         }
-        gauge::bytes(text).map(Self::Bytes).ok_or_else(|| {
+        parse_byte_amount(text).map(Self::Bytes).ok_or_else(|| {
             format!("{text:?} is not a valid bound: write a number, 50ms, 5MB, 99% or 10/s")
         })
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::Load;
 use gake_core::record::{Fault, Metric, Reading};
 use proptest::prelude::*;
 
@@ -231,7 +230,7 @@ fn a_scenario_can_be_bounded() {
         start: Duration::from_secs(start),
         ..run.plan.clone()
     });
-    run.plan.load = Load::Scenarios(plans.to_vec());
+    run.plan.load = plans.to_vec().into();
     let metric = Definition {
         name: "waits".to_owned(),
         kind: MetricKind::Counter,

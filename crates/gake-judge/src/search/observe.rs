@@ -1,15 +1,16 @@
 //! From a recorded run to an observation.
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::Load as PlanLoad;
 use gake_core::record::{Fault, Metric, Run, Tally};
+use gake_text::units;
 
 use super::trial::{Observation, Seen, TrialSecond};
 use crate::finding;
+use crate::lanes;
 use crate::objective::{Bad, Bound, Clause};
 use crate::stats::{Rates, mean_in_flight, share};
 use crate::validity::{self, Validity};
-use crate::{lanes, units};
 
 /// The generator's own delay counts against it from this part of a latency objective on.
 const OWN_DELAY: f64 = 0.2;
@@ -98,7 +99,7 @@ impl<'a> Observer<'a> {
                 seen.total.of += idle;
             }
         }
-        let closed = matches!(run.plan.load, PlanLoad::Closed { .. });
+        let closed = matches!(run.plan.load.one(), Some(Load::Closed { .. }));
         let response = run.tally.latency.of(Metric::OkResponse);
         Observation {
             measured,
@@ -206,7 +207,7 @@ fn own_bound(run: &Run, clauses: &[Clause]) -> Option<String> {
 
 /// Lateness is of an open loop: users have no due instant but their own.
 fn closed_or_open(run: &Run, rule: &str) -> bool {
-    rule != "lateness" || !matches!(run.plan.load, PlanLoad::Closed { .. })
+    rule != "lateness" || !matches!(run.plan.load.one(), Some(Load::Closed { .. }))
 }
 
 fn own_delay(run: &Run, clause: &Clause) -> Option<String> {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::plan::{Overflow, Stage, UserStage};
 use gake_core::schedule::Process;
-use gake_core::spec::{LoadSpec, RequestSource, ScenarioSpec, ScriptSpec};
+use gake_core::spec::{RequestSource, ScenarioSpec, ScriptSpec};
 
 use super::segment::Stripes;
 use super::{Executor, Options, OptionsError, RampStage, ScenarioOptions};
@@ -87,7 +88,7 @@ fn spec(
 
 /// How iterations come, whose numbers are those of `iterations`; `None` where the segment has no part
 /// of them.
-fn load(scenario: &ScenarioOptions, stripes: &Stripes, iterations: &Stripes) -> Option<LoadSpec> {
+fn load(scenario: &ScenarioOptions, stripes: &Stripes, iterations: &Stripes) -> Option<Load> {
     let users = stripes.users(Some(scenario.vus.unwrap_or(1)));
     let per_second = |rate: Option<i64>| {
         let unit = scenario.time_unit.unwrap_or(GoDuration::from_secs(1));
@@ -95,7 +96,7 @@ fn load(scenario: &ScenarioOptions, stripes: &Stripes, iterations: &Stripes) -> 
     };
     let ramp = scenario.stages.as_deref().unwrap_or_default();
     Some(match scenario.executor {
-        Executor::ConstantVus => LoadSpec::closed(Some(users).filter(|users| *users > 0)?),
+        Executor::ConstantVus => Load::closed(Some(users).filter(|users| *users > 0)?),
         Executor::RampingVus => {
             let start = stripes.users(Some(scenario.start_vus.unwrap_or(1)));
             let stages = ramped(
@@ -106,31 +107,31 @@ fn load(scenario: &ScenarioOptions, stripes: &Stripes, iterations: &Stripes) -> 
             );
             stages.iter().any(|stage| stage.from.max(stage.to) > 0).then_some(())?;
             let graceful_ramp_down = std(scenario.graceful_ramp_down, GRACE);
-            LoadSpec::Ramping { stages, graceful_ramp_down, think: Duration::ZERO }
+            Load::Ramping { stages, graceful_ramp_down, think: Duration::ZERO }
         }
         Executor::SharedIterations => {
             let total = u64::try_from(scenario.iterations.unwrap_or(1)).unwrap_or(0);
             let iterations = iterations.share(total);
-            LoadSpec::Shared { users: Some(users).filter(|users| *users > 0)?, iterations }
+            Load::Shared { users: Some(users).filter(|users| *users > 0)?, iterations }
         }
         Executor::PerVuIterations => {
             let iterations = u64::try_from(scenario.iterations.unwrap_or(1)).unwrap_or(0);
-            LoadSpec::PerUser { users: Some(users).filter(|users| *users > 0)?, iterations }
+            Load::PerUser { users: Some(users).filter(|users| *users > 0)?, iterations }
         }
         Executor::ConstantArrivalRate => {
-            LoadSpec::rate(per_second(scenario.rate), std(scenario.duration, GoDuration::ZERO))
+            Load::rate(per_second(scenario.rate), std(scenario.duration, GoDuration::ZERO))
         }
         Executor::RampingArrivalRate => {
             let start = per_second(scenario.start_rate);
             let first = FIRST * stripes.fraction();
             let stages =
                 ramped(start, ramp, per_second, |from, to, duration| Stage { from, to, duration });
-            LoadSpec::Open { stages: from_first_due(&stages, first), process: Process::Uniform }
+            Load::Open { stages: from_first_due(&stages, first), process: Process::Uniform }
         }
         Executor::ExternallyControlled => {
             let users = stripes.users(scenario.vus);
             let max = stripes.users(scenario.max_vus.or(scenario.vus));
-            LoadSpec::External { users, max }
+            Load::External { users, max }
         }
     })
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use gake_text::duration::format_duration;
 use serde_json::json;
 
+use crate::DatabaseKind;
 use crate::shared::Shared;
-use crate::{DatabaseKind, format_duration};
 
 /// Settings that are off are `null`; durations are written as on a command
 /// line.

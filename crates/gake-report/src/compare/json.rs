@@ -2,12 +2,13 @@
 //!
 //! The fields are documented on the types, from which `docs/gake.compare.1.schema.json` is made.
 
+use gake_core::plan::Plan;
 use gake_core::record::Run;
 use gake_judge::compare::{ALPHA, Change, Figure, FigureKind};
 use serde::Serialize;
 
 use super::CompareReport;
-use crate::forms::plan::PlanForm;
+use crate::forms::plan::finished;
 
 /// The comparison as one JSON object over several lines.
 ///
@@ -81,12 +82,12 @@ struct SideForm {
     /// When it started, in Unix nanoseconds.
     started_unix_ns: u64,
     /// What was asked.
-    plan: PlanForm,
+    plan: Plan,
 }
 
 impl SideForm {
     fn new(name: &str, run: &Run) -> Self {
-        let plan = (&run.plan).into();
+        let plan = finished(&run.plan);
         Self { name: name.to_owned(), started_unix_ns: run.started_unix_ns, plan }
     }
 }

@@ -6,7 +6,7 @@ mod text;
 
 use gake_core::record::Run;
 use gake_judge::compare::{Comparison, ComparisonOutcome, Figure, FigureKind};
-use gake_judge::units;
+use gake_text::units;
 
 pub use json::json;
 pub use markdown::markdown;

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::iter;
 
-use gake_core::foreign;
 use gake_core::record::Point;
-use gake_judge::units;
+use gake_text::foreign;
+use gake_text::units;
 
 use super::{BODIES_MAX, DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
 use crate::formats::text::{figures, target};

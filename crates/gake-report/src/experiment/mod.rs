@@ -8,7 +8,8 @@ mod text;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{Gauge, Tally};
 use gake_judge::stats::per_second;
-use gake_judge::{Finding, Rank, Summary, units};
+use gake_judge::{Finding, Rank, Summary};
+use gake_text::units;
 
 pub use html::html;
 pub use json::json;

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use gake_judge::units;
+use gake_text::units;
 
 use super::{BODIES_MAX, DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
 use crate::Style;

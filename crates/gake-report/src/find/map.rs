@@ -1,7 +1,7 @@
 //! What comes after the capacity, on the page.
 
 use gake_judge::overload::{Class, LoadLevel, Overload, Recovery};
-use gake_judge::units;
+use gake_text::units;
 
 use crate::formats::text::page::{INDENT, Page, Paint};
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use gake_core::plan::format_duration;
 use gake_judge::search::{
     CapacityAnswer, Dimension, Found, Step, StepOutcome, StopReason, TrialLoad,
 };
-use gake_judge::units;
 use gake_judge::{Bound, Cause};
+use gake_text::duration::format_duration;
+use gake_text::units;
 
 use super::{FindReport, map};
 use crate::Style;

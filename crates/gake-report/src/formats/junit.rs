@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use gake_judge::{Evaluation, Summary, Validity, units};
+use gake_judge::{Evaluation, Summary, Validity};
+use gake_text::units;
 
 use super::headline;
 use super::text::{self, Style};

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 
 use gake_core::record::{Histogram, Run};
 use gake_judge::stats::{Rates, share};
-use gake_judge::{Summary, Validity, advice, agent_lines, trusted, units};
+use gake_judge::{Summary, Validity, advice, agent_lines, trusted};
+use gake_text::units;
 
 use super::headline;
 use super::latencies::{self, COLUMNS};

@@ -23,7 +23,7 @@ pub(super) fn all_open(run: &Run) -> Option<Nanos> {
 mod tests {
     use std::time::Duration;
 
-    use gake_core::plan::Load;
+    use gake_core::Load;
     use gake_core::record::Series;
     use gake_core::schedule::Process;
 

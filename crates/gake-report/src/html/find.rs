@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use gake_core::plan::format_duration;
 use gake_judge::overload::{Class, Recovery};
 use gake_judge::search::{Found, StopReason};
-use gake_judge::units;
+use gake_text::duration::format_duration;
+use gake_text::units;
 use serde::Serialize;
 
 use super::{NoUi, SCHEMA, bounded, cut, instant};

@@ -2,12 +2,12 @@
 
 use gake_core::clock::Nanos;
 use gake_core::metric::SeriesTable;
+use gake_core::plan::Plan;
 use gake_core::record::{
     AgentRecord, Counts, FailedBodies, FaultCount, Point, Provenance, ScenarioRun, Tally,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::forms::plan::PlanForm;
 use crate::forms::run::{EndingForm, EventForm, GeneratorForm};
 use crate::forms::watched::{ReadingsForm, SettingForm};
 
@@ -43,7 +43,7 @@ pub(super) struct RunLine {
     /// The version of gake that wrote it.
     pub(super) gake: String,
     pub(super) started_unix_ns: u64,
-    pub(super) plan: PlanForm,
+    pub(super) plan: Plan,
 }
 
 /// [`Provenance`] as the file has it.
@@ -137,7 +137,7 @@ pub(super) struct EndLine {
     pub(super) agents: Vec<AgentRecord>,
     /// The plan, when its rates were changed during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) plan: Option<PlanForm>,
+    pub(super) plan: Option<Plan>,
     /// Of the whole run, so that a second that could not be written is missed.
     pub(super) sent: u64,
     pub(super) dropped: u64,

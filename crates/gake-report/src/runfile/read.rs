@@ -19,6 +19,7 @@ use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::tag::{self, Tag};
 use super::write::Second;
 use super::{end, hdr};
+use crate::forms::plan::checked;
 use crate::vegeta;
 
 /// Longest line that is read: a label's histogram is a few kilobytes.
@@ -282,7 +283,7 @@ impl Reading {
             self.warn("is a second head and was left out");
             return Ok(());
         }
-        let plan = line.plan.plan().map_err(|why| ReadError::Plan(self.number, why))?;
+        let plan = checked(line.plan).map_err(|why| ReadError::Plan(self.number, why))?;
         let tags = tag::all(&plan.labels).map(|tag| (tag.text(&plan.labels), tag)).collect();
         self.head = Some(Head { plan, started_unix_ns: line.started_unix_ns, tags });
         Ok(())
@@ -322,7 +323,7 @@ impl Reading {
     fn run(mut self, mut body: Body) -> Result<(Run, Vec<Warning>), ReadError> {
         let mut head = self.head.take().ok_or(ReadError::NotARunFile)?;
         if let Some(changed) = self.end.as_mut().and_then(|end| end.plan.take()) {
-            match changed.plan() {
+            match checked(changed) {
                 Ok(plan) if plan.scenarios().len() == head.plan.scenarios().len() => {
                     head.plan.load = plan.load;
                 }

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::exact;
-use gake_core::plan::{Load, Plan, Timeouts};
+use gake_core::plan::{Plan, Timeouts};
 use gake_core::record::{Counts, Ending, Event, Provenance, Reading, Run, Tally};
 use gake_core::schedule::RateChange;
 use gake_judge::Summary;
@@ -336,8 +337,8 @@ fn what_runs_had_at_once_adds_up_whichever_of_them_overlap() {
     };
     let connections = |starts: &[u64]| {
         let whole = merge_runs(starts.iter().map(|start| at(*start)).collect()).unwrap();
-        let rate = match &whole.plan.load {
-            Load::Open { stages, .. } => stages[0].from,
+        let rate = match whole.plan.load.one() {
+            Some(Load::Open { stages, .. }) => stages[0].from,
             _ => 0.0,
         };
         (whole.plan.connections, whole.plan.threads, whole.generator.threads, rate)
@@ -410,7 +411,7 @@ proptest! {
         let [start, warmup, duration, drain, think, total] = times.map(Duration::from_nanos);
         let timeouts = Timeouts { total, ..Timeouts::default() };
         let load = Load::Closed { users: 3, think };
-        let plan = Plan { start, warmup, duration: Some(duration), drain, timeouts, load, ..plan() };
+        let plan = Plan { start, warmup, duration: Some(duration), drain, timeouts, load: load.into(), ..plan() };
         let mut bytes = Vec::new();
         drop(RunFileWriter::new(&mut bytes, &plan, 1).unwrap());
         prop_assert_eq!(read(bytes.as_slice()).unwrap().0.plan, plan);

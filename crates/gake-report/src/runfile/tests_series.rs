@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::Plan;
 use gake_core::record::{Counts, Run, ScenarioRun, Tally};
 
 use super::tests::{read_clean, same, written};
@@ -51,7 +51,7 @@ fn of_scenarios() -> (Run, Vec<[Tally; 2]>) {
     };
     let sums: Vec<_> = seconds.iter().map(sum).collect();
     let plans = vec![named("buy"), Plan { start: Duration::from_secs(1), ..named("look") }];
-    let mut whole = run(Plan { load: Load::Scenarios(plans.clone()), ..plan() }, &sums);
+    let mut whole = run(Plan { load: plans.clone().into(), ..plan() }, &sums);
     let scenario = |(number, plan): (usize, Plan)| {
         let mut tally = Tally::default();
         seconds.iter().for_each(|second| tally.merge(&second[number]));

@@ -18,7 +18,7 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::{hdr, tag};
-use crate::forms::plan::PlanForm;
+use crate::forms::plan::finished;
 use crate::forms::watched::ReadingsForm;
 
 /// One second of a run, of all workers.
@@ -53,7 +53,7 @@ pub struct RunFileWriter<W: Write> {
     out: W,
     labels: Vec<String>,
     /// The plan as it was when the run began.
-    begun: PlanForm,
+    begun: Plan,
     serializer: V2DeflateSerializer,
     /// Whether the last write failed, perhaps in the middle of a line.
     broken: bool,
@@ -83,7 +83,7 @@ impl<W: Write> RunFileWriter<W> {
     pub fn new(out: W, plan: &Plan, started_unix_ns: u64) -> io::Result<Self> {
         let labels = plan.labels.clone();
         let serializer = V2DeflateSerializer::new();
-        let begun = PlanForm::from(plan);
+        let begun = finished(plan);
         let mut writer = Self { out, labels, begun, serializer, broken: false };
         let run = Line::Run(Box::new(RunLine {
             format: FORMAT.to_owned(),
@@ -202,7 +202,7 @@ impl<W: Write> RunFileWriter<W> {
     /// # Errors
     /// When it cannot be written.
     pub fn finish(mut self, run: &Run) -> io::Result<()> {
-        let plan = PlanForm::from(&run.plan);
+        let plan = finished(&run.plan);
         let end = Line::End(Box::new(EndLine {
             ending: (&run.ending).into(),
             measured_ns: run.measured,
@@ -214,7 +214,7 @@ impl<W: Write> RunFileWriter<W> {
             generator: (&run.generator).into(),
             events: run.events.iter().map(Into::into).collect(),
             agents: run.agents.clone(),
-            plan: (!plan.has_same_load(&self.begun)).then_some(plan),
+            plan: (plan.load != self.begun.load).then_some(plan),
             sent: run.tally.counts.sent,
             dropped: run.tally.counts.dropped,
             bodies: run.bodies.clone(),

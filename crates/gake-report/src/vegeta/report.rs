@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use gake_core::foreign;
+use gake_text::foreign;
 
 use super::buckets::{Buckets, BucketsError};
 use super::columns::align;

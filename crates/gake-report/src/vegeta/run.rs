@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::BufRead;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Load, Plan, Stage, Timeouts};
+use gake_core::plan::{Plan, Stage, Timeouts};
 use gake_core::record::{
     Counts, Ending, Event, Fault, Generator, Metric, Phase, Point, Provenance, Run, Series, Tally,
     Watched,

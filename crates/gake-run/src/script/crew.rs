@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::Nanos;
 use gake_core::plan::UserStage;
 use gake_core::schedule::Slice;
-use gake_core::spec::{LoadSpec, ScenarioSpec};
+use gake_core::spec::ScenarioSpec;
 use gake_k6::test::ActiveUsers;
 use gake_k6::work::{ScenarioProgress, ScriptLoad};
 
@@ -19,7 +19,7 @@ pub type LostParts = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
 
 /// The users of one scenario.
 pub(super) struct Crew {
-    load: LoadSpec,
+    load: Load,
     lanes: usize,
     /// The part of it that is in this process.
     process: Slice,
@@ -31,20 +31,14 @@ pub(super) struct Crew {
 
 impl Crew {
     pub(super) fn of(spec: &ScenarioSpec, load: &ScriptLoad) -> Self {
-        let length = match &spec.load {
-            LoadSpec::Open { stages, .. } => Some(stages.iter().map(|stage| stage.duration).sum()),
-            LoadSpec::Ramping { stages, .. } => {
-                Some(stages.iter().map(|stage| stage.duration).sum())
-            }
-            _ => spec.duration,
-        };
+        let length = spec.load.length().or(spec.duration);
         let start = nanos(spec.start);
         Self {
             load: spec.load.clone(),
             lanes: spec.lanes,
             process: load.process,
             start,
-            end: length.map(|length: Duration| start.saturating_add(nanos(length))),
+            end: length.map(|length| start.saturating_add(nanos(length))),
             progress: Arc::clone(&load.progress),
         }
     }
@@ -57,8 +51,8 @@ impl Crew {
     /// Iterations that it has to make in this process, where that is a number.
     fn total(&self) -> Option<u64> {
         match self.load {
-            LoadSpec::Shared { iterations, .. } => Some(self.process.numbers(iterations)),
-            LoadSpec::PerUser { users, iterations } => {
+            Load::Shared { iterations, .. } => Some(self.process.numbers(iterations)),
+            Load::PerUser { users, iterations } => {
                 Some(iterations * self.process.part(users) as u64)
             }
             _ => None,
@@ -83,12 +77,12 @@ impl Crew {
             return 0;
         }
         let active = match &self.load {
-            LoadSpec::Open { .. } => {
+            Load::Open { .. } => {
                 let running = self.progress.running.load(Relaxed);
                 return usize::try_from(running).unwrap_or(usize::MAX);
             }
-            LoadSpec::Ramping { stages, .. } => ramped(stages, at - self.start),
-            LoadSpec::External { users, .. } => asked.unwrap_or(*users),
+            Load::Ramping { stages, .. } => ramped(stages, at - self.start),
+            Load::External { users, .. } => asked.unwrap_or(*users),
             load => load.users().unwrap_or(0),
         };
         self.process.part(active)
@@ -131,16 +125,16 @@ fn ramped(stages: &[UserStage], mut into: Nanos) -> usize {
 mod tests {
     use super::*;
 
-    fn crew(load: LoadSpec, process: Slice) -> Crew {
+    fn crew(load: Load, process: Slice) -> Crew {
         Crew { load, lanes: 5, process, start: 0, end: None, progress: Arc::default() }
     }
 
     #[test]
     fn the_users_of_all_processes_are_those_of_the_scenario() {
         for load in [
-            LoadSpec::closed(5),
-            LoadSpec::Shared { users: 5, iterations: 7 },
-            LoadSpec::PerUser { users: 5, iterations: 2 },
+            Load::closed(5),
+            Load::Shared { users: 5, iterations: 7 },
+            Load::PerUser { users: 5, iterations: 2 },
         ] {
             let parts = Slice::WHOLE.split(3).map(|part| crew(load.clone(), part));
             assert_eq!(parts.map(|crew| crew.active(0, None)).sum::<usize>(), 5, "{load:?}");
@@ -151,8 +145,8 @@ mod tests {
     fn nobody_is_active_once_all_iterations_of_the_process_have_begun() {
         let part = Slice::new(0, 2);
         for (load, own) in [
-            (LoadSpec::Shared { users: 5, iterations: 7 }, 4),
-            (LoadSpec::PerUser { users: 5, iterations: 2 }, 6),
+            (Load::Shared { users: 5, iterations: 7 }, 4),
+            (Load::PerUser { users: 5, iterations: 2 }, 6),
         ] {
             let crew = crew(load, part);
             crew.progress.begun.store(own - 1, Relaxed);

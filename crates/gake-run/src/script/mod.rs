@@ -3,46 +3,51 @@
 //! The script is loaded once to see its options ([`LoadedScript`]). Then `setup` runs, the engine
 //! fires the users' iterations, `teardown` runs, and all they recorded is one run.
 
+mod configured;
 mod crew;
 mod elsewhere;
 mod levels;
+mod life;
+mod mixed;
+mod network;
 mod remote;
+pub(crate) mod scenario;
+mod settings;
 mod slice;
+mod source;
 mod stage;
+mod tls;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use gake_core::clock::{SECOND, nanos};
+use gake_core::clock::nanos;
 use gake_core::metric::Definition;
-use gake_core::record::{Run, Tally};
 use gake_core::schedule::{NumberStripes, Slice};
 use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, ScenarioSpec};
-use gake_engine::{Stop, WorkerContext};
 use gake_k6::Exception;
 use gake_k6::files::ScriptFiles;
 use gake_k6::metrics::registry;
-use gake_k6::of_no_user::add_dropped;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{Test, UserSettings};
-use gake_k6::user::book::Book;
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::{ScenarioFacts, VuStage};
-use gake_k6::work::{ScriptFactory, ScriptLoad};
+use gake_k6::work::ScriptLoad;
 use gake_wire::{ConnectionPermit, Network, Protocol, Settings, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
-use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError, connection};
+use crate::{Prepared, RunError, connection};
 use crew::Crew;
+pub use configured::{ConfiguredScript, ScriptRefusal, ScriptSettings};
 pub use crew::LostParts;
-use elsewhere::Followed;
 pub use elsewhere::{RemoteUsers, SetUp};
 pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 pub use gake_k6::within;
-use levels::Levels;
+pub use life::{PreparedScript, ScriptEnd};
 pub use remote::fetcher;
 pub use slice::{ScriptArchives, ScriptSlice};
+pub use source::{STDIN, ScriptSource};
 use stage::StageUser;
 
 /// Tags that sub-metrics may select by, besides those that the summary needs.
@@ -86,8 +91,8 @@ pub enum ScriptRunError {
     Run(#[from] RunError),
 }
 
-/// A script that has been loaded once.
-#[derive(Debug)]
+/// A script that has been loaded once; its clones are the same script.
+#[derive(Debug, Clone)]
 pub struct LoadedScript {
     /// What its users share.
     pub test: Arc<Test>,
@@ -97,7 +102,7 @@ pub struct LoadedScript {
     pub metrics: Vec<Arc<Definition>>,
     functions: Vec<String>,
     /// Made once, whatever number of runs writes to it.
-    key_log: OnceLock<Option<Arc<TlsKeyLog>>>,
+    key_log: Arc<OnceLock<Option<Arc<TlsKeyLog>>>>,
 }
 
 /// The settings of a script's run.
@@ -147,19 +152,6 @@ impl ScriptTls {
     }
 }
 
-/// What a script's run recorded.
-#[derive(Debug)]
-pub struct ScriptRecorded {
-    /// The run, `setup` and `teardown` included.
-    pub recorded: Recorded,
-    /// What `setup` returned, as JSON; `None` when it did not return.
-    pub setup_data: Option<String>,
-    /// Why `setup` failed, if it did; nothing ran then, nor after one that was cut.
-    pub setup: Result<(), ScriptRunError>,
-    /// Why `teardown` did not complete, if it did not.
-    pub teardown: Result<(), ScriptRunError>,
-}
-
 impl LoadedScript {
     /// Loads the script at the absolute `path` among `files`.
     ///
@@ -180,7 +172,7 @@ impl LoadedScript {
         let options = user.user.options().map_err(LoadError::Thrown)?;
         let metrics = user.user.vu.book.metrics();
         let functions = user.user.functions();
-        Ok(Self { test, options, metrics, functions, key_log: OnceLock::new() })
+        Ok(Self { test, options, metrics, functions, key_log: Arc::default() })
     }
 
     /// Whether it exports a function of this name.
@@ -207,6 +199,13 @@ impl LoadedScript {
         let target = self.test.main.clone();
         let targets = vec![target; run.spec.scenarios.len()];
         let mut prepared = Prepared::of_works(&run.spec, &targets, &[], &registry(&self.metrics))?;
+        let scenarios = (0..run.spec.scenarios.len()).collect();
+        prepared.scripts = vec![PreparedScript {
+            script: self.clone(),
+            run: run.clone(),
+            thresholds: None,
+            scenarios,
+        }];
         // A script's users think in between, and take more of a core than plain requests do.
         if run.spec.threads.is_none() {
             prepared.spread_over_cores();
@@ -222,195 +221,21 @@ impl LoadedScript {
         Ok(self.key_log.get_or_init(|| log).clone())
     }
 
-    /// Runs it to its end; `each` sees every second and may end it.
-    ///
-    /// # Errors
-    /// When the run cannot be made. What `teardown` threw is in the result.
-    pub fn run(
-        &self,
-        run: &ScriptRun,
-        prepared: &Prepared,
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<ScriptRecorded, ScriptRunError> {
-        self.run_with(run, prepared, (None, None), beside, each)
-    }
-
-    /// As [`run`](Self::run), with users in other processes. `setup` and `teardown` run here.
-    ///
-    /// # Errors
-    /// Likewise.
-    pub fn run_elsewhere(
-        &self,
-        run: &ScriptRun,
-        prepared: &Prepared,
-        users: &mut dyn RemoteUsers,
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<ScriptRecorded, ScriptRunError> {
-        self.run_with(run, prepared, (Some(users), None), beside, each)
-    }
-
-    /// Goes on with a run whose users are in other processes, and which another process set up.
-    /// `teardown` runs here, unless that process had the whole run.
-    ///
-    /// # Errors
-    /// Likewise. `teardown` does not run then.
-    pub fn go_on_elsewhere(
-        &self,
-        run: &ScriptRun,
-        prepared: &Prepared,
-        (users, earlier): (&mut dyn RemoteUsers, SetUp),
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<ScriptRecorded, ScriptRunError> {
-        self.run_with(run, prepared, (Some(users), Some(earlier)), beside, each)
-    }
-
-    fn run_with(
-        &self,
-        run: &ScriptRun,
-        prepared: &Prepared,
-        (remote, earlier): (Option<&mut dyn RemoteUsers>, Option<SetUp>),
-        beside: Beside<'_>,
-        mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<ScriptRecorded, ScriptRunError> {
-        let network = Arc::new(network(run, self.key_log(run)?, None)?);
-        let keys: Keys = run.keys.clone().into();
-        let own = Interrupt::default();
-        let interrupt = beside.interrupt.unwrap_or(&own).clone();
-        // As in k6: a threshold that aborts the test does not wait for iterations.
-        let beside = Beside { interrupt: Some(&interrupt), aborts_at_once: true, ..beside };
-        let is_resumed = earlier.is_some();
-        let (set_up, setup) = match earlier {
-            Some(earlier) => (earlier, Ok(true)),
-            None => self.set_up(run, (&network, &keys), &interrupt),
-        };
-        // As in k6: after a setup that failed or was interrupted nothing runs, teardown neither.
-        let is_set_up = matches!(setup, Ok(true)) && self.test.aborted().is_none();
-        // Users that run already must be told to end.
-        let is_void = !is_set_up || interrupt.came() && !is_resumed;
-        // Where nothing runs no other process is needed.
-        let remote = remote.filter(|_| !is_void);
-        let mut loads =
-            self.loads(run, prepared, (&network, &keys), (set_up.data.as_deref(), Slice::WHOLE));
-        loads.iter_mut().for_each(|load| load.is_void = is_void);
-        let crews = crews(run, &loads);
-        let control = beside.users.cloned().unwrap_or_default();
-        let lost = remote.as_ref().map(|remote| remote.lost());
-        // Set once: a script runs once.
-        let _ = self.test.active_users.set(crew::active(&crews, control, lost));
-        let stopper = interrupt.clone();
-        self.test.on_abort(move || stopper.stop(Stop::Now));
-        if is_void {
-            interrupt.stop(Stop::Now);
-        }
-        let book = Book::new(keys.iter().map(String::as_str), false);
-        let mut levels = Levels::new(&self.test, &book, &self.metrics);
-        let mut is_ending = false;
-        let followed = remote.is_some().then(|| Followed { test: &self.test, crews: &crews });
-        let each = |moment: &Moment<'_>| {
-            if let Some(followed) = &followed {
-                followed.follow(moment);
-            }
-            if self.test.aborted().is_none() && !is_void && !is_ending {
-                // Before what changes with the second.
-                let at = (moment.second.second * SECOND).saturating_sub(1);
-                levels.see(&self.test, at, crews.iter().all(|crew| crew.is_over(at)));
-            }
-            let wish = each(&Moment { levels: levels.seen(), ..*moment });
-            is_ending |= wish.is_some();
-            wish
-        };
-        let mut needs_teardown = is_set_up;
-        let recorded = match remote {
-            Some(remote) => {
-                let ready = remote.assemble(&set_up);
-                let run = ready.and_then(|workers| prepared.run_elsewhere(workers, beside, each));
-                let is_known = run.is_ok() || !is_resumed;
-                needs_teardown &= is_known && remote.needs_teardown();
-                // None of them sends anything while `teardown` runs.
-                run.inspect_err(|_| remote.give_up())
-            }
-            None => {
-                let make = move |context: WorkerContext| {
-                    let load = loads[context.scenario].clone();
-                    ScriptFactory::new(load, context.slice, context.clock)
-                };
-                prepared.run_works(make, beside, each)
-            }
-        };
-        let SetUp { data: setup_data, recorded: mut aside } = set_up;
-        let is_cut = || interrupt.is_urgent();
-        let teardown = match needs_teardown {
-            true => {
-                self.teardown(run, (&network, &keys), setup_data.as_deref(), &mut aside, is_cut)
-            }
-            false => Ok(()),
-        };
-        if let (Err(_), Err(error)) = (&recorded, &teardown) {
-            // The run's error is what is returned.
-            self.test.log(LogLevel::Error, &error.to_string(), &[]);
-        }
-        let mut recorded = recorded?;
-        if let Some(followed) = &followed {
-            followed.end(&recorded.run);
-        }
-        self.warn_of_dropped(run, &recorded.run);
-        let tally = &mut recorded.run.tally;
-        tally.merge(&aside);
-        tally.series.merge(levels.seen());
-        let left: &[Crew] = if is_set_up { &crews } else { &[] };
-        self.add_dropped(run, &book, left, tally);
-        Ok(ScriptRecorded { recorded, setup_data, setup: setup.map(drop), teardown })
-    }
-
-    /// Adds the iterations that `crews` left undone, and those that no user's process knew of.
-    fn add_dropped(&self, run: &ScriptRun, book: &Book, crews: &[Crew], tally: &mut Tally) {
-        if self.test.aborted().is_none() {
-            for (crew, scenario) in crews.iter().zip(&run.spec.scenarios) {
-                let name = Some(scenario.name.as_str());
-                add_dropped(&self.test, book, name, (crew.left(), 1), tally);
-            }
-        }
-        // Those of a lost agent.
-        add_dropped(&self.test, book, None, (tally.counts.lost, 1), tally);
-    }
-
-    /// Names the scenarios whose users were all busy when an iteration was due.
-    fn warn_of_dropped(&self, run: &ScriptRun, recorded: &Run) {
-        let parts: Vec<&Tally> = match recorded.scenarios.is_empty() {
-            true => vec![&recorded.tally],
-            false => recorded.scenarios.iter().map(|scenario| &scenario.tally).collect(),
-        };
-        for ((spec, executor), tally) in run.spec.scenarios.iter().zip(&run.executors).zip(parts) {
-            // Those of a lost agent say nothing about users.
-            if tally.counts.dropped > tally.counts.lost {
-                let message = format!(
-                    "Insufficient VUs, reached {} active VUs and cannot initialize more",
-                    spec.lanes
-                );
-                let fields = [("executor", executor.as_str()), ("scenario", spec.name.as_str())];
-                self.test.log(LogLevel::Warning, &message, &fields);
-            }
-        }
-    }
-
-    /// What the users of `slice` of the run are made with, for each scenario.
+    /// What the users of `slice` of the run are made with, for each scenario, which have these
+    /// numbers of lanes.
     fn loads(
         &self,
         run: &ScriptRun,
-        prepared: &Prepared,
+        lanes: &[usize],
         (network, keys): (&Arc<Network>, &Keys),
         (data, slice): (Option<&str>, Slice),
     ) -> Vec<ScriptLoad> {
         let data: Option<Arc<str>> = data.map(Arc::from);
         let segment_users = run.segment_users.clone().map(Arc::new);
         let (mut users_before, mut users_before_here) = (0, 0);
-        let scenarios = run.spec.scenarios.iter().zip(prepared.plan.scenarios()).enumerate();
-        let loads = scenarios.map(|(number, (scenario, plan))| {
+        let scenarios = run.spec.scenarios.iter().zip(lanes).enumerate();
+        let loads = scenarios.map(|(number, (scenario, &lanes))| {
             let executor = run.executors.get(number).cloned().unwrap_or_default();
-            let lanes = plan.lanes();
             // A process without a part in it makes no users of it.
             let process = slice.among(lanes);
             let load = ScriptLoad {

@@ -75,13 +75,13 @@ impl LoadedScript {
         let ScriptSlice { slice, data, permit, load_until, log } = part;
         let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
         let keys: Keys = run.keys.clone().into();
-        let lanes = prepared.plan.scenarios().iter().map(Plan::lanes);
-        if let Some(share) = share(slice, lanes) {
+        let lanes: Vec<usize> = prepared.plan.scenarios().iter().map(Plan::lanes).collect();
+        if let Some(share) = share(slice, lanes.iter().copied()) {
             // Set once, as what follows: a script runs once.
             let _ = self.test.share.set(share);
         }
         let _ = self.test.load_until.set(load_until);
-        let loads = self.loads(run, prepared, (&network, &keys), (data, slice));
+        let loads = self.loads(run, &lanes, (&network, &keys), (data, slice));
         let crews = crews(run, &loads);
         // Those of this process, as users see it.
         let _ = self.test.active_users.set(crew::active(&crews, UserControl::default(), None));

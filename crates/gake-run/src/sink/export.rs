@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::Plan;
 use gake_core::record::{Outcome, Reading, Run};
 use gake_judge::{Summary, Validity, Verdict};
 use gake_sinks::{ExportSecond, ExportStart, ExportVerdict, Exporter};
@@ -30,7 +31,7 @@ impl ExportSink {
 
 /// The stages of an open loop with several: when each begins, and what it is.
 fn stages(plan: &Plan) -> VecDeque<(Nanos, String)> {
-    let Load::Open { stages, .. } = &plan.load else { return VecDeque::new() };
+    let Some(Load::Open { stages, .. }) = plan.load.one() else { return VecDeque::new() };
     if stages.len() < 2 {
         return VecDeque::new();
     }

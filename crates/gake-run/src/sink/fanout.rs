@@ -240,7 +240,8 @@ mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::time::Duration;
 
-    use gake_core::plan::{Load, Plan};
+    use gake_core::Load;
+    use gake_core::plan::Plan;
     use gake_core::record::{Ending, Provenance};
     use gake_engine::Collector;
 

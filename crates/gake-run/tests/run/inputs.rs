@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gake_core::exact;
 use gake_run::spec::{
-    BodySpec, GrpcSpec, HttpVersion, LoadSpec, RecordingSpec, RequestSource, RunSpec, ScenarioSpec,
+    BodySpec, GrpcSpec, HttpVersion, Load, RecordingSpec, RequestSource, RunSpec, ScenarioSpec,
     ScriptSpec,
 };
 use gake_run::{GivenRequests, Inputs, LoadedRequests, Prepared, RunError};
@@ -14,7 +14,7 @@ use gake_wire::{HttpRequest, WeightedRequest};
 use crate::support::*;
 
 fn of(source: RequestSource) -> RunSpec {
-    let load = LoadSpec::closed(1);
+    let load = Load::closed(1);
     RunSpec::new(ScenarioSpec { requests: Some(3), ..ScenarioSpec::new(source, load) })
 }
 

@@ -8,7 +8,7 @@ use gake_core::record::{Answer, End, Exchange, Tally};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{RunClock, Timer, WorkerContext};
 use gake_judge::Summary;
-use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
+use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
 use gake_run::{Beside, Prepared, RunError};
 
 /// Iterations of a run, each of 10 ms: a second for its four users.
@@ -98,7 +98,7 @@ impl Factory for Orders {
 
 /// The spec of a run of orders, with an objective.
 pub fn spec(objective: &str) -> RunSpec {
-    let load = LoadSpec::Shared { users: 4, iterations: ITERATIONS };
+    let load = Load::Shared { users: 4, iterations: ITERATIONS };
     let source = RequestSource::Given("orders".to_owned());
     let scenario = ScenarioSpec { name: "shop".into(), ..ScenarioSpec::new(source, load) };
     let mut spec = RunSpec::new(scenario);

@@ -3,7 +3,7 @@
 use gake_core::plan::UserStage;
 use gake_core::record::Run;
 use gake_run::spec::file::SpecFile;
-use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
+use gake_run::spec::{Load, RunSpec, ScenarioSpec};
 
 use crate::support::*;
 
@@ -30,14 +30,14 @@ fn three(lab: &gake_lab::Lab, threads: usize) -> RunSpec {
         UserStage { from: 1, to: 6, duration: ms(600) },
         UserStage { from: 6, to: 0, duration: ms(600) },
     ];
-    let ramp = LoadSpec::Ramping { stages, graceful_ramp_down: ms(5_000), think: ms(5) };
+    let ramp = Load::Ramping { stages, graceful_ramp_down: ms(5_000), think: ms(5) };
     let open = ScenarioSpec {
         start: ms(300),
-        ..ScenarioSpec::new(url(lab, "/echo"), LoadSpec::rate(200.0, ms(500)))
+        ..ScenarioSpec::new(url(lab, "/echo"), Load::rate(200.0, ms(500)))
     };
     let each = ScenarioSpec {
         start: ms(450),
-        ..ScenarioSpec::new(url(lab, "/bytes/10"), LoadSpec::PerUser { users: 7, iterations: 13 })
+        ..ScenarioSpec::new(url(lab, "/bytes/10"), Load::PerUser { users: 7, iterations: 13 })
     };
     let mut spec = RunSpec::new(named("ramp", ScenarioSpec::new(url(lab, "/fast"), ramp)));
     spec.scenarios.extend([named("open", open), named("each", each)]);
@@ -82,7 +82,7 @@ fn a_scenario_starts_when_it_is_told_to() {
 fn each_scenario_warms_up_before_its_figures() {
     let lab = lab();
     let open = |name: &str, path: &str, rate: f64, start: u64| {
-        let load = LoadSpec::rate(rate, ms(300));
+        let load = Load::rate(rate, ms(300));
         named(name, ScenarioSpec { start: ms(start), ..ScenarioSpec::new(url(&lab, path), load) })
     };
     let mut spec = RunSpec::new(open("late", "/fast", 200.0, 400));
@@ -106,7 +106,7 @@ fn each_scenario_warms_up_before_its_figures() {
 #[test]
 fn iterations_are_shared_by_users() {
     let lab = lab();
-    let shared = LoadSpec::Shared { users: 8, iterations: 101 };
+    let shared = Load::Shared { users: 8, iterations: 101 };
     let spec =
         RunSpec { threads: Some(2), ..RunSpec::new(ScenarioSpec::new(url(&lab, "/fast"), shared)) };
     let run = gake_run::run(&spec).unwrap();

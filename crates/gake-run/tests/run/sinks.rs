@@ -10,7 +10,7 @@ use gake_run::sink::{
     LogSink, OutcomeBounds, OutcomeSink, RunFileSink, Sink, SinkLosses, SinkSecond, SinkStart,
     Takes,
 };
-use gake_run::spec::{LoadSpec, RunSpec, ScenarioSpec};
+use gake_run::spec::{Load, RunSpec, ScenarioSpec};
 use gake_run::{Beside, Inputs, Prepared, Recorded, RunError};
 
 use crate::support::*;
@@ -104,7 +104,7 @@ fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
     let probes = [Probe::default(), Probe::with_outcomes(), Probe::with_outcomes()];
     let all: Vec<_> = probes.iter().map(|probe| Arc::clone(&probe.seen)).collect();
     let sinks = probes.into_iter().map(|probe| Box::new(probe) as Box<dyn Sink>).collect();
-    let load = LoadSpec::rate(100.0, ms(2_200));
+    let load = Load::rate(100.0, ms(2_200));
     let spec = RunSpec::new(ScenarioSpec::new(url(&lab, "/fast"), load));
     let recorded = run(&spec, sinks).unwrap();
     for (i, probe) in all.iter().enumerate() {
@@ -155,7 +155,7 @@ fn a_slow_sink_loses_what_it_cannot_take_counted_and_delays_nobody() {
     let slow = Probe { slow: ms(300), ..Probe::with_outcomes() };
     let fast = Probe::with_outcomes();
     let all = [Arc::clone(&slow.seen), Arc::clone(&fast.seen)];
-    let load = LoadSpec::Shared { users: 4, iterations: 40_000 };
+    let load = Load::Shared { users: 4, iterations: 40_000 };
     let spec = RunSpec::new(ScenarioSpec::new(url(&lab, "/fast"), load));
     let recorded = run(&spec, vec![Box::new(slow), Box::new(fast)]).unwrap();
     assert_eq!(recorded.run.tally.counts.ok, 40_000);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_lab::{Lab, LabConfig};
-use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
+use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
 
 pub fn lab() -> Lab {
     Lab::start(LabConfig::default()).unwrap()
@@ -15,7 +15,7 @@ pub fn url(lab: &Lab, path: &str) -> RequestSource {
 
 /// `requests` of one user.
 pub fn counted(lab: &Lab, requests: u64) -> RunSpec {
-    let load = LoadSpec::closed(1);
+    let load = Load::closed(1);
     let scenario =
         ScenarioSpec { requests: Some(requests), ..ScenarioSpec::new(url(lab, "/fast"), load) };
     RunSpec::new(scenario)

@@ -11,7 +11,7 @@ use gake_k6::files::ScriptFiles;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, LogLine};
 use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptSlice, SetUp, within};
-use gake_run::spec::LoadSpec;
+use gake_run::spec::Load;
 use gake_run::{Interrupt, RemoteWorkers, RunError};
 use gake_wire::ConnectionPermit;
 
@@ -75,7 +75,7 @@ fn what_teardown_throws_is_told_beside_why_the_run_failed() {
 #[test]
 fn who_is_interrupted_before_sets_nothing_up() {
     let mut case = case("");
-    case.load = LoadSpec::closed(1);
+    case.load = Load::closed(1);
     let interrupt = Interrupt::default();
     interrupt.stop(Stop::Drain);
     case.interrupt = Some(interrupt);
@@ -110,7 +110,7 @@ fn init_code_without_an_end_is_ended() {
         let script = load(&there).unwrap();
         script.test.settings.set(Default::default()).unwrap();
         let mut case = Case::of(&there);
-        case.load = LoadSpec::PerUser { users: 3, iterations: 1 };
+        case.load = Load::PerUser { users: 3, iterations: 1 };
         let run = case.script_run(Path::new("/script.js"));
         let prepared = script.prepare(&run).unwrap();
         let slice = ScriptSlice {

@@ -1,7 +1,7 @@
 //! `k6/http`: requests, their responses and their samples.
 
 use gake_k6::test::LogLevel;
-use gake_run::spec::LoadSpec;
+use gake_run::spec::Load;
 
 use crate::support::{Case, Metric, lab};
 
@@ -13,7 +13,7 @@ fn a_request_and_a_check_are_counted() {
          check(res, { 'is 200': (r) => r.status === 200, 'is 404': (r) => r.status === 404 });
          sleep(0.001);",
     );
-    case.load = LoadSpec::Shared { users: 4, iterations: 40 };
+    case.load = Load::Shared { users: 4, iterations: 40 };
     let ran = case.run(Some(&lab));
     let counts = ran.run().tally.counts;
     assert_eq!((counts.started, counts.sent, counts.ok), (40, 40, 40));

@@ -6,7 +6,7 @@ use gake_engine::Stop;
 use gake_k6::test::LogLevel;
 use gake_run::Interrupt;
 use gake_run::script::ScriptRunError;
-use gake_run::spec::LoadSpec;
+use gake_run::spec::Load;
 
 use crate::support::{Case, Metric, lab};
 
@@ -19,7 +19,7 @@ fn setup_gives_each_user_its_own_data() {
          export default function (data) { data.n += 1; console.log(__VU, __ITER, data.n, data.at); }
          export function teardown(data) { http.get('BASE/fast'); console.log('end', data.n); }",
     );
-    case.load = LoadSpec::PerUser { users: 2, iterations: 2 };
+    case.load = Load::PerUser { users: 2, iterations: 2 };
     let ran = case.run(Some(&lab));
     let mut lines = ran.messages(LogLevel::Info);
     assert_eq!(lines.pop(), Some("end 1"));
@@ -39,7 +39,7 @@ fn what_an_iteration_throws_is_logged_with_its_place() {
          function deep() { group('g', () => { throw new Error('boo') }) }
          export default function () { deep() }",
     );
-    case.load = LoadSpec::Shared { users: 1, iterations: 3 };
+    case.load = Load::Shared { users: 1, iterations: 3 };
     let ran = case.run(None);
     let errors = ran.messages(LogLevel::Error);
     assert_eq!(errors.len(), 3);
@@ -88,7 +88,7 @@ fn an_endless_iteration_delays_nobody_and_ends_with_the_test() {
         "import http from 'k6/http';
          export default function () { if (__VU === 1) { for (;;) {} } http.get('BASE/fast'); }",
     );
-    case.load = LoadSpec::closed(8);
+    case.load = Load::closed(8);
     case.duration = Some(Duration::from_secs(1));
     case.graceful_stop = Duration::from_millis(300);
     let start = Instant::now();
@@ -106,7 +106,7 @@ fn requests_under_way_at_the_end_are_counted() {
     let lab = lab();
     let interrupt = Interrupt::default();
     let mut case = Case::new("http.get('BASE/delay/20ms'); http.get('BASE/hang');");
-    case.load = LoadSpec::closed(6);
+    case.load = Load::closed(6);
     case.duration = Some(Duration::from_secs(60));
     case.interrupt = Some(interrupt.clone());
     let stopper = std::thread::spawn(move || {
@@ -142,7 +142,7 @@ fn iterations_cut_short_leave_nothing_behind() {
             "import http from 'k6/http'; import {{ group }} from 'k6';
              export default async function () {{ {body} }}"
         ));
-        case.load = LoadSpec::closed(2);
+        case.load = Load::closed(2);
         case.duration = Some(Duration::from_millis(50));
         case.graceful_stop = Duration::from_millis(50);
         let ran = case.run(Some(&lab));
@@ -164,7 +164,7 @@ fn a_script_ends_the_test() {
          }
          export function teardown() { console.log('end') }",
     );
-    case.load = LoadSpec::Shared { users: 1, iterations: 100_000_000 };
+    case.load = Load::Shared { users: 1, iterations: 100_000_000 };
     let interrupt = Interrupt::default();
     case.interrupt = Some(interrupt);
     let ran = case.run(None);

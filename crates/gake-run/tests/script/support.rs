@@ -13,7 +13,7 @@ use gake_lab::{Lab, LabConfig};
 use gake_run::script::{
     LoadedScript, RemoteUsers, ScriptRecorded, ScriptRun, ScriptRunError, ScriptTls,
 };
-use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
+use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
 use gake_run::{Beside, Interrupt};
 
 /// A script's run.
@@ -69,7 +69,7 @@ pub type MakeRemote = Box<dyn FnOnce(Log) -> Box<dyn RemoteUsers>>;
 /// A script and how it runs.
 pub struct Case {
     pub text: String,
-    pub load: LoadSpec,
+    pub load: Load,
     pub duration: Option<Duration>,
     pub graceful_stop: Duration,
     pub settings: UserSettings,
@@ -92,7 +92,7 @@ impl Case {
     pub fn of(text: &str) -> Self {
         Self {
             text: text.to_owned(),
-            load: LoadSpec::Shared { users: 1, iterations: 1 },
+            load: Load::Shared { users: 1, iterations: 1 },
             duration: None,
             graceful_stop: Duration::from_secs(30),
             settings: UserSettings::default(),

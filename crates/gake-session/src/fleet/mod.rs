@@ -5,7 +5,6 @@ mod local;
 use std::path::Path;
 use std::time::Duration;
 
-use gake_core::duration::format_duration;
 use gake_core::spec::RunSpec;
 use gake_fleet::{
     Fleet, FleetError, FleetSettings, FleetToken, NatsKey, NatsSettings, OnLoss, ScriptListener,
@@ -13,6 +12,7 @@ use gake_fleet::{
 };
 use gake_run::script::SetUp;
 use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+use gake_text::duration::format_duration;
 use local::Local;
 
 use crate::exit::Failure;

@@ -8,6 +8,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use gake_core::plan::{Expect, Rate, Stage};
 use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
+use gake_text::count::parse_count;
 
 use crate::exit::Failure;
 
@@ -69,7 +70,7 @@ pub fn annotated(text: &str) -> Result<SinkAddress, String> {
 
 /// A duration flag.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    gake_core::plan::parse_duration(text).map_err(|error| error.to_string())
+    gake_text::duration::parse_duration(text).map_err(|error| error.to_string())
 }
 
 /// A duration flag that must be above 0.
@@ -188,16 +189,7 @@ pub fn connections(text: &str) -> Result<usize, String> {
 
 /// A count, with SI suffixes as in wrk: `10k`, `2M`.
 fn count(text: &str) -> Result<u64, String> {
-    let (digits, scale) = match text.chars().last() {
-        Some('k' | 'K') => (&text[..text.len() - 1], 1_000),
-        Some('m' | 'M') => (&text[..text.len() - 1], 1_000_000),
-        _ => (text, 1),
-    };
-    digits
-        .parse::<u64>()
-        .ok()
-        .and_then(|count| count.checked_mul(scale))
-        .ok_or_else(|| format!("{text:?} is not a whole number; write for example 1000 or 10k"))
+    parse_count(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use gake_core::plan::Plan;
 use gake_fleet::FleetListener;
-use gake_judge::units::duration;
 use gake_run::{Interrupt, Moment, Prepared};
+use gake_text::units::duration;
 
 use crate::console::Console;
 use crate::exit::Failure;

@@ -9,6 +9,7 @@ mod rows;
 mod save;
 mod traces;
 mod web;
+pub mod writes;
 
 pub use agents::{assemble, conclude};
 pub use destinations::destinations;
@@ -18,12 +19,12 @@ pub use traces::start as start_traces;
 pub use web::{Controls, Web};
 
 use gake_core::record::Ending;
-use gake_core::redact::Redactor;
 use gake_core::spec::RunSpec;
 use gake_fleet::Fleet;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
 use gake_run::{Beside, Moment, Prepared, RateControl, RunError, Sink, Watching};
+use gake_text::redact::Redactor;
 
 use crate::options::{OutputArgs, SaveArgs, WebArgs};
 use crate::origin::{kept, origin};

@@ -4,7 +4,7 @@
 use gake_core::plan::Plan;
 use gake_core::record::{Fault, Metric, Phase, Tally};
 use gake_judge::advice;
-use gake_judge::units::count;
+use gake_text::units::count;
 
 /// Fewer connections are open before there is anything to show.
 const MANY: u64 = 1_000;
@@ -75,7 +75,7 @@ impl Opening {
 mod tests {
     use std::time::Duration;
 
-    use gake_core::plan::Load;
+    use gake_core::Load;
 
     use super::*;
 

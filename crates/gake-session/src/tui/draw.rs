@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_judge::stats::share;
-use gake_judge::units::{count, duration, percent, rate};
+use gake_text::units::{count, duration, percent, rate};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use gake_core::foreign;
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram};
 use gake_run::{Moment, Prepared};
+use gake_text::foreign;
 
 /// Seconds on the charts: the last ones.
 pub(super) const SECONDS_MAX: usize = 600;
@@ -175,7 +175,8 @@ fn bars(response: &Histogram) -> Vec<Bar> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use gake_core::plan::{Load, Plan};
+    use gake_core::Load;
+    use gake_core::plan::Plan;
 
     use super::*;
 

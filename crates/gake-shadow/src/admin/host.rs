@@ -1,7 +1,7 @@
 //! Whom a request is for: a page of the web that has rebound its name to this machine says another
 //! host, and must be told nothing.
 
-use gake_core::host::is_local_or_address;
+use gake_text::host::is_local_or_address;
 use http::Request;
 use http::header::HOST;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gake_core::redact::Redactor;
+use gake_text::redact::Redactor;
 use http::HeaderMap;
 
 use super::body;

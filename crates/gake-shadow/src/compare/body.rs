@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn found(expected: &BackendAnswer, actual: &BackendAnswer) -> Vec<String> {
-        let redactor = gake_core::redact::Redactor::off();
+        let redactor = gake_text::redact::Redactor::off();
         let mut out = Differences::new(Tolerances::default(), &redactor);
         compare(expected, actual, &Markers::default(), &mut out);
         out.fields.keys().map(ToString::to_string).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gake_core::foreign::Foreign;
+use gake_text::foreign::Foreign;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::bounded;

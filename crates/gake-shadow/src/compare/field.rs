@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use gake_core::redact::Redactor;
+use gake_text::redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 use super::rules::Tolerances;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use gake_core::redact::Redactor;
+use gake_text::redact::Redactor;
 use serde_json::{Map, Value};
 
 use super::field::{Differences, Kind};
@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     fn redactor() -> Redactor {
-        Redactor::new([1; 16], gake_core::redact::Names::default())
+        Redactor::new([1; 16], gake_text::redact::Names::default())
     }
 
     fn found(expected: &Value, actual: &Value) -> Vec<String> {

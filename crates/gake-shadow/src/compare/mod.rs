@@ -26,7 +26,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use gake_core::redact::Redactor;
+use gake_text::redact::Redactor;
 use serde::{Deserialize, Serialize};
 
 pub use endpoint::{Endpoint, EndpointFigures, EndpointLatency, Example};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use gake_core::foreign;
-use gake_judge::units::{count, duration, percent, plural};
+use gake_text::foreign;
+use gake_text::units::{count, duration, percent, plural};
 
 use super::judge::{Difference, EndpointReport, FieldVerdict, LatencyReport, Pace, Report};
 

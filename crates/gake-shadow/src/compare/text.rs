@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn found(expected: &str, actual: &str) -> Vec<String> {
-        let redactor = gake_core::redact::Redactor::off();
+        let redactor = gake_text::redact::Redactor::off();
         let mut out = Differences::new(Tolerances::default(), &redactor);
         compare(expected, actual, &mut out);
         out.fields.keys().map(ToString::to_string).collect()
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn huge_differences_are_bounded() {
         let many = |c: char| (0..10_000).map(|n| format!("{c}{n}\n")).collect::<String>();
-        let redactor = gake_core::redact::Redactor::off();
+        let redactor = gake_text::redact::Redactor::off();
         let mut out = Differences::new(Tolerances::default(), &redactor);
         compare(&many('a'), &many('b'), &mut out);
         assert_eq!(out.fields.len(), 1);

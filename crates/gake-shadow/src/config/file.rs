@@ -167,7 +167,7 @@ struct Time(Duration);
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        let time = gake_core::plan::parse_duration(&text).map_err(serde::de::Error::custom)?;
+        let time = gake_text::duration::parse_duration(&text).map_err(serde::de::Error::custom)?;
         if time.is_zero() {
             return Err(serde::de::Error::custom("a time-out must be longer than 0"));
         }
@@ -188,36 +188,11 @@ impl<'de> Deserialize<'de> for Size {
         }
         match Either::deserialize(from)? {
             Either::Number(bytes) => Ok(Self(bytes)),
-            Either::Text(text) => parse_size(&text).map(Self).map_err(serde::de::Error::custom),
+            Either::Text(text) => {
+                gake_text::size::parse_size(&text).map(Self).map_err(serde::de::Error::custom)
+            }
         }
     }
-}
-
-/// Reads a number of bytes: `1000`, `64KiB`, `1MiB`, `2MB`.
-///
-/// # Errors
-/// When it is not valid, in words.
-pub fn parse_size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" => 1 << 10,
-        "kb" => 1_000,
-        "m" | "mib" => 1 << 20,
-        "mb" => 1_000_000,
-        "g" | "gib" => 1 << 30,
-        "gb" => 1_000_000_000,
-        _ => 0,
-    };
-    digits
-        .trim()
-        .parse::<u64>()
-        .ok()
-        .filter(|_| scale > 0)
-        .and_then(|number| number.checked_mul(scale))
-        .ok_or_else(|| {
-            format!("{text:?} is not a valid size; write for example 65536, 64KiB or 1MiB")
-        })
 }
 
 impl File {

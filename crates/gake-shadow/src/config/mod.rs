@@ -14,7 +14,7 @@ use gake_wire::{Location, Scheme, TlsOptions};
 use http::{HeaderName, HeaderValue, Method};
 
 pub use error::ConfigError;
-pub use file::{ConfigFileError, methods, parse_size};
+pub use file::{ConfigFileError, methods};
 pub(crate) use marker::{MARKER, fold};
 pub use marker::{MarkerSecret, parse_marker};
 pub use rules::{PathGlob, Rule, RuleVerdict};

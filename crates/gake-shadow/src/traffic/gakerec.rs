@@ -21,8 +21,8 @@ use std::path::Path;
 use flate2::Crc;
 use serde::{Deserialize, Serialize};
 
-use gake_core::redact::Redactor;
 use gake_files::Access;
+use gake_text::redact::Redactor;
 
 use super::{HEADERS_MAX, RECORD_BYTES_MAX, Record, Source, TrafficError, redact};
 

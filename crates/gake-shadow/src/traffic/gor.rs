@@ -6,9 +6,8 @@
 
 use std::io::{self, BufRead, Read, Write};
 
+use gake_text::redact::Redactor;
 use memchr::memmem::Finder;
-
-use gake_core::redact::Redactor;
 
 use super::{RECORD_BYTES_MAX, Record, Source, message, redact};
 

@@ -17,7 +17,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use gake_core::clock::Nanos;
-use gake_core::redact::is_redacted;
+use gake_text::redact::is_redacted;
 
 use crate::exchange::Captured;
 pub use redaction::redact;

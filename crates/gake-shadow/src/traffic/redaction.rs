@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gake_core::redact::Redactor;
+use gake_text::redact::Redactor;
 
 use super::Record;
 use crate::coding;
@@ -75,7 +75,7 @@ fn set_body(record: &mut Record, body: Vec<u8>) {
 mod tests {
     use std::io::Write;
 
-    use gake_core::redact::Names;
+    use gake_text::redact::Names;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use gake_core::redact::{Names, Redactor};
+use gake_text::redact::{Names, Redactor};
 
 use super::*;
 

@@ -117,7 +117,7 @@ fn line(connection: &mut BufReader<TcpStream>) -> io::Result<String> {
     if !line.ends_with('\n') {
         return Err(io::Error::other("it closed the connection"));
     }
-    Ok(gake_core::foreign::line(line.trim_end()).into_owned())
+    Ok(gake_text::foreign::line(line.trim_end()).into_owned())
 }
 
 #[cfg(test)]

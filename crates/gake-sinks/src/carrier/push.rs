@@ -327,7 +327,7 @@ impl Sender {
                 End::Unfinished => return Err(Refused::ForNow("no answer".to_owned())),
             };
             let reason = String::from_utf8_lossy(&kept.body);
-            let shown = gake_core::foreign::line(reason.trim());
+            let shown = gake_text::foreign::line(reason.trim());
             match status {
                 200..300 => Ok(()),
                 408 | 429 | 500.. => Err(Refused::ForNow(format!("it answers {status} {shown}"))),

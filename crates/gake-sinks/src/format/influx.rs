@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use gake_core::foreign;
 use gake_core::record::{End, Outcome};
+use gake_text::foreign;
 use gake_wire::HttpRequest;
 use url::{Url, form_urlencoded};
 

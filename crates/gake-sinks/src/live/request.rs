@@ -1,6 +1,6 @@
 //! What a visitor asks for, and whether it may.
 
-use gake_core::host::{is_local_or_address, without_port};
+use gake_text::host::{is_local_or_address, without_port};
 
 /// The head of a request.
 #[derive(Debug)]

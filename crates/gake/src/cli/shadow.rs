@@ -473,7 +473,7 @@ fn percentage(text: &str) -> Result<f64, String> {
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    gake_shadow::config::parse_size(text)
+    gake_text::size::parse_size(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

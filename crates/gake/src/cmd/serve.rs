@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gake_core::plan::format_duration;
 use gake_files::Access;
-use gake_judge::units::{count, percent, plural};
 use gake_lab::{DatabaseKind, Lab, LabCertificate, LabConfig, LabError};
+use gake_text::duration::format_duration;
+use gake_text::units::{count, percent, plural};
 use rustix::process::geteuid;
 
 use crate::cli::ServeArgs;

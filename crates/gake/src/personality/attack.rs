@@ -3,11 +3,11 @@
 use std::io;
 
 use gake_core::record::{Outcome, Run};
-use gake_core::redact::Names;
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::{OutcomeSink, RunFileSink};
 use gake_run::{Beside, Moment, Prepared, RunError, Sink};
+use gake_text::redact::Names;
 
 use super::native::Native;
 use gake_session::Console;

@@ -15,11 +15,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use gake_core::Load;
 use gake_core::schedule::Process;
 use gake_core::spec::file::SpecFile;
-use gake_core::spec::{
-    FieldPath, LoadSpec, RequestSource, RunDraft, RunSpec, ScenarioSpec, Syntax,
-};
+use gake_core::spec::{FieldPath, RequestSource, RunDraft, RunSpec, ScenarioSpec, Syntax};
 use gake_files::Access;
 use gake_lab::{Lab, LabConfig};
 use gake_run::{Inputs, LoadedRequests, Prepared, RunError};
@@ -50,7 +49,7 @@ pub struct Asked {
 pub fn of_run(args: &RunArgs) -> Result<Asked, Failure> {
     let asked = asked(args)?;
     let is_random = |scenario: &ScenarioSpec| match &scenario.load {
-        LoadSpec::Open { process, .. } => *process != Process::Uniform,
+        Load::Open { process, .. } => *process != Process::Uniform,
         _ => false,
     };
     let is_used = args.rand_url.is_some();

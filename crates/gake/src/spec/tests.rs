@@ -186,8 +186,8 @@ fn flags_beside_a_file_change_what_it_says() {
     let spec = |flags: &str| spec_beside(file, flags).unwrap();
     let plain = spec("");
     assert_eq!(spec("-d 5s").scenarios[0].duration, Some(std::time::Duration::from_secs(5)));
-    assert_eq!(spec("-c 7").scenarios[0].load, LoadSpec::closed(7));
-    assert_eq!(spec("--users 8").scenarios[0].load, LoadSpec::closed(8));
+    assert_eq!(spec("-c 7").scenarios[0].load, Load::closed(7));
+    assert_eq!(spec("--users 8").scenarios[0].load, Load::closed(8));
     assert_eq!(spec("--slo errors<1%").objectives, ["errors<1%"]);
     assert_eq!(spec("-t 3").threads, Some(3));
     let connected = spec("--connect-timeout 1s").connection;
@@ -202,7 +202,7 @@ fn flags_beside_a_file_change_what_it_says() {
     assert_eq!(body, Some(BodySpec::text("x")));
     let open = "[[scenario]]\nurl = \"http://h/\"\nstages = \"5@5s\"\nconnections = 9\n";
     let rate = spec_beside(open, "-r 100 -d 2s -c 4").unwrap();
-    let expected = LoadSpec::rate(100.0, std::time::Duration::from_secs(2));
+    let expected = Load::rate(100.0, std::time::Duration::from_secs(2));
     assert_eq!((&rate.scenarios[0].load, rate.scenarios[0].connections), (&expected, 4));
 }
 
@@ -227,6 +227,6 @@ fn flags_that_do_not_say_what_they_mean_are_refused() {
 fn users_may_ramp_from_the_command_line() {
     let args = run_of("run http://h/ --users 50..200@30s,200@1m --think 1s").unwrap();
     let spec = of_run(&args).unwrap().spec;
-    let LoadSpec::Ramping { stages, .. } = &spec.scenarios[0].load else { panic!("{spec:?}") };
+    let Load::Ramping { stages, .. } = &spec.scenarios[0].load else { panic!("{spec:?}") };
     assert_eq!((stages.len(), stages[0].from, stages[1].to), (2, 50, 200));
 }

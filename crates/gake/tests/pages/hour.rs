@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Load, Plan, Stage, Timeouts};
+use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
     Answer, Counts, End, Ending, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
     Provenance, Reading, Run, Series, Setting, Tally, Watched,

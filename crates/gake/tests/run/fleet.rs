@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 
-use gake_core::redact::Redactor;
 use gake_fleet::{Agent, AgentEvent, AgentLimits, AgentWeight, FleetToken, NatsSettings};
 use gake_lab::LabConfig;
+use gake_text::redact::Redactor;
 use rustix::process::Signal;
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gake_core::spec::LoadSpec;
+use gake_core::Load;
 use gake_core::spec::file::SpecFile;
 use gake_report::read_run;
 
@@ -160,7 +160,7 @@ fn the_spec_that_a_scripts_options_become_is_printed() {
     assert_eq!(spec.max_series, 9);
     let [a, b] = &spec.scenarios[..] else { panic!("{spec:?}") };
     assert_eq!((a.name.as_str(), b.name.as_str()), ("a", "b"));
-    assert_eq!(b.load, LoadSpec::PerUser { users: 3, iterations: 5 });
+    assert_eq!(b.load, Load::PerUser { users: 3, iterations: 5 });
     assert_eq!(b.start.as_secs(), 1);
     let toml = ran(&["run", script, "--print-spec"]).done().stdout;
     assert_eq!(

@@ -7,7 +7,7 @@
 #[path = "../common/mod.rs"]
 mod support;
 
-#[path = "../../../gake-core/src/redact/tests/canaries.rs"]
+#[path = "../../../gake-text/src/redact/tests/canaries.rs"]
 mod canaries;
 
 mod backends;

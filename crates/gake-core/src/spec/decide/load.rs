@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use super::super::error::{FieldPath, SpecError};
 use super::super::value::{ArrivalsValue, CountValue, TimeValue, UsersValue};
-use super::super::{DURATION, LoadSpec, RequestSource, USERS};
+use super::super::{DURATION, RequestSource, USERS};
 use super::scenario::Deciding;
+use crate::Load;
 use crate::clock::nanos;
 use crate::plan::{DRAIN, Rate, Stage};
 use crate::schedule::Process;
 
 impl Deciding<'_> {
-    pub(super) fn load(&self, source: &RequestSource) -> Result<LoadSpec, SpecError> {
+    pub(super) fn load(&self, source: &RequestSource) -> Result<Load, SpecError> {
         if let RequestSource::Recording(_) = source {
             return self.recorded();
         }
@@ -25,7 +26,7 @@ impl Deciding<'_> {
         self.closed()
     }
 
-    fn recorded(&self) -> Result<LoadSpec, SpecError> {
+    fn recorded(&self) -> Result<Load, SpecError> {
         let own = "a recording has its own rates; speed = \"2x\" doubles them";
         self.without(&["rate", "stages"], own)?;
         let users = ["users", "users_max", "pace", "iterations", "iterations_per_user"];
@@ -36,10 +37,11 @@ impl Deciding<'_> {
             let path = FieldPath::root().key("warmup");
             return Err(SpecError::new(path, "a replay has none: it has no rate to warm up at"));
         }
-        Ok(LoadSpec::Recorded { speed: self.draft.speed.map_or(1.0, |speed| speed.0) })
+        let speed = self.draft.speed.map_or(1.0, |speed| speed.0);
+        Ok(Load::Replay { speed, trace: None })
     }
 
-    fn open(&self) -> Result<LoadSpec, SpecError> {
+    fn open(&self) -> Result<Load, SpecError> {
         let closed = "it belongs to a closed loop; a rate makes the loop open";
         self.without(&["think", "pace", "users", "users_max"], closed)?;
         self.without(&["iterations", "iterations_per_user", "graceful_ramp_down"], closed)?;
@@ -69,10 +71,10 @@ impl Deciding<'_> {
                 vec![Stage::step(rate, duration)]
             }
         };
-        Ok(LoadSpec::Open { stages, process })
+        Ok(Load::Open { stages, process })
     }
 
-    fn closed(&self) -> Result<LoadSpec, SpecError> {
+    fn closed(&self) -> Result<Load, SpecError> {
         let draft = &self.draft;
         let think = draft.think.map_or(Duration::ZERO, |TimeValue(time)| time);
         let shared = draft.iterations.map(|CountValue(count)| count);
@@ -102,7 +104,7 @@ impl Deciding<'_> {
         if let Some(UsersValue::Stages(stages)) = &draft.users {
             let down = draft.graceful_ramp_down.map_or(DRAIN, |TimeValue(time)| time);
             let stages = stages.clone();
-            return Ok(LoadSpec::Ramping { stages, graceful_ramp_down: down, think });
+            return Ok(Load::Ramping { stages, graceful_ramp_down: down, think });
         }
         let users = match &draft.users {
             Some(UsersValue::Number(users)) => Some(*users),
@@ -113,7 +115,7 @@ impl Deciding<'_> {
             if max == 0 || users > max {
                 return Err(self.refuse("users_max", "it is below the number of users, or 0"));
             }
-            return Ok(LoadSpec::External { users, max });
+            return Ok(Load::External { users, max });
         }
         let users = users.unwrap_or(USERS);
         if users == 0 {
@@ -125,23 +127,23 @@ impl Deciding<'_> {
             }
         }
         Ok(match (shared, each, draft.pace.map(|TimeValue(time)| time)) {
-            (Some(iterations), ..) => LoadSpec::Shared { users, iterations },
-            (_, Some(iterations), _) => LoadSpec::PerUser { users, iterations },
-            (.., Some(pace)) if !pace.is_zero() => LoadSpec::Paced { users, pace },
-            _ => LoadSpec::Closed { users, think },
+            (Some(iterations), ..) => Load::Shared { users, iterations },
+            (_, Some(iterations), _) => Load::PerUser { users, iterations },
+            (.., Some(pace)) if !pace.is_zero() => Load::Paced { users, pace },
+            _ => Load::Closed { users, think },
         })
     }
 
     /// How long a load lasts that has no stages of its own.
-    pub(super) fn duration(&self, load: &LoadSpec) -> Result<Option<Duration>, SpecError> {
+    pub(super) fn duration(&self, load: &Load) -> Result<Option<Duration>, SpecError> {
         let given = self.draft.duration.map(|TimeValue(time)| time);
         if given.is_some_and(|time| time.is_zero()) {
             return Err(self.refuse("duration", "it must be longer than 0"));
         }
         let ended = given.filter(|time| *time != Duration::MAX);
         Ok(match load {
-            LoadSpec::Open { .. } | LoadSpec::Ramping { .. } => None,
-            LoadSpec::Closed { .. } | LoadSpec::Paced { .. } => {
+            Load::Open { .. } | Load::Ramping { .. } => None,
+            Load::Closed { .. } | Load::Paced { .. } => {
                 let default = (!self.given("requests")).then_some(DURATION);
                 if given.is_some() { ended } else { default }
             }

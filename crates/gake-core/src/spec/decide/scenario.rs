@@ -5,10 +5,11 @@ use std::time::Duration;
 use super::super::error::{FieldPath, SpecError};
 use super::super::value::{CountValue, OverflowValue, TimeValue};
 use super::super::{
-    ConnectionSpec, LoadSpec, RecordingSpec, RequestDefaults, RequestDraft, RequestSource,
-    RequestSpec, STREAMS, ScenarioDraft, ScenarioSpec, ScriptSpec,
+    ConnectionSpec, RecordingSpec, RequestDefaults, RequestDraft, RequestSource, RequestSpec,
+    STREAMS, ScenarioDraft, ScenarioSpec, ScriptSpec,
 };
 use super::{at_least_one, named};
+use crate::Load;
 use crate::plan::{DRAIN, OPEN_CONNECTIONS, Overflow, Plan, Rate};
 
 /// Maximum number of tags of a scenario.
@@ -42,8 +43,8 @@ impl Deciding<'_> {
         let (connections, lanes) = self.bounds(&load)?;
         let overflow = self.overflow(&load)?;
         // Whoever asks for a count wants all of them answered; each is bounded by its time-out.
-        let is_counted = requests.is_some()
-            || matches!(load, LoadSpec::Shared { .. } | LoadSpec::PerUser { .. });
+        let is_counted =
+            requests.is_some() || matches!(load, Load::Shared { .. } | Load::PerUser { .. });
         let is_timed = self.draft.duration.is_some() || self.draft.stages.is_some();
         let graceful_stop = match self.draft.graceful_stop {
             Some(TimeValue(time)) => time,
@@ -177,7 +178,7 @@ impl Deciding<'_> {
     }
 
     /// Connections and lanes.
-    fn bounds(&self, load: &LoadSpec) -> Result<(usize, usize), SpecError> {
+    fn bounds(&self, load: &Load) -> Result<(usize, usize), SpecError> {
         let at_least_one = |count: Option<CountValue>, key: &str| {
             count.map(|count| at_least_one(count, &self.at.key(key))).transpose()
         };
@@ -221,7 +222,7 @@ impl Deciding<'_> {
         Ok((connections.unwrap_or_else(default).clamp(1, users.max(1)), users))
     }
 
-    fn overflow(&self, load: &LoadSpec) -> Result<Overflow, SpecError> {
+    fn overflow(&self, load: &Load) -> Result<Overflow, SpecError> {
         let overflow = match self.draft.overflow {
             None | Some(OverflowValue::Wait) => return Ok(Overflow::Wait),
             Some(OverflowValue::Drop) => Overflow::Drop,

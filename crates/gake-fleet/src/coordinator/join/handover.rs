@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::duration::format_duration;
 use gake_core::plan::Plan;
 use gake_core::record::Event;
 use gake_core::schedule::Slice;
+use gake_text::duration::format_duration;
 
 use super::{Joiner, Member, State};
 use crate::coordinator::lost::Holding;

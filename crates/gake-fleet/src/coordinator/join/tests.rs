@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::SECOND;
-use gake_core::plan::{Expect, Load, Stage};
+use gake_core::plan::{Expect, Stage};
 use gake_core::record::{
     Answer, End, Ending, Exchange, FailedBodies, IntervalPart, Outcome, Run, ScenarioEnd, Tally,
 };

@@ -1,11 +1,12 @@
 //! Iterations and scenarios in JSON.
 
+use gake_core::plan::Plan;
 use gake_core::record::{Counts, Run, ScenarioRun};
 use serde::Serialize;
 
 use super::latency::LatencyForm;
 use super::parts::{RequestsForm, seconds};
-use crate::forms::plan::PlanForm;
+use crate::forms::plan::finished;
 
 /// How many iterations. due = started + dropped; started = finished + interrupted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,7 +49,7 @@ pub(super) struct ScenarioForm {
     /// Its name.
     name: String,
     /// What was asked.
-    plan: PlanForm,
+    plan: Plan,
     /// From the end of its warm-up to the end of its arrivals, in seconds.
     measured_s: f64,
     /// Arrivals a second that its plan asked for; null in a closed loop.
@@ -66,7 +67,7 @@ impl From<&ScenarioRun> for ScenarioForm {
         let counts = &scenario.tally.counts;
         Self {
             name: scenario.plan.name.clone(),
-            plan: (&scenario.plan).into(),
+            plan: finished(&scenario.plan),
             measured_s: seconds(scenario.measured),
             asked_rate: scenario.asked_rate,
             iterations: counts.into(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gake_core::clock::nanos;
+use gake_core::plan::Plan;
 use gake_core::record::{AgentRecord, Fault, Run};
 use gake_judge::{Evaluation, Finding, NothingOk, Summary, Validity, Verdict, advice};
 use serde::Serialize;
@@ -15,7 +16,7 @@ use super::parts::{
     labels, seconds,
 };
 use super::scenarios::{IterationsForm, ScenarioForm, iterations};
-use crate::forms::plan::PlanForm;
+use crate::forms::plan::finished;
 use crate::forms::run::{EndingForm, EventForm};
 use crate::forms::watched::{GaugeForm, WatchedForm};
 
@@ -28,7 +29,7 @@ pub(super) struct SummaryForm {
     /// The version of gake that wrote this.
     gake: &'static str,
     /// What was asked.
-    plan: PlanForm,
+    plan: Plan,
     /// When the run started, RFC 3339 in UTC.
     started: String,
     /// From the start to the last outcome, in seconds.
@@ -103,7 +104,7 @@ impl From<&Summary> for SummaryForm {
         Self {
             schema: "gake.run/1",
             gake: env!("CARGO_PKG_VERSION"),
-            plan: (&run.plan).into(),
+            plan: finished(&run.plan),
             started: started(run),
             elapsed_s: seconds(run.elapsed),
             measured_s: seconds(run.measured),

@@ -2,7 +2,8 @@
 
 use gake_core::record::{Histogram, Run};
 use gake_judge::stats::{Rates, per_second, share};
-use gake_judge::{trusted, units};
+use gake_judge::trusted;
+use gake_text::units;
 
 use super::super::all_open;
 use super::super::latencies::{self, COLUMNS};

@@ -2,7 +2,8 @@
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Histogram, Run};
-use gake_judge::{stats, units};
+use gake_judge::stats;
+use gake_text::units;
 
 use super::page::{Page, Paint};
 

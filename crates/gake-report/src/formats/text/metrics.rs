@@ -4,7 +4,7 @@ use gake_core::clock::Nanos;
 use gake_core::metric::{MetricUnit, SeriesValue};
 use gake_core::record::Run;
 use gake_judge::stats::{per_second, share};
-use gake_judge::units;
+use gake_text::units;
 
 use super::page::{INDENT, Page, Paint, fit};
 

@@ -1,6 +1,6 @@
 //! A page of text: lines, paint, wrapping.
 
-use gake_core::foreign;
+use gake_text::foreign;
 
 use super::Style;
 

@@ -2,7 +2,8 @@
 
 use gake_core::record::Run;
 use gake_judge::stats::per_second;
-use gake_judge::{trusted, units};
+use gake_judge::trusted;
+use gake_text::units;
 
 use super::page::{INDENT, Page, Paint, fit};
 

@@ -1,9 +1,9 @@
 //! What the watched target said of itself.
 
 use gake_core::clock::nanos;
-use gake_core::foreign;
 use gake_core::record::{Gauge, LevelUnit, Run};
-use gake_judge::units;
+use gake_text::foreign;
+use gake_text::units;
 
 use super::page::{INDENT, Page, Paint};
 

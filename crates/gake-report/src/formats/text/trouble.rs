@@ -1,7 +1,8 @@
 //! What went wrong, and what to do.
 
 use gake_core::record::{FailedBodies, Run};
-use gake_judge::{Verdict, advice, agent_lines, units};
+use gake_judge::{Verdict, advice, agent_lines};
+use gake_text::units;
 
 use super::page::{Page, Paint, fit};
 

@@ -1,8 +1,9 @@
 //! The top of the page: can it be believed, were the objectives met, what was run.
 
-use gake_core::foreign;
 use gake_core::record::Run;
-use gake_judge::{Summary, Validity, units};
+use gake_judge::{Summary, Validity};
+use gake_text::foreign;
+use gake_text::units;
 
 use super::page::{Page, Paint};
 use crate::formats::headline;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gake_core::plan::{Load, Plan};
+use gake_core::Load;
+use gake_core::plan::Plan;
 use gake_core::record::Provenance;
 use gake_judge::objective::{Limit, Subject};
 use gake_judge::{Evaluation, Objective, Unit};
@@ -51,7 +52,7 @@ pub(super) struct StageForm {
 
 /// The stages, when there are several: one alone is the whole run.
 pub(super) fn stages(plan: &Plan) -> Vec<StageForm> {
-    let Load::Open { stages, .. } = &plan.load else { return Vec::new() };
+    let Some(Load::Open { stages, .. }) = plan.load.one() else { return Vec::new() };
     if stages.len() < 2 {
         return Vec::new();
     }

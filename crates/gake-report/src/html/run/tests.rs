@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::SECOND;
-use gake_core::plan::{Load, Stage};
+use gake_core::plan::Stage;
 use gake_core::record::{
     AgentRecord, Event, Fault, LevelUnit, Metric, Phase, Point, Reading, Series, Setting,
 };
@@ -209,13 +210,13 @@ fn charts_know_stages_bounds_and_labels() {
     let mut run = troubled();
     let seconds = Duration::from_secs;
     run.plan.warmup = seconds(1);
-    run.plan.load = Load::Open {
+    run.plan.load = gake_core::plan::PlanLoad::One(Load::Open {
         stages: vec![
             Stage::step(5.0, seconds(2)),
             Stage { from: 5.0, to: 9.0, duration: seconds(3) },
         ],
         process: Process::Uniform,
-    };
+    });
     let objectives = ["p99<50ms", "errors<50%", "basket:p95<1s"].map(|text| text.parse().unwrap());
     let summary = Summary::new(run, &objectives);
     let data = data(&super::run(&summary).unwrap());

@@ -1,6 +1,7 @@
 //! The plan of several runs.
 
-use gake_core::plan::{Load, Plan};
+use gake_core::Load;
+use gake_core::plan::{Plan, PlanLoad};
 use gake_core::record::Run;
 
 use super::spans::{at_once, is_on};
@@ -29,7 +30,9 @@ pub(super) fn plan(parts: &[(&Run, &Plan)], labels: &[String]) -> Option<Plan> {
     plan.max_in_flight = most(|plan| plan.max_in_flight);
     plan.threads = most(|plan| plan.threads);
     for part in beside(parts, first_run).into_iter().skip(1) {
-        add_load(&mut plan.load, &part.load);
+        if let (PlanLoad::One(sum), Some(load)) = (&mut plan.load, part.load.one()) {
+            add_load(sum, load);
+        };
     }
     Some(plan)
 }

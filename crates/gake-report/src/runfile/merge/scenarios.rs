@@ -1,6 +1,6 @@
 //! The scenarios of several runs, joined by name.
 
-use gake_core::plan::{Load, Plan};
+use gake_core::plan::Plan;
 use gake_core::record::{Counts, Run, ScenarioRun, Tally};
 
 use super::labels::add;
@@ -29,8 +29,8 @@ pub(super) fn several(whole: Plan, scenarios: &[ScenarioRun]) -> Plan {
     match scenarios {
         [] => whole,
         all => {
-            let plans = all.iter().map(|scenario| scenario.plan.clone()).collect();
-            Plan { load: Load::Scenarios(plans), ..whole }
+            let plans: Vec<_> = all.iter().map(|scenario| scenario.plan.clone()).collect();
+            Plan { load: plans.into(), ..whole }
         }
     }
 }

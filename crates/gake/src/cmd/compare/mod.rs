@@ -4,7 +4,7 @@ mod turns;
 
 use std::path::Path;
 
-use gake_core::redact::Names;
+use gake_text::redact::Names;
 use gake_judge::compare::Question;
 use gake_report::compare::CompareReport;
 

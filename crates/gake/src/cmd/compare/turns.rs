@@ -7,12 +7,12 @@ use gake_core::clock::nanos;
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{Histogram, Metric, Run, Tally};
-use gake_core::redact::Redactor;
 use gake_judge::compare::{ComparedFigures, Comparison, Known, Question, compare_pairs};
 use gake_judge::stats::span;
 use gake_lab::Lab;
 use gake_report::merge_runs;
 use gake_run::{Beside, Prepared};
+use gake_text::redact::Redactor;
 
 use crate::cli::{CompareArgs, run_of};
 use crate::spec::{self, Asked};

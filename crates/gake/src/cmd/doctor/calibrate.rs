@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::Nanos;
 use gake_core::plan::Timeouts;
 use gake_core::record::Run;
-use gake_core::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
-use gake_judge::units::{count, duration, rate};
+use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
 use gake_lab::{Lab, LabConfig};
+use gake_text::units::{count, duration, rate};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::check::{Check, Group, Status, at_least, at_most};
@@ -140,7 +141,7 @@ fn drive(url: &str, users: usize, length: Duration) -> Result<Run, String> {
     let scenario = ScenarioSpec {
         duration: Some(length),
         graceful_stop: Duration::from_secs(1),
-        ..ScenarioSpec::new(url, LoadSpec::closed(users))
+        ..ScenarioSpec::new(url, Load::closed(users))
     };
     let mut spec = RunSpec { threads: Some(1), ..RunSpec::new(scenario) };
     spec.connection.timeouts = Timeouts {

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use gake_core::plan::{TableShares, tables_for};
-use gake_judge::units::{bytes, count, duration, plural};
+use gake_text::units::{bytes, count, duration, plural};
 
 use super::check::{Check, Group, Status};
 use super::facts::Facts;

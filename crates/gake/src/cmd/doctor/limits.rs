@@ -1,6 +1,6 @@
 //! What the system allows: files, the network, memory.
 
-use gake_judge::units::{bytes, count, number};
+use gake_text::units::{bytes, count, number};
 
 use super::check::{Check, Group, Status, at_least, at_most};
 use super::demand;

@@ -1,6 +1,6 @@
 //! The processor: cores, frequency, clock, and who else uses it.
 
-use gake_judge::units::{number, percent, plural};
+use gake_text::units::{number, percent, plural};
 
 use super::check::{Check, Group, Status, at_most};
 use super::facts::Facts;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use gake_judge::units::{count, duration, plural};
+use gake_text::units::{count, duration, plural};
 use owo_colors::{OwoColorize, Style};
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::Histogram;
 use gake_engine::{RunClock, Timer};
-use gake_judge::units::duration;
+use gake_text::units::duration;
 use tokio::runtime::{Builder, LocalOptions};
 
 use super::check::{Check, at_most};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_engine::JoinedSecond;
 use gake_judge::search::{Found, Search, Step, Trial, TrialLoad};
-use gake_judge::units;
+use gake_text::units;
 
 use crate::cli::FindArgs;
 use gake_session::Console;

@@ -14,17 +14,18 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use gake_core::plan::{OTHER_DESCRIPTORS, tables_hold};
-use gake_core::redact::Redactor;
 use gake_core::spec::{HttpVersion, RequestSource, RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, Overload};
 use gake_judge::search::{
     Ask, CapacityAnswer, Dimension, Found, Purpose, Search, SearchOptions, StepOutcome, StopReason,
 };
-use gake_judge::{Clause, Objective, units};
+use gake_judge::{Clause, Objective};
 use gake_lab::LabConfig;
 use gake_report::find::FindReport;
 use gake_report::{Format, Style, html};
 use gake_run::{LoadedRequests, unix_now};
+use gake_text::redact::Redactor;
+use gake_text::units;
 
 use crate::cli::{DimensionArg, FindArgs};
 use crate::cmd::demo;

@@ -184,17 +184,16 @@ impl Ready {
         };
         let recorded = match agents {
             Some(agents) => journey.run_on_agents(agents, prepared, beside, each),
-            None => journey.script.run(&journey.run, prepared, beside, each),
+            None => prepared.run_beside(beside, each),
         };
-        let recorded = recorded.map_err(|error| match error {
-            gake_run::script::ScriptRunError::Run(error) => error,
-            other => RunError::cannot(other),
-        })?;
-        recorded.setup.map_err(RunError::cannot)?;
+        let mut recorded = recorded?;
+        for end in std::mem::take(&mut recorded.scripts) {
+            end.setup.map_err(RunError::cannot)?;
+        }
         if let Some(abort) = journey.script.test.aborted() {
             return Err(RunError::cannot(format!("the script ended the test: {}", abort.reason)));
         }
-        Ok(recorded.recorded)
+        Ok(recorded)
     }
 
     /// What a search judges of what was recorded: requests, or iterations as if each were one.

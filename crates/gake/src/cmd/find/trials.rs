@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::plan::{OPEN_CONNECTIONS, Stage};
 use gake_core::record::{FailedBodies, MACHINE, Run};
-use gake_core::redact::Redactor;
 use gake_core::schedule::Process;
-use gake_core::spec::{LoadSpec, RunSpec, ScenarioSpec};
+use gake_core::spec::{RunSpec, ScenarioSpec};
 use gake_judge::overload::{self, OverloadStep};
 use gake_judge::search::{
     Dimension, Observation, Observer, Purpose, Trial, TrialLoad, TrialSecond,
@@ -16,6 +16,7 @@ use gake_judge::search::{
 use gake_judge::{Cause, Causes, Clause};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Moment, Prepared, Recorded, RunError, Sink, Watching};
+use gake_text::redact::Redactor;
 use gake_wire::Wire;
 
 use super::backlog::Backlog;
@@ -229,7 +230,7 @@ impl<'a> Trials<'a> {
         };
         let stage = |s: &OverloadStep| Stage::step(s.level, Duration::from_secs(s.seconds));
         let stages = steps.iter().map(stage).collect();
-        let load = LoadSpec::Open { stages, process: self.process };
+        let load = Load::Open { stages, process: self.process };
         let mut spec = self.trial_spec(&trial);
         spec.scenarios[0].load = load;
         let prepared = self.prepare_spec(&trial, &spec)?;
@@ -350,11 +351,11 @@ impl<'a> Trials<'a> {
             TrialLoad::Connections(idle) => (Some(LIGHT), OPEN_CONNECTIONS, idle),
         };
         let load = match rate {
-            Some(rate) => LoadSpec::Open {
+            Some(rate) => Load::Open {
                 stages: vec![Stage::step(rate, trial.duration)],
                 process: self.process,
             },
-            None => LoadSpec::closed(trial.load.level() as usize),
+            None => Load::closed(trial.load.level() as usize),
         };
         let lanes = load.users().unwrap_or(connections);
         let mut spec = self.spec.clone();

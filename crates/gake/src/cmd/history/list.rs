@@ -1,6 +1,6 @@
 //! Runs of the history, one a line.
 
-use gake_judge::units::{duration, percent, rate};
+use gake_text::units::{duration, percent, rate};
 
 use gake_session::history::Entry;
 

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::Path;
 
 use gake_files::Access;
-use gake_judge::units::{duration, rate};
 use gake_report::html::{TrendRun, trend};
+use gake_text::units::{duration, rate};
 
 use gake_session::Console;
 use gake_session::history::Entry;

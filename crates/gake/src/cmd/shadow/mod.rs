@@ -6,9 +6,9 @@ mod report;
 mod script;
 mod taps;
 
-use gake_judge::units::{count, plural};
 use gake_shadow::config::Config;
 use gake_shadow::{Category, Proxy, ProxySummary, RunningProxy};
+use gake_text::units::{count, plural};
 
 use crate::cli::{ShadowArgs, ShadowCommand};
 use crate::parent;

@@ -4,12 +4,12 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use gake_files::Access;
-use gake_judge::units::plural;
 use gake_report::{Format, html};
 use gake_shadow::compare::judge::{Report, judge};
 use gake_shadow::compare::{file, show};
 use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
 use gake_shadow::traffic::{Traffic, gor};
+use gake_text::units::plural;
 
 use super::page::shown;
 use super::taps::rules;

@@ -6,8 +6,6 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use gake_core::redact::Redactor;
-use gake_judge::units::{count, plural};
 use gake_run::unix_now;
 use gake_shadow::compare::judge::{Report, Terms, judge};
 use gake_shadow::compare::{Rules, ShadowComparison, file};
@@ -16,6 +14,8 @@ use gake_shadow::exchange::Role;
 use gake_shadow::traffic::Record;
 use gake_shadow::traffic::gakerec::{Head, RecordingWriter};
 use gake_shadow::{Exchanges, Proxy};
+use gake_text::redact::Redactor;
+use gake_text::units::{count, plural};
 
 use crate::cli::TapArgs;
 use gake_session::Failure;

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::plan::Timeouts;
-use gake_core::spec::{
-    BodySpec, ConnectionSpec, HttpVersion, KeepSpec, LoadSpec, RequestDefaults, RequestSource,
-    RunSpec, ScenarioSpec, TlsSpec,
-};
+use gake_core::spec::{BodySpec, ConnectionSpec, HttpVersion, KeepSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::tools::ab::Without;
 use gake_wire::{Location, Scheme, basic_authorization};
 
@@ -219,7 +217,7 @@ impl Options {
             duration: self.limit,
             // At its time limit ab forgets what is in flight.
             graceful_stop: if self.limit.is_some() { Duration::ZERO } else { self.timeout },
-            ..ScenarioSpec::new(url, LoadSpec::closed(self.concurrency))
+            ..ScenarioSpec::new(url, Load::closed(self.concurrency))
         };
         let (connect, total) = (self.timeout, self.timeout);
         RunSpec {

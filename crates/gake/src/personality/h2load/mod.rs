@@ -15,14 +15,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::nanos;
 use gake_core::plan::{Stage, Timeouts};
 use gake_core::record::{Fault, Histogram, Metric, Outcome, Run};
 use gake_core::schedule::Process;
-use gake_core::spec::{
-    BodySpec, ConnectionSpec, HttpVersion, LoadSpec, RecordingSpec, RequestDefaults, RequestSource,
-    RequestSpec, RunSpec, ScenarioSpec, TlsSpec,
-};
+use gake_core::spec::{BodySpec, ConnectionSpec, HttpVersion, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, RunSpec, ScenarioSpec, TlsSpec};
 use gake_files::Access;
 use gake_report::tools::h2load::{H2load, H2loadRequests, H2loadTraffic, report};
 use gake_run::{Inputs, Moment, Prepared, unix_now};
@@ -160,18 +158,18 @@ fn spec(options: &Options) -> RunSpec {
     }
 }
 
-fn load(options: &Options) -> (LoadSpec, Duration) {
+fn load(options: &Options) -> (Load, Duration) {
     let (warmup, duration) = match options.extent {
         Extent::Timed { warmup, duration } => (warmup, duration),
         Extent::Requests(_) => (Duration::ZERO, options.active_timeout.unwrap_or(Duration::MAX)),
     };
     let load = match (&options.script, options.rps) {
-        (Some(_), _) => LoadSpec::Recorded { speed: 1.0 },
+        (Some(_), _) => Load::Replay { speed: 1.0, trace: None },
         (None, Some(rps)) => {
             let stage = Stage::step(rps * options.clients as f64, duration);
-            LoadSpec::Open { stages: vec![stage], process: Process::Uniform }
+            Load::Open { stages: vec![stage], process: Process::Uniform }
         }
-        (None, None) => LoadSpec::closed(options.lanes()),
+        (None, None) => Load::closed(options.lanes()),
     };
     (load, warmup)
 }

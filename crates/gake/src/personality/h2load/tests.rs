@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use gake_core::spec::{HttpVersion, LoadSpec, RequestSource, RunSpec};
+use gake_core::Load;
+use gake_core::spec::{HttpVersion, RequestSource, RunSpec};
 
 use super::options::{Extent, Line, Options, Protocols};
 use super::progress::opening;
@@ -36,7 +37,7 @@ fn clients_are_connections_with_streams() {
     let spec = of("-n 1000 -c 50 -m 10 -t 2 -w 16 -W 20 http://h/");
     let scenario = &spec.scenarios[0];
     assert_eq!((scenario.connections, scenario.lanes, spec.threads), (50, 500, Some(2)));
-    assert_eq!((scenario.load.clone(), scenario.requests), (LoadSpec::closed(500), Some(1_000)));
+    assert_eq!((scenario.load.clone(), scenario.requests), (Load::closed(500), Some(1_000)));
     let connection = &spec.connection;
     assert_eq!((connection.http, connection.streams), (HttpVersion::Http2, Some(10)));
     let windows = (connection.stream_window, connection.connection_window);
@@ -46,7 +47,7 @@ fn clients_are_connections_with_streams() {
 #[test]
 fn a_rate_is_of_each_client() {
     let spec = of("--rps 20 -c 5 -D 3 --warm-up-time 500ms http://h/");
-    let LoadSpec::Open { stages, .. } = &spec.scenarios[0].load else { panic!("{spec:?}") };
+    let Load::Open { stages, .. } = &spec.scenarios[0].load else { panic!("{spec:?}") };
     assert_eq!((stages[0].from, stages[0].duration), (100.0, Duration::from_secs(3)));
     assert_eq!((spec.warmup, spec.scenarios[0].duration), (Duration::from_millis(500), None));
 }

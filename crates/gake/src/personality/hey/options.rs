@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::plan::{Timeouts, parse_duration};
-use gake_core::spec::{
-    BodySpec, ConnectionSpec, HttpVersion, LoadSpec, RequestDefaults, RequestSource, RunSpec,
-    ScenarioSpec, TlsSpec,
-};
+use gake_core::plan::Timeouts;
+use gake_core::Load;
+use gake_core::spec::{BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_text::duration::parse_duration;
 
 use crate::personality::body_file;
 use crate::personality::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};
@@ -174,8 +173,8 @@ impl Options {
         let users = self.workers;
         let pace = (self.qps > 0.0).then(|| Duration::from_secs_f64(1.0 / self.qps));
         let load = match pace.filter(|pace| !pace.is_zero()) {
-            Some(pace) => LoadSpec::Paced { users, pace },
-            None => LoadSpec::closed(users),
+            Some(pace) => Load::Paced { users, pace },
+            None => Load::closed(users),
         };
         // In clear hey knows no way to HTTP/2, and sends HTTP/1.1 whatever is asked for.
         let is_http2 = self.http2 && self.url.starts_with("https://");

@@ -8,14 +8,15 @@ use gake_core::spec::RunSpec;
 use gake_fleet::{Fleet, Orphan, OtherLoad, ScriptEvent, ScriptListener, ScriptParcel};
 use gake_k6::options::{Executor, Options};
 use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
-use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptArchives, ScriptRun, SetUp};
+use gake_run::script::{
+    LoadedScript, LostParts, RemoteUsers, ScriptArchives, ScriptRun, ScriptSource, SetUp,
+};
 use gake_run::{Interrupt, Prepared, RemoteWorkers, RunError};
 
 use super::agent_lines::AgentLines;
 use super::archive::pack;
 use super::flags::RunFlags;
 use super::load::load_source;
-use super::source::ScriptSource;
 use gake_session::Console;
 use gake_session::fleet::FleetMaker;
 

@@ -7,11 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_k6::archive::Archive;
 use gake_k6::options::Options;
-use gake_run::script::LoadedScript;
+use gake_run::script::{ConfiguredScript, LoadedScript, STDIN};
 
 use super::flags::RunFlags;
-use super::load::{Loaded, Refused, load};
-use super::source::STDIN;
+use super::load::{Refused, load};
 use super::{ANY, log};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
@@ -58,7 +57,7 @@ fn archive(args: &[String], console: &Console) -> Result<Option<&'static str>, (
     Ok(None)
 }
 
-fn archived(loaded: &Loaded, flags: &RunFlags, no_environment: bool) -> Result<Archive, String> {
+fn archived(loaded: &ConfiguredScript, flags: &RunFlags, no_environment: bool) -> Result<Archive, String> {
     let environment = if no_environment { Default::default() } else { flags.environment.clone() };
     pack(&loaded.script, &loaded.given, environment)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gake_fleet::{Orphan, OrphanScript};
 use gake_run::Beside;
+use gake_run::script::ScriptSource;
 use gake_run::sink::RunFileSink;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,6 @@ use super::flags::RunFlags;
 use super::life::{Following, Ready};
 use super::load::load_source;
 use super::log;
-use super::source::ScriptSource;
 use crate::cli::AttachArgs;
 use crate::personality::native::Native;
 use gake_session::Console;

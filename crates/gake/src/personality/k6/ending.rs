@@ -13,12 +13,13 @@ use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
 use gake_k6::test::{LogLevel, Test};
 use gake_k6::threshold::{ThresholdResults, Thresholds};
 use gake_report::{Style, failed_bodies};
-use gake_run::script::ScriptRecorded;
+use gake_run::Recorded;
+use gake_run::script::ScriptEnd;
 use serde_json::{Map, Value};
 
 use super::flags::RunFlags;
 use super::life::{Ready, code, exit_of, say};
-use super::writes;
+use gake_session::run::writes;
 use crate::personality::native::Native;
 use gake_session::Console;
 use gake_session::{Exit, Failure};
@@ -41,13 +42,15 @@ const LEGACY: &str = "The \"legacy\" summary mode has been deprecated, and will 
 pub(super) fn finish(
     ready: &Ready,
     flags: &RunFlags,
-    recorded: ScriptRecorded,
+    mut recorded: Recorded,
     (interrupted, is_stopped): (bool, bool),
     native: &Native,
     console: &Console,
 ) -> Result<(Exit, Summary), Failure> {
     let test = &ready.script.test;
-    let ScriptRecorded { recorded, setup_data, setup, teardown } = recorded;
+    // A run of k6 fires one script.
+    let end = recorded.scripts.pop().unwrap_or_else(ScriptEnd::void);
+    let ScriptEnd { setup_data, setup, teardown } = end;
     for loss in &recorded.losses {
         console.warn(&loss.text);
     }

@@ -6,7 +6,7 @@ use gake_core::spec::SERIES_MAX;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::Options;
 use gake_k6::summary::SummaryMode;
-use gake_shadow::config::parse_size;
+use gake_text::size::parse_size;
 
 use super::log::LogFormat;
 use super::open_loop::set_rate;

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use gake_core::spec::{LoadSpec, ScenarioSpec};
+use gake_core::Load;
+use gake_core::spec::ScenarioSpec;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::{Options, ShownOptions};
+use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
 use super::flags::RunFlags;
-use super::load::{Loaded, Refused, load};
+use super::load::{Refused, load};
 use super::{ANY, log};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
@@ -60,7 +62,7 @@ pub fn main(args: &[String], console: &Console) -> Result<Exit, Failure> {
 }
 
 /// The options that the script exports.
-fn own(loaded: &Loaded) -> Result<String, serde_json::Error> {
+fn own(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
     let given = loaded.own.as_deref().map_or(Ok(Value::Null), serde_json::from_str)?;
     // It was read before, when the script was loaded.
     let options = Options::read(&given).map(|read| read.options).unwrap_or_default();
@@ -68,7 +70,7 @@ fn own(loaded: &Loaded) -> Result<String, serde_json::Error> {
 }
 
 /// The options in force, the longest time they allow, and the most users at once.
-fn required(loaded: &Loaded) -> Result<String, serde_json::Error> {
+fn required(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
     let scenarios = &loaded.run.spec.scenarios;
     let end = scenarios.iter().map(end).max().unwrap_or(Duration::ZERO);
     let nanos = i64::try_from(end.as_nanos()).unwrap_or(i64::MAX);
@@ -94,8 +96,8 @@ fn shown(options: ShownOptions<'_>, more: &str) -> Result<String, serde_json::Er
 /// When the last iteration of a scenario must have ended.
 fn end(scenario: &ScenarioSpec) -> Duration {
     let stages = match &scenario.load {
-        LoadSpec::Open { stages, .. } => stages.iter().map(|stage| stage.duration).sum(),
-        LoadSpec::Ramping { stages, .. } => stages.iter().map(|stage| stage.duration).sum(),
+        Load::Open { stages, .. } => stages.iter().map(|stage| stage.duration).sum(),
+        Load::Ramping { stages, .. } => stages.iter().map(|stage| stage.duration).sum(),
         _ => Duration::ZERO,
     };
     scenario.start + scenario.duration.unwrap_or(stages) + scenario.graceful_stop
@@ -120,7 +122,7 @@ mod tests {
 
     fn scenario(start: u64, seconds: u64, users: usize) -> ScenarioSpec {
         let source = RequestSource::Given("script".to_owned());
-        let mut one = ScenarioSpec::new(source, LoadSpec::closed(users));
+        let mut one = ScenarioSpec::new(source, Load::closed(users));
         one.start = Duration::from_secs(start);
         one.duration = Some(Duration::from_secs(seconds));
         one.graceful_stop = Duration::from_secs(30);

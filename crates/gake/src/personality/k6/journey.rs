@@ -11,12 +11,12 @@ use gake_k6::metrics::registry;
 use gake_k6::options::Options;
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 use gake_k6::threshold::Selector;
-use gake_run::script::{LoadedScript, ScriptRecorded, ScriptRun, ScriptRunError};
-use gake_run::{Beside, Moment, Prepared, RunError};
+use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun};
+use gake_run::{Beside, Moment, Prepared, Recorded, RunError};
 
 use super::agents::{ForAgents, ScriptAgents, cannot};
 use super::flags::RunFlags;
-use super::load::{Loaded, load};
+use super::load::load;
 use gake_session::Console;
 use gake_session::Failure;
 use gake_session::fleet::{AGENT_LOST, FleetMaker};
@@ -48,7 +48,7 @@ pub fn journey(path: &str, console: &Console, shown: &Shown) -> Result<Journey, 
     let flags = RunFlags::read(&[path.to_owned()]).map_err(Failure::usage)?;
     let flags = flags.ok_or_else(|| Failure::usage(format!("{path} is not a script")))?;
     let loaded = load(&flags, log(console, Arc::clone(shown)));
-    let Loaded { script, options, mut run, given, environment, .. } =
+    let ConfiguredScript { script, options, mut run, given, environment, .. } =
         loaded.map_err(|refused| Failure::could_not(format!("{path}: {}", refused.why)))?;
     if options.paused == Some(true) {
         let why = "a search starts at once: remove the option paused";
@@ -79,17 +79,17 @@ impl Journey {
         prepared: &Prepared,
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<ScriptRecorded, ScriptRunError> {
+    ) -> Result<Recorded, RunError> {
         let Self { script, run, given, flags, environment, .. } = self;
         let showing = String::new();
         let travelling = ForAgents { script, given, environment, flags, showing };
         let other = OtherLoad { executors: run.executors.clone(), keys: run.keys.clone() };
         let agents = ScriptAgents::new(maker, &travelling, (run, prepared), Some(other));
         let mut agents = agents.map_err(RunError::cannot)?;
-        let recorded = script.run_elsewhere(run, prepared, &mut agents, beside, each)?;
+        let recorded = prepared.run_users_elsewhere((&mut agents, None), beside, each)?;
         match agents.finish().map_or(0, |fleet| fleet.lost()) {
             0 => Ok(recorded),
-            _ => Err(RunError::cannot(AGENT_LOST).into()),
+            _ => Err(RunError::cannot(AGENT_LOST)),
         }
     }
 }

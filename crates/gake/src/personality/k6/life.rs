@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_core::redact::Names;
 use gake_fleet::{Fleet, StoppedBy};
 use gake_k6::metrics::registry;
 use gake_k6::options::{Options, vus_needed};
@@ -13,9 +12,10 @@ use gake_k6::threshold::Thresholds;
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, stack_text};
-use gake_run::script::{LoadedScript, ScriptRun, ScriptRunError, SetUp};
+use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun, ScriptRunError, SetUp};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Moment, Prepared};
+use gake_text::redact::Names;
 
 use super::agents::{self, ForAgents, ScriptAgents};
 use super::api::{self, Api, DEFAULT_ADDRESS};
@@ -23,9 +23,9 @@ use super::attach::Showing;
 use super::beside::{BesideArgs, OwnOutputs};
 use super::ending::{Shown, finish};
 use super::flags::RunFlags;
-use super::load::{Loaded, Refused, load};
-use super::out::{self, Outputs};
-use super::{ANY, log, progress};
+use super::load::{Refused, load};
+use super::out::{self, OutSettings, Outputs};
+use super::{ANY, environment, log, progress};
 use crate::cli::SpecFormat;
 use crate::personality::native::Native;
 use crate::spec;
@@ -74,7 +74,7 @@ pub(super) mod code {
 pub(super) struct Ready {
     pub(super) script: LoadedScript,
     options: Options,
-    pub(super) thresholds: Thresholds,
+    pub(super) thresholds: Arc<Thresholds>,
     pub(super) run: ScriptRun,
     pub(super) prepared: Prepared,
     outputs: Option<Outputs>,
@@ -202,13 +202,11 @@ impl Following<'_> {
         let (script, run, prepared) = (&ready.script, &ready.run, &ready.prepared);
         let users = vus_needed(&run.spec.scenarios) as u64;
         let line = progress::line(flags, &script.test, users, console);
-        let recorded = match (&mut agents, earlier) {
-            (Some(agents), Some(earlier)) => {
-                script.go_on_elsewhere(run, prepared, (agents, earlier), beside, each)
-            }
-            (Some(agents), None) => script.run_elsewhere(run, prepared, agents, beside, each),
-            (None, _) => script.run(run, prepared, beside, each),
-        };
+        let recorded = match &mut agents {
+            Some(agents) => prepared.run_users_elsewhere((agents, earlier), beside, each),
+            None => prepared.run_beside(beside, each),
+        }
+        .map_err(ScriptRunError::Run);
         let fleet = agents.and_then(ScriptAgents::finish);
         if let Some(line) = line {
             line.clear();
@@ -291,7 +289,7 @@ pub fn print_spec(
 }
 
 /// The script and its log.
-fn loaded(flags: &RunFlags, console: &Console) -> Result<(Loaded, ScriptLog), Refused> {
+fn loaded(flags: &RunFlags, console: &Console) -> Result<(ConfiguredScript, ScriptLog), Refused> {
     let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
         .map_err(|why| Refused { why, exit: ANY, log: None })?;
     let log = match flags.options.console_output.as_deref() {
@@ -346,12 +344,13 @@ impl Ready {
     /// # Errors
     /// When the run cannot be prepared, or an output not be started.
     pub(super) fn new(
-        loaded: Loaded,
+        loaded: ConfiguredScript,
         flags: &RunFlags,
         log: &ScriptLog,
         console: &Console,
     ) -> Result<Self, Refused> {
-        let Loaded { script, options, run, thresholds, outs, given, environment, .. } = loaded;
+        let ConfiguredScript { script, options, run, thresholds, given, environment, .. } = loaded;
+        let outs = OutSettings::of(&environment::of_process());
         let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(log)) };
         let prepared = script.prepare(&run).map_err(|error| refused(error.to_string()))?;
         let outputs = out::start(&flags.out, &options, &outs, console).map_err(refused)?;

@@ -14,16 +14,11 @@ pub mod journey;
 mod life;
 mod load;
 mod log;
-mod network;
 mod new;
 mod open_loop;
 mod out;
-mod plan;
 mod progress;
 mod prometheus;
-mod source;
-mod tls;
-mod writes;
 
 use crate::personality::native::Native;
 use beside::BesideArgs;

@@ -1,6 +1,7 @@
 //! `--out json=FILE`, `csv=FILE`, `influxdb=URL` and `experimental-prometheus-rw`: samples, or their
 //! totals, each written on a thread of its own.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -92,6 +93,14 @@ pub struct OutSettings {
     pub csv_times: Option<String>,
     /// Those of `experimental-prometheus-rw`.
     pub prometheus: PrometheusSettings,
+}
+
+impl OutSettings {
+    /// Those of an environment.
+    pub fn of(environment: &BTreeMap<String, String>) -> Self {
+        let csv_times = environment.get("K6_CSV_TIME_FORMAT").cloned();
+        Self { csv_times, prometheus: PrometheusSettings::of(environment) }
+    }
 }
 
 /// A Prometheus that answers.

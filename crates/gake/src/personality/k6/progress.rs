@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use gake_core::clock::nanos;
-use gake_core::redact::Redactor;
 use gake_k6::options::{Options, described};
 use gake_k6::test::Test;
+use gake_text::redact::Redactor;
 
 use super::flags::RunFlags;
 use gake_session::Console;
@@ -73,7 +73,7 @@ fn said(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::redact::Names;
+    use gake_text::redact::Names;
 
     use super::*;
     use gake_session::redaction::usual;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gake_core::duration::parse_duration;
 use gake_sinks::{ScriptSeries, SinkAddress};
+use gake_text::duration::parse_duration;
 
 /// Where k6 writes when nothing names another place.
 const USUAL_URL: &str = "http://localhost:9090/api/v1/write";

@@ -9,14 +9,12 @@ mod options;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::nanos;
 use gake_core::plan::{Overflow, Stage, Timeouts};
 use gake_core::record::Outcome;
 use gake_core::schedule::Process;
-use gake_core::spec::{
-    BodySpec, HttpVersion, IpFamily, LoadSpec, RequestDefaults, RequestSource, RunSpec,
-    ScenarioSpec, TlsSpec,
-};
+use gake_core::spec::{BodySpec, HttpVersion, IpFamily, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::tools::nighthawk::{Output, Worker, csv, fortio, human, json};
 use gake_run::Moment;
 
@@ -93,7 +91,7 @@ fn run(options: Options, native: &Native, console: &Console) -> Result<Exit, Fai
 fn spec(options: &Options) -> RunSpec {
     let asked = &options.asked;
     let stage = Stage::step(options.rate(), asked.duration.unwrap_or(Duration::MAX));
-    let load = LoadSpec::Open { stages: vec![stage], process: process(options) };
+    let load = Load::Open { stages: vec![stage], process: process(options) };
     let body = (asked.body_size > 0).then(|| "a".repeat(asked.body_size as usize));
     let scenario = ScenarioSpec {
         request: RequestDefaults {

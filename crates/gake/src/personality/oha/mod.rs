@@ -10,12 +10,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use gake_core::foreign;
 use gake_core::record::{End, Outcome};
 use gake_core::spec::RunSpec;
 use gake_files::Access;
 use gake_report::tools::oha::{CSV_HEADER, Oha, csv_row, json, text};
 use gake_run::Prepared;
+use gake_text::foreign;
 
 use super::attack::{Attacked, TakeOutcomes, attack, prepare};
 use super::gathered::{gather, taken};

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gake_core::plan::{Stage, Timeouts, parse_duration};
+use gake_core::plan::{Stage, Timeouts};
+use gake_core::Load;
 use gake_core::schedule::Process;
-use gake_core::spec::{
-    ConnectionSpec, HttpVersion, IpFamily, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
-};
+use gake_core::spec::{ConnectionSpec, HttpVersion, IpFamily, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::tools::oha::TimeUnit;
+use gake_text::duration::parse_duration;
 
 use super::requests;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
@@ -304,9 +304,9 @@ impl Options {
         let load = match rate {
             Some(rate) => {
                 let stage = Stage::step(rate, duration.unwrap_or(Duration::MAX));
-                LoadSpec::Open { stages: vec![stage], process }
+                Load::Open { stages: vec![stage], process }
             }
-            None => LoadSpec::closed(users),
+            None => Load::closed(users),
         };
         let waits = parsed.on("wait-ongoing-requests-after-deadline")?;
         Ok(ScenarioSpec {

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::plan::Stage;
 use gake_core::schedule::Process;
-use gake_core::spec::{BodySpec, HttpVersion, LoadSpec, RequestSource, ScenarioSpec};
+use gake_core::spec::{BodySpec, HttpVersion, RequestSource, ScenarioSpec};
 
 use super::requests::Requests;
 use super::*;
@@ -41,7 +42,7 @@ fn requests(sent: &Requests) -> Vec<(&str, &[u8])> {
 fn the_defaults_are_ohas() {
     let spec = options("http://h/").spec().unwrap();
     let scenario = &spec.scenarios[0];
-    assert_eq!((&scenario.load, scenario.requests), (&LoadSpec::closed(50), Some(200)));
+    assert_eq!((&scenario.load, scenario.requests), (&Load::closed(50), Some(200)));
     assert_eq!(scenario.duration, None);
     assert_eq!(spec.connection.timeouts.connect, Duration::from_secs(5));
     assert!(spec.connection.timeouts.total > Duration::from_secs(365 * 86_400));
@@ -69,9 +70,9 @@ fn load_flags_mean_what_they_mean_to_oha() {
     // What is in flight at the end is aborted, unless it is waited for.
     assert_eq!(timed.graceful_stop, Duration::ZERO);
     assert!(scenario("-z 1s -w http://h/").graceful_stop > Duration::from_secs(86_400));
-    assert_eq!(scenario("-q 2.5 http://h/").load, LoadSpec::rate(2.5, Duration::MAX));
-    assert_eq!(scenario("-q 0 http://h/").load, LoadSpec::closed(50));
-    let bursts = LoadSpec::Open {
+    assert_eq!(scenario("-q 2.5 http://h/").load, Load::rate(2.5, Duration::MAX));
+    assert_eq!(scenario("-q 0 http://h/").load, Load::closed(50));
+    let bursts = Load::Open {
         stages: vec![Stage::step(20.0, Duration::MAX)],
         process: Process::Bursts { size: 10, jitter: 0 },
     };

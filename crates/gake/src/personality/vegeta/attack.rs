@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use gake_core::Load;
 use gake_core::plan::OTHER_DESCRIPTORS;
 use gake_core::record::Outcome;
-use gake_core::spec::LoadSpec;
 use gake_report::vegeta::{Encoding, ResultWriter};
 use gake_run::{GivenRequests, Inputs, Prepared, unix_now};
 
@@ -81,7 +81,7 @@ fn bound_connections(options: &mut Options) {
     for scenario in &mut options.spec.scenarios {
         scenario.connections = scenario.connections.min(most);
         scenario.lanes = scenario.lanes.min(most);
-        if let LoadSpec::Closed { users, .. } = &mut scenario.load {
+        if let Load::Closed { users, .. } = &mut scenario.load {
             *users = (*users).min(most);
         }
     }

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::plan::Timeouts;
 use gake_core::plan::targets::TargetFormat;
-use gake_core::spec::{
-    ConnectionSpec, HttpVersion, KeepSpec, LoadSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
-};
+use gake_core::spec::{ConnectionSpec, HttpVersion, KeepSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::vegeta::go;
 
 use super::super::flags::{Flag, Parsed, refused, switch, value};
@@ -190,8 +189,8 @@ fn scenario(parsed: &Parsed, timeout: Duration) -> Result<ScenarioSpec, String> 
     let bound = workers.min(per_host);
     let connections = if bound == usize::MAX { CONNECTIONS } else { bound };
     let load = match rate == UNBOUNDED {
-        true => LoadSpec::closed(connections),
-        false => LoadSpec::rate(rate, duration.unwrap_or(Duration::MAX)),
+        true => Load::closed(connections),
+        false => Load::rate(rate, duration.unwrap_or(Duration::MAX)),
     };
     Ok(ScenarioSpec {
         duration: duration.filter(|_| !load.is_open()),
@@ -336,7 +335,7 @@ mod tests {
     #[test]
     fn the_defaults_are_vegetas() {
         let options = read("").unwrap();
-        assert_eq!(options.spec.scenarios[0].load, LoadSpec::rate(50.0, Duration::MAX));
+        assert_eq!(options.spec.scenarios[0].load, Load::rate(50.0, Duration::MAX));
         assert_eq!(options.spec.scenarios[0].requests, None);
         assert_eq!(options.spec.connection.timeouts.total, Duration::from_secs(30));
         assert_eq!((options.redirects, options.targets.as_str()), (Some(10), "stdin"));
@@ -381,7 +380,7 @@ mod tests {
         assert!(options.lazy && options.spec.tls.insecure);
         assert!(!options.spec.connection.keepalive);
         assert_eq!(options.redirects, None);
-        let expected = LoadSpec::rate(10.0, Duration::from_secs(2));
+        let expected = Load::rate(10.0, Duration::from_secs(2));
         assert_eq!(options.spec.scenarios[0].load, expected);
     }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gake_core::foreign;
 use gake_report::vegeta::{Metrics, ReportKind, go, report};
+use gake_text::foreign;
 
 use super::super::flags::{Flag, switch, value};
 use super::files::{self, ResultFiles};

@@ -8,10 +8,11 @@ mod options;
 use std::net::TcpStream;
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::{Nanos, nanos};
 use gake_core::plan::Timeouts;
 use gake_core::record::{Fault, Histogram, Metric, Run, Tally};
-use gake_core::spec::{LoadSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_core::spec::{RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::tools::wrk::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 use gake_run::Moment;
 use gake_wire::Location;
@@ -85,8 +86,8 @@ fn run(tool: Tool, args: &[String], native: &Native, console: &Console) -> Resul
 /// What it is to gake.
 fn spec(options: &Options) -> RunSpec {
     let load = match options.rate {
-        Some(rate) => LoadSpec::rate(rate, options.duration),
-        None => LoadSpec::closed(options.connections),
+        Some(rate) => Load::rate(rate, options.duration),
+        None => Load::closed(options.connections),
     };
     let scenario = ScenarioSpec {
         request: RequestDefaults { headers: options.headers.clone(), ..RequestDefaults::default() },

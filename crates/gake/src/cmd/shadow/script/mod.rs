@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gake_core::foreign;
 use gake_script::{ConsoleSink, Export, Level, Limits, ScriptError, Source, Threads, Value};
 use gake_shadow::Proxy;
 use gake_shadow::config::Config;
@@ -19,6 +18,7 @@ use gake_shadow::exchange::MirroredExchange;
 use gake_shadow::hooks::{
     ChangeScope, HookError, Hooks, Request, RequestHead, Selection, TookTooLong,
 };
+use gake_text::foreign;
 
 use crate::cli::ScriptArgs;
 use gake_session::Console;

@@ -4,8 +4,8 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use gake_core::host::is_local_or_address;
 use gake_run::{NoAnswer, send_once};
+use gake_text::host::is_local_or_address;
 use gake_wire::HttpRequest;
 
 use crate::personality::goish::cause;

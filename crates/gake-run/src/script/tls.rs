@@ -1,8 +1,9 @@
 //! What k6's options say of TLS.
 
 use gake_k6::options::Options;
-use gake_run::script::{ScriptTls, TlsIdentity, TlsVersion, tls12_suites};
 use serde_json::Value;
+
+use super::{ScriptTls, TlsIdentity, TlsVersion, tls12_suites};
 
 /// The versions of TLS by k6's names, the oldest first.
 const VERSIONS: [&str; 5] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
@@ -15,7 +16,7 @@ const OLD_SUITES: [&str; 4] = ["_CBC_SHA", "_CBC_SHA256", "_RC4_128_SHA", "_EDE_
 ///
 /// # Errors
 /// An option that cannot be read or honoured, by name.
-pub fn tls(options: &Options) -> Result<ScriptTls, String> {
+pub(super) fn tls(options: &Options) -> Result<ScriptTls, String> {
     let version = version(options)?;
     let suites = match options.tls_cipher_suites.as_deref() {
         None | Some([]) => None,
@@ -51,7 +52,7 @@ fn suites(asked: &[String]) -> Result<(Vec<String>, Vec<&str>), String> {
 }
 
 /// What of `tlsCipherSuites` is not offered, for people.
-pub fn warning(options: &Options) -> Option<String> {
+pub(super) fn warning(options: &Options) -> Option<String> {
     let (_, absent) = suites(options.tls_cipher_suites.as_deref()?).ok()?;
     (!absent.is_empty())
         .then(|| format!("cipher suites that gake does not have: {}", absent.join(", ")))

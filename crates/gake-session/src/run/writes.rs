@@ -3,10 +3,10 @@
 use gake_core::metric::{SeriesTable, SeriesValue, Tags};
 use gake_judge::{Evaluation, Writes};
 
-use gake_session::run::Reconciliation;
+use super::Reconciliation;
 
 /// The tag that tells requests that write a row from those that do not.
-pub(super) const WRITES_BY: &str = "method";
+pub const WRITES_BY: &str = "method";
 
 /// Its value of those that write one.
 const WRITES: &str = "POST";
@@ -25,13 +25,13 @@ fn writes(series: &SeriesTable) -> Writes {
 }
 
 /// What the rows say of a run. It names the requests, for others may have been ok too.
-pub(super) fn judge(rows: &Reconciliation, series: &SeriesTable) -> Evaluation {
+pub fn judge(rows: &Reconciliation, series: &SeriesTable) -> Evaluation {
     let found = rows.judge(writes(series));
     Evaluation { text: format!("{WRITES} requests: {}", found.text), ..found }
 }
 
 /// The same as a line below the summary.
-pub(super) fn line(found: &Evaluation) -> String {
+pub fn line(found: &Evaluation) -> String {
     let mark = if found.met { '✓' } else { '✗' };
     let problem = found.problem.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
     format!("\n  {mark} {}{problem}\n", found.text)

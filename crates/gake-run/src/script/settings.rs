@@ -10,9 +10,8 @@ use gake_k6::duration::GoDuration;
 use gake_k6::options::{Options, scenario_specs, segment_users};
 use gake_k6::test::{DebugParts, UserSettings};
 use gake_k6::threshold::Selector;
-use gake_run::script::ScriptRun;
 
-use super::{network, tls};
+use super::{ScriptRun, network, tls};
 
 /// What `setup` and `teardown` may take when nothing says so.
 const STAGE_LIMIT: Duration = Duration::from_secs(60);
@@ -21,7 +20,7 @@ const STAGE_LIMIT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// An option that cannot be read, in k6's words.
-pub fn user_settings(
+pub(super) fn user_settings(
     options: &Options,
     environment: Vec<(String, String)>,
 ) -> Result<UserSettings, String> {
@@ -62,7 +61,7 @@ pub fn user_settings(
 ///
 /// # Errors
 /// An option that cannot be honoured, by name.
-pub fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String> {
+pub(super) fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String> {
     let mut scenarios = scenario_specs(options, script).map_err(|error| error.to_string())?;
     let executors = scenarios.iter().map(|scenario| {
         let scenario = options.scenarios.as_ref().and_then(|all| all.get(&scenario.name));

@@ -3,8 +3,6 @@
 //! One place, so that a sentence of the judge and a table of the report write the same number
 //! the same way.
 
-use gake_core::clock::SECOND;
-
 /// A span of `ns` nanoseconds in the unit that suits it, three significant digits.
 #[must_use]
 pub fn duration(ns: f64) -> String {
@@ -23,7 +21,7 @@ pub fn duration(ns: f64) -> String {
             };
         }
     }
-    let seconds = ns / SECOND as f64;
+    let seconds = ns / 1e9;
     if seconds < 599.5 {
         format!("{} s", digits(seconds))
     } else if seconds < 35_970.0 {

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 
 use gake_k6::archive::{Archive, ArchiveError};
 use gake_k6::files::ScriptFiles;
-use gake_run::script::fetcher;
+
+use super::fetcher;
 
 /// The name of a script from standard input.
-pub(super) const STDIN: &str = "/-";
+pub const STDIN: &str = "/-";
 
 /// A script before it is loaded.
-pub(super) struct ScriptSource {
+#[derive(Debug)]
+pub struct ScriptSource {
     /// Its absolute path.
     pub(super) path: PathBuf,
     /// What it may read.
@@ -22,6 +24,7 @@ pub(super) struct ScriptSource {
 }
 
 /// What an archive says of its script.
+#[derive(Debug)]
 pub(super) struct Archived {
     /// Its options, as JSON.
     pub(super) options: String,
@@ -34,13 +37,23 @@ impl ScriptSource {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(super) fn read(name: &str) -> Result<Self, String> {
+    /// Reads the script or archive at `name`. Modules from the network are kept below `cache`, if
+    /// there is one; `stdin` is the script that `-` names.
+    ///
+    /// # Errors
+    /// When it cannot be read, in k6's words.
+    pub fn read(
+        name: &str,
+        cache: Option<PathBuf>,
+        stdin: Option<&mut dyn Read>,
+    ) -> Result<Self, String> {
         let cannot = |error: std::io::Error| {
             format!("The moduleSpecifier \"{name}\" couldn't be found on local disk: {error}")
         };
         let (path, bytes) = if name == "-" {
             let mut bytes = Vec::new();
-            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            let stdin = stdin.ok_or("the script on stdin cannot be read: there is none")?;
+            let read = stdin.read_to_end(&mut bytes);
             read.map_err(|error| format!("the script on stdin cannot be read: {error}"))?;
             (PathBuf::from(STDIN), bytes)
         } else {
@@ -51,7 +64,7 @@ impl ScriptSource {
         if Archive::is_archive(&bytes) {
             return Self::of_archive(&bytes).map_err(|error| format!("{name}: {error}"));
         }
-        let files = ScriptFiles::on_disk(Some(fetcher(module_folder()))).with(&path, bytes);
+        let files = ScriptFiles::on_disk(Some(fetcher(cache))).with(&path, bytes);
         Ok(Self { path, files, archived: None })
     }
 
@@ -59,18 +72,13 @@ impl ScriptSource {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn of_archive(bytes: &[u8]) -> Result<Self, ArchiveError> {
+    /// The script in an archive.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn of_archive(bytes: &[u8]) -> Result<Self, ArchiveError> {
         let Archive { script, options, environment, files } = Archive::read(bytes)?;
         let archived = Some(Archived { options: options.to_string(), environment });
         Ok(Self { path: script, files: ScriptFiles::of_archive(files), archived })
     }
-}
-
-/// Where modules from the network are kept: below `XDG_CACHE_HOME`, or `.cache` at home.
-fn module_folder() -> Option<PathBuf> {
-    // A relative path is to be ignored, by the specification of base directories.
-    let absolute =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(base.join("gake/modules"))
 }

@@ -1,0 +1,203 @@
+//! A script with the options in force: those of its own and those of whoever runs it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gake_core::plan::Overflow;
+use gake_k6::metrics::registry;
+use gake_k6::options::{
+    Consolidated, Options, Tiers, from_environment, validate, validate_trend_stats,
+};
+use gake_k6::secrets::Secrets;
+use gake_k6::test::{LogLevel, ScriptLog};
+use gake_k6::threshold::Thresholds;
+use serde_json::Value;
+
+use super::source::ScriptSource;
+use super::{LoadedScript, ScriptRun, ScriptRunError, network, settings, tls};
+
+/// What a run asks of a script beyond the script's own options.
+#[derive(Debug, Clone, Default)]
+pub struct ScriptSettings {
+    /// Options that override all others.
+    pub options: Options,
+    /// The environment of the process, from which options are read (`K6_VUS`).
+    pub system: BTreeMap<String, String>,
+    /// Whether scripts see that environment in `__ENV`.
+    pub shows_system: bool,
+    /// Further variables of `__ENV`.
+    pub variables: BTreeMap<String, String>,
+    /// A file of options, the lowest tier; by default the one that `K6_CONFIG` names.
+    pub config: Option<String>,
+    /// Where secrets come from, as `mock=name=value` or `file=PATH`.
+    pub secret_sources: Vec<String>,
+    /// Whether the script's thresholds are left out.
+    pub no_thresholds: bool,
+    /// What `Math.random` and the order of arrivals begin with.
+    pub seed: Option<u64>,
+    /// Whether an iteration that is due while all users are busy waits; it is dropped otherwise.
+    pub waits: bool,
+    /// Maximum series of custom metrics, if it is not the default.
+    pub max_series: Option<usize>,
+    /// How many bytes of responses' bodies all users may hold, if it is not the default.
+    pub body_memory: Option<u64>,
+    /// Whether the bodies of failed responses are counted.
+    pub failed_bodies: bool,
+    /// Whether to count which lines of the script do its work.
+    pub profile: bool,
+    /// Tags by which series are selected, besides those that thresholds name.
+    pub keys: Vec<String>,
+}
+
+/// A script with its options in force.
+#[derive(Debug, Clone)]
+pub struct ConfiguredScript {
+    /// The script.
+    pub script: LoadedScript,
+    /// The options in force, with scenarios in place of the shortcuts.
+    pub options: Options,
+    /// The same with the shortcuts as they were given.
+    pub given: Options,
+    /// Those of the script alone, as JSON.
+    pub own: Option<String>,
+    /// Its run.
+    pub run: ScriptRun,
+    /// Its thresholds.
+    pub thresholds: Arc<Thresholds>,
+    /// What its users see as `__ENV`.
+    pub environment: Vec<(String, String)>,
+}
+
+/// Why a script cannot be run as asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptRefusal {
+    /// It cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] ScriptRunError),
+    /// Its options are not valid.
+    #[error("{0}")]
+    Options(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl ConfiguredScript {
+    /// Loads a script and joins the options of all tiers. What it writes goes to `log`.
+    ///
+    /// # Errors
+    /// Why it cannot be run as asked, in k6's words.
+    pub fn load(
+        source: ScriptSource,
+        asked: &ScriptSettings,
+        log: ScriptLog,
+    ) -> Result<Self, ScriptRefusal> {
+        let ScriptSource { path, files, archived } = source;
+        let mut environment =
+            if asked.shows_system { asked.system.clone() } else { BTreeMap::new() };
+        environment.extend(archived.iter().flat_map(|archived| archived.environment.clone()));
+        environment.extend(asked.variables.clone());
+        let environment: Vec<(String, String)> = environment.into_iter().collect();
+        let secrets = Secrets::read(&asked.secret_sources, |path| std::fs::read_to_string(path))
+            .map_err(ScriptRefusal::Other)?;
+        let script = LoadedScript::load(&path, files, environment.clone(), secrets, log)?;
+        if !script.has_functions() {
+            return Err(ScriptRefusal::Other("no exported functions in script".to_owned()));
+        }
+        let own = match archived {
+            Some(archived) => Some(archived.options),
+            None => script.options.clone(),
+        };
+        let Consolidated { options, given, warnings } =
+            consolidated(&script, own.as_deref(), asked).map_err(ScriptRefusal::Options)?;
+        for warning in warnings {
+            script.test.log(LogLevel::Warning, &warning, &[]);
+        }
+        check(&script, &options)?;
+        let none = BTreeMap::new();
+        let bounds = options.thresholds.as_ref().filter(|_| !asked.no_thresholds).unwrap_or(&none);
+        let thresholds = Thresholds::new(bounds, &registry(&script.metrics))
+            .map_err(|error| ScriptRefusal::Options(error.to_string()))?;
+        if let Some(why) = network::wrong_ttl(&options) {
+            return Err(ScriptRefusal::Other(why));
+        }
+        let run = run(&options, &path, asked)?;
+        for warning in network::warnings(&options).into_iter().chain(tls::warning(&options)) {
+            script.test.log(LogLevel::Warning, &warning, &[]);
+        }
+        let mut settings = settings::user_settings(&options, environment.clone())
+            .map_err(ScriptRefusal::Options)?;
+        settings.seed = asked.seed;
+        settings.bodies = asked.body_memory.unwrap_or(settings.bodies);
+        settings.failed_bodies = asked.failed_bodies;
+        settings.profile = asked.profile.then(Arc::default);
+        // Set once, before any user runs.
+        let _ = script.test.settings.set(settings);
+        let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
+        let _ = script.test.options.set(shown);
+        let thresholds = Arc::new(thresholds);
+        Ok(Self { script, options, given, own, run, thresholds, environment })
+    }
+}
+
+/// Checks the options in force.
+fn check(script: &LoadedScript, options: &Options) -> Result<(), ScriptRefusal> {
+    validate_trend_stats(options).map_err(|error| ScriptRefusal::Other(error.to_string()))?;
+    validate(options, &|name| script.has(name))
+        .map_err(|error| ScriptRefusal::Options(error.to_string()))
+}
+
+/// The run that the options describe.
+fn run(
+    options: &Options,
+    path: &std::path::Path,
+    asked: &ScriptSettings,
+) -> Result<ScriptRun, ScriptRefusal> {
+    let mut run = settings::script_run(options, path).map_err(ScriptRefusal::Options)?;
+    run.tls.check().map_err(|error| ScriptRefusal::Options(error.to_string()))?;
+    run.keys.extend(asked.keys.iter().cloned());
+    run.spec.seed = asked.seed.unwrap_or(run.spec.seed);
+    if asked.waits {
+        for scenario in &mut run.spec.scenarios {
+            scenario.overflow = Overflow::Wait;
+        }
+    }
+    run.spec.max_series = asked.max_series.unwrap_or(run.spec.max_series);
+    Ok(run)
+}
+
+/// The options of all tiers.
+fn consolidated(
+    script: &LoadedScript,
+    own: Option<&str>,
+    asked: &ScriptSettings,
+) -> Result<Consolidated, String> {
+    let mut unknown = None;
+    let mut read = |text: &str| -> Result<Options, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let read = Options::read(&value).map_err(|error| error.to_string())?;
+        unknown = unknown.take().or(read.unknown);
+        Ok(read.options)
+    };
+    let file = match asked.config.as_ref().or_else(|| asked.system.get("K6_CONFIG")) {
+        Some(path) => {
+            let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+            read(&text)?
+        }
+        None => Options::default(),
+    };
+    let own = own.map_or_else(|| Ok(Options::default()), &mut read)?;
+    let tiers = Tiers {
+        file,
+        script: own,
+        environment: from_environment(&asked.system).map_err(|error| error.to_string())?,
+        flags: asked.options.clone(),
+    };
+    let consolidated = tiers.consolidate().map_err(|error| error.to_string())?;
+    if let Some(unknown) = unknown {
+        let what = "There were unknown fields in the options exported in the script";
+        let why = format!("json: unknown field {unknown:?}");
+        script.test.log(LogLevel::Warning, what, &[("error", &why)]);
+    }
+    Ok(consolidated)
+}

@@ -1,0 +1,363 @@
+//! The life of a run's scripts around the engine's run: `setup`, the users' iterations, `teardown`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::clock::{Nanos, SECOND};
+use gake_core::metric::SeriesTable;
+use gake_core::record::{Run, Tally};
+use gake_core::schedule::Slice;
+use gake_engine::{Stop, WorkerContext};
+use gake_k6::of_no_user::add_dropped;
+use gake_k6::test::LogLevel;
+use gake_k6::threshold::{INTERVAL, Thresholds};
+use gake_k6::user::book::Book;
+use gake_k6::work::{ScriptFactory, ScriptLoad};
+use gake_wire::{HttpFactory, Network};
+
+use super::crew::{self, Crew};
+use super::elsewhere::{Followed, RemoteUsers, SetUp};
+use super::levels::Levels;
+use super::mixed::MixedFactory;
+use super::{Keys, LoadedScript, ScriptRun, ScriptRunError, crews, network};
+use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+
+/// A script of a prepared run. It runs once.
+#[derive(Debug, Clone)]
+pub struct PreparedScript {
+    /// The script.
+    pub script: LoadedScript,
+    /// Its scenarios, and how its users connect.
+    pub run: ScriptRun,
+    /// Thresholds of which one may end the run.
+    pub thresholds: Option<Arc<Thresholds>>,
+    /// The numbers of its scenarios in the plan.
+    pub scenarios: Vec<usize>,
+}
+
+/// How a script's part of a run ended, apart from what it recorded.
+#[derive(Debug)]
+pub struct ScriptEnd {
+    /// What `setup` returned, as JSON; `None` when it did not return.
+    pub setup_data: Option<String>,
+    /// Why `setup` failed, if it did; nothing ran then, nor after one that was cut.
+    pub setup: Result<(), ScriptRunError>,
+    /// Why `teardown` did not complete, if it did not.
+    pub teardown: Result<(), ScriptRunError>,
+}
+
+impl ScriptEnd {
+    /// That of a script that did nothing.
+    #[must_use]
+    pub const fn void() -> Self {
+        Self { setup_data: None, setup: Ok(()), teardown: Ok(()) }
+    }
+}
+
+/// Users in other processes, and what `setup` gave in the process that began the run, if that was
+/// another one.
+pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetUp>);
+
+impl Prepared {
+    /// As [`Prepared::run_beside`], with the users of the run's script in other processes. `setup`
+    /// and `teardown` run here; with what an earlier process set up, `teardown` alone, unless that
+    /// process had the whole run.
+    ///
+    /// # Errors
+    /// When the run cannot be made, or it fires more than one script.
+    pub fn run_users_elsewhere(
+        &self,
+        remote: RemoteScript<'_>,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
+        if self.scripts.len() != 1 || !self.wires.is_empty() {
+            return Err(RunError::cannot("agents run one script, without other scenarios"));
+        }
+        self.run_scripts(Some(remote), beside, each)
+    }
+
+    /// Runs it to its end, from the first `setup` to the last `teardown`.
+    pub(crate) fn run_scripts(
+        &self,
+        remote: Option<RemoteScript<'_>>,
+        beside: Beside<'_>,
+        mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
+        let own = Interrupt::default();
+        let interrupt = beside.interrupt.unwrap_or(&own).clone();
+        // As in k6: a threshold that aborts the test does not wait for iterations.
+        let beside = Beside { interrupt: Some(&interrupt), aborts_at_once: true, ..beside };
+        let (remote, mut earlier) = remote.map_or((None, None), |(users, earlier)| {
+            (Some(users), earlier)
+        });
+        let is_resumed = earlier.is_some();
+        let lives = self.scripts.iter().map(|of| Life::begin(of, earlier.take(), &interrupt));
+        let mut lives = lives.collect::<Result<Vec<_>, _>>()?;
+        // As in k6: after a setup that failed or was interrupted nothing runs, teardown neither.
+        let is_set_up = lives.iter().all(Life::is_set_up);
+        // Users that run already must be told to end.
+        let is_void = !is_set_up || interrupt.came() && !is_resumed;
+        // Where nothing runs no other process is needed.
+        let remote = remote.filter(|_| !is_void);
+        let control = beside.users.cloned().unwrap_or_default();
+        let lost = remote.as_ref().map(|remote| remote.lost());
+        for life in &mut lives {
+            life.make(self, is_void);
+            // Set once: a script runs once.
+            let active = crew::active(&life.crews, control.clone(), lost.clone());
+            if life.of.script.test.active_users.set(active).is_err() {
+                return Err(RunError::cannot("a script runs once: prepare the run again"));
+            }
+            let stopper = interrupt.clone();
+            life.of.script.test.on_abort(move || stopper.stop(Stop::Now));
+        }
+        if is_void {
+            interrupt.stop(Stop::Now);
+        }
+        let mut users = UsersSeen::new(&lives);
+        let followed = remote.is_some().then(|| lives.first().map(Life::followed)).flatten();
+        let mut is_ending = false;
+        let each = |moment: &Moment<'_>| {
+            if let Some(followed) = &followed {
+                followed.follow(moment);
+            }
+            if !is_void && !is_ending {
+                users.see(&lives, moment.second.second);
+            }
+            let moment = Moment { levels: &users.seen, ..*moment };
+            let wish = each(&moment).or_else(|| lives.iter().find_map(|one| one.crossed(&moment)));
+            is_ending |= wish.is_some();
+            wish
+        };
+        let mut needs_teardown = is_set_up;
+        let recorded = match remote {
+            Some(remote) => {
+                let first = lives.first().map(|life| &life.set_up);
+                let ready = remote.assemble(first.unwrap_or(&SetUp::default()));
+                let run = ready.and_then(|workers| self.run_elsewhere(workers, beside, each));
+                let is_known = run.is_ok() || !is_resumed;
+                needs_teardown &= is_known && remote.needs_teardown();
+                // None of them sends anything while `teardown` runs.
+                run.inspect_err(|_| remote.give_up())
+            }
+            None => self.run_users(&lives, beside, each),
+        };
+        let mut ends = Vec::new();
+        for life in &lives {
+            let mut aside = Tally::default();
+            let teardown = match needs_teardown {
+                true => life.tear_down(&mut aside, &interrupt),
+                false => Ok(()),
+            };
+            if let (Err(_), Err(error)) = (&recorded, &teardown) {
+                // The run's error is what is returned.
+                life.of.script.test.log(LogLevel::Error, &error.to_string(), &[]);
+            }
+            ends.push((teardown, aside));
+        }
+        let mut recorded = recorded?;
+        if let Some(followed) = &followed {
+            followed.end(&recorded.run);
+        }
+        recorded.run.tally.series.merge(&users.seen);
+        for (life, (teardown, aside)) in lives.into_iter().zip(ends) {
+            recorded.run.tally.merge(&aside);
+            recorded.scripts.push(life.end(is_set_up, teardown, &mut recorded.run));
+        }
+        Ok(recorded)
+    }
+
+    /// Runs the users in this process.
+    fn run_users(
+        &self,
+        lives: &[Life<'_>],
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
+        let mut loads: Vec<Option<ScriptLoad>> = Vec::new();
+        loads.resize_with(self.plan.scenarios().len(), || None);
+        for life in lives {
+            for (number, load) in life.of.scenarios.iter().zip(&life.loads) {
+                loads[*number] = Some(load.clone());
+            }
+        }
+        if self.wires.is_empty() {
+            let loads: Vec<ScriptLoad> = loads.into_iter().flatten().collect();
+            let make = move |context: WorkerContext| {
+                let load = loads[context.scenario].clone();
+                ScriptFactory::new(load, context.slice, context.clock)
+            };
+            return self.run_works(make, beside, each);
+        }
+        let (wires, tracer) = (self.wires.clone(), self.tracer.clone());
+        // Wires are those of the other scenarios, in order.
+        let wire_of = |at: usize| loads[..at].iter().filter(|load| load.is_none()).count();
+        let wire_numbers: Vec<usize> = (0..loads.len()).map(wire_of).collect();
+        let make = move |context: WorkerContext| match &loads[context.scenario] {
+            Some(load) => MixedFactory::Script(Box::new(ScriptFactory::new(
+                load.clone(),
+                context.slice,
+                context.clock,
+            ))),
+            None => {
+                let wire = Arc::clone(&wires[wire_numbers[context.scenario]]);
+                let factory = HttpFactory::new(wire, context.slice, context.clock);
+                MixedFactory::Http(factory.traced(tracer.clone()))
+            }
+        };
+        self.run_works(make, beside, each)
+    }
+}
+
+/// One script while it runs.
+struct Life<'a> {
+    of: &'a PreparedScript,
+    network: Arc<Network>,
+    keys: Keys,
+    set_up: SetUp,
+    /// Whether `setup` returned, unless it failed.
+    setup: Result<bool, ScriptRunError>,
+    loads: Vec<ScriptLoad>,
+    crews: Arc<[Crew]>,
+}
+
+impl<'a> Life<'a> {
+    /// Sets the script up, unless an earlier process did.
+    fn begin(
+        of: &'a PreparedScript,
+        earlier: Option<SetUp>,
+        interrupt: &Interrupt,
+    ) -> Result<Self, RunError> {
+        let PreparedScript { script, run, .. } = of;
+        let network = Arc::new(network(run, script.key_log(run)?, None)?);
+        let keys: Keys = run.keys.clone().into();
+        let (set_up, setup) = match earlier {
+            Some(earlier) => (earlier, Ok(true)),
+            None => script.set_up(run, (&network, &keys), interrupt),
+        };
+        let (loads, crews) = (Vec::new(), Arc::default());
+        Ok(Self { of, network, keys, set_up, setup, loads, crews })
+    }
+
+    fn is_set_up(&self) -> bool {
+        matches!(self.setup, Ok(true)) && self.of.script.test.aborted().is_none()
+    }
+
+    /// Makes what its users are made with; of a run that is void none is made.
+    fn make(&mut self, prepared: &Prepared, is_void: bool) {
+        let PreparedScript { script, run, scenarios, .. } = self.of;
+        let plans = prepared.plan.scenarios();
+        let lanes: Vec<usize> = scenarios.iter().map(|number| plans[*number].lanes()).collect();
+        let data = (self.set_up.data.as_deref(), Slice::WHOLE);
+        self.loads = script.loads(run, &lanes, (&self.network, &self.keys), data);
+        self.loads.iter_mut().for_each(|load| load.is_void = is_void);
+        self.crews = crews(run, &self.loads);
+    }
+
+    fn followed(&self) -> Followed<'_> {
+        Followed { test: &self.of.script.test, crews: &self.crews }
+    }
+
+    /// The thresholds that end the run, if one does.
+    fn crossed(&self, moment: &Moment<'_>) -> Option<String> {
+        let thresholds = self.of.thresholds.as_ref()?;
+        let second = moment.second.second;
+        if !second.is_multiple_of(INTERVAL.as_secs()) {
+            return None;
+        }
+        let series = [&moment.so_far.tally().series, moment.levels];
+        let results = thresholds.judge(&series, Duration::from_nanos(second * SECOND), false);
+        results.aborts.then(|| results.message().unwrap_or_default())
+    }
+
+    /// Calls `teardown`, which records in `aside`.
+    fn tear_down(&self, aside: &mut Tally, interrupt: &Interrupt) -> Result<(), ScriptRunError> {
+        let PreparedScript { script, run, .. } = self.of;
+        let is_cut = || interrupt.is_urgent();
+        let data = self.set_up.data.as_deref();
+        script.teardown(run, (&self.network, &self.keys), data, aside, is_cut)
+    }
+
+    /// Adds what no user recorded to the run.
+    fn end(
+        self,
+        is_set_up: bool,
+        teardown: Result<(), ScriptRunError>,
+        run: &mut Run,
+    ) -> ScriptEnd {
+        self.warn_of_dropped(run);
+        run.tally.merge(&self.set_up.recorded);
+        let left: &[Crew] = if is_set_up { &self.crews } else { &[] };
+        self.add_dropped(left, &mut run.tally);
+        ScriptEnd { setup_data: self.set_up.data, setup: self.setup.map(drop), teardown }
+    }
+
+    /// Adds the iterations that `crews` left undone, and those of a lost agent.
+    fn add_dropped(&self, crews: &[Crew], tally: &mut Tally) {
+        let PreparedScript { script, run, .. } = self.of;
+        let book = Book::new(self.keys.iter().map(String::as_str), false);
+        if script.test.aborted().is_none() {
+            for (crew, scenario) in crews.iter().zip(&run.spec.scenarios) {
+                let name = Some(scenario.name.as_str());
+                add_dropped(&script.test, &book, name, (crew.left(), 1), tally);
+            }
+        }
+        add_dropped(&script.test, &book, None, (tally.counts.lost, 1), tally);
+    }
+
+    /// Names the scenarios whose users were all busy when an iteration was due.
+    fn warn_of_dropped(&self, recorded: &Run) {
+        let PreparedScript { script, run, scenarios, .. } = self.of;
+        let tally = |number: &usize| match recorded.scenarios.get(*number) {
+            Some(scenario) => &scenario.tally,
+            None => &recorded.tally,
+        };
+        let tallies = scenarios.iter().map(tally);
+        for ((spec, executor), tally) in run.spec.scenarios.iter().zip(&run.executors).zip(tallies)
+        {
+            // Those of a lost agent say nothing about users.
+            if tally.counts.dropped > tally.counts.lost {
+                let message = format!(
+                    "Insufficient VUs, reached {} active VUs and cannot initialize more",
+                    spec.lanes
+                );
+                let fields = [("executor", executor.as_str()), ("scenario", spec.name.as_str())];
+                script.test.log(LogLevel::Warning, &message, &fields);
+            }
+        }
+    }
+}
+
+/// The users of all scripts, once a second.
+struct UsersSeen {
+    levels: Option<Levels>,
+    seen: SeriesTable,
+}
+
+impl UsersSeen {
+    fn new(lives: &[Life<'_>]) -> Self {
+        let levels = lives.first().map(|life| {
+            let book = Book::new(life.keys.iter().map(String::as_str), false);
+            Levels::new(&life.of.script.test, &book, &life.of.script.metrics)
+        });
+        Self { levels, seen: SeriesTable::default() }
+    }
+
+    fn see(&mut self, lives: &[Life<'_>], second: u64) {
+        let Some(levels) = &self.levels else { return };
+        // Before what changes with the second.
+        let at: Nanos = (second * SECOND).saturating_sub(1);
+        let tests = || lives.iter().map(|life| &life.of.script.test);
+        if tests().any(|test| test.aborted().is_some()) {
+            return;
+        }
+        let active: usize = tests().map(|test| test.active(at)).sum();
+        let ready: u64 = tests().map(|test| test.levels.ready()).sum();
+        let is_over = lives.iter().flat_map(|life| life.crews.iter()).all(|crew| crew.is_over(at));
+        // The last moment of a run comes when nobody is left.
+        if active > 0 || !is_over {
+            levels.see((active as f64, ready as f64), at, &mut self.seen);
+        }
+    }
+}

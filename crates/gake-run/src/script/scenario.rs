@@ -1,0 +1,158 @@
+//! Scripts as the request source of scenarios: `script = "checkout.js"` in a spec.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use gake_core::Load;
+use gake_core::metric::Registry;
+use gake_core::spec::{ConnectionSpec, FieldPath, HttpVersion, RequestSource, RunSpec, TlsSpec};
+use gake_judge::Objective;
+use gake_k6::test::{LogLine, ScriptLog};
+
+use super::life::PreparedScript;
+use super::{ConfiguredScript, ScriptRun, ScriptSettings, ScriptSource};
+use crate::{Inputs, RunError};
+
+/// A script that some scenarios of a run fire.
+#[derive(Debug)]
+pub(crate) struct ScenarioScript {
+    configured: ConfiguredScript,
+    /// The numbers of the scenarios.
+    scenarios: Vec<usize>,
+}
+
+/// Loads the scripts of a spec, each once.
+pub(crate) fn read(spec: &RunSpec, inputs: &Inputs<'_>) -> Result<Vec<ScenarioScript>, RunError> {
+    let keys = keys(spec);
+    let mut paths: Vec<(PathBuf, Vec<usize>)> = Vec::new();
+    for (number, scenario) in spec.scenarios.iter().enumerate() {
+        let RequestSource::Script(script) = &scenario.source else { continue };
+        match paths.iter_mut().find(|(path, _)| *path == script.path) {
+            Some((_, numbers)) => numbers.push(number),
+            None => paths.push((script.path.clone(), vec![number])),
+        }
+    }
+    let load = |(path, scenarios): (PathBuf, Vec<usize>)| {
+        let configured = match inputs.scripts {
+            Some(scripts) => scripts.load(&path, &keys)?,
+            None => from_disk(&path, keys.clone())?,
+        };
+        for number in &scenarios {
+            let RequestSource::Script(script) = &spec.scenarios[*number].source else { continue };
+            let function = script.function.as_deref().unwrap_or("default");
+            if !configured.script.has(function) {
+                let at = FieldPath::root().key("scenario").index(*number).key("function");
+                let problem = format!("{} does not export {function:?}", path.display());
+                return Err(RunError::spec(at, problem));
+            }
+        }
+        Ok(ScenarioScript { configured, scenarios })
+    };
+    paths.into_iter().map(load).collect()
+}
+
+/// The tags by which the objectives of a run select series.
+fn keys(spec: &RunSpec) -> Vec<String> {
+    let objectives = spec.objectives.iter().filter_map(|text| text.parse::<Objective>().ok());
+    let mut keys: Vec<String> = objectives
+        .flat_map(|objective| objective.tag_keys().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// A script as a program without inputs of its own runs it: it sees no environment, and its log is
+/// not kept.
+fn from_disk(path: &std::path::Path, keys: Vec<String>) -> Result<ConfiguredScript, RunError> {
+    let name = path.to_string_lossy();
+    let source = ScriptSource::read(&name, None, None).map_err(RunError::cannot)?;
+    let settings = ScriptSettings { keys, ..ScriptSettings::default() };
+    let log: ScriptLog = Arc::new(|_: &LogLine| ());
+    ConfiguredScript::load(source, &settings, log)
+        .map_err(|error| RunError::cannot(format!("{name}: {error}")))
+}
+
+impl ScenarioScript {
+    /// What is loaded, for people: the URL of the script's file.
+    pub(crate) fn name(&self) -> &str {
+        &self.configured.script.test.main
+    }
+
+    /// Whether it fires scenario `number`.
+    pub(crate) fn fires(&self, number: usize) -> bool {
+        self.scenarios.contains(&number)
+    }
+
+    /// Defines its metrics.
+    pub(crate) fn define(&self, metrics: &mut Registry) -> Result<(), RunError> {
+        for metric in &self.configured.script.metrics {
+            metrics
+                .define((**metric).clone())
+                .map_err(|error| RunError::cannot(format!("{}: {error}", self.name())))?;
+        }
+        Ok(())
+    }
+
+    /// The script in a run of `spec`, whose connections override those of the script's options.
+    pub(crate) fn prepared(&self, spec: &RunSpec) -> Result<PreparedScript, RunError> {
+        if matches!(spec.connection.http, HttpVersion::Http3 | HttpVersion::Auto3) {
+            let path = FieldPath::root().key("connection").key("http");
+            return Err(RunError::spec(path, "scripts speak HTTP/2 and HTTP/1.1"));
+        }
+        let own = &self.configured.run;
+        let scenarios: Vec<_> =
+            self.scenarios.iter().map(|number| spec.scenarios[*number].clone()).collect();
+        let executors = scenarios.iter().map(|one| executor(&one.load).to_owned()).collect();
+        let run = ScriptRun {
+            spec: RunSpec {
+                scenarios,
+                connection: connection(&spec.connection, &own.spec.connection),
+                tls: TlsSpec {
+                    insecure: spec.tls.insecure || own.spec.tls.insecure,
+                    ..spec.tls.clone()
+                },
+                ..spec.clone()
+            },
+            executors,
+            ..own.clone()
+        };
+        Ok(PreparedScript {
+            script: self.configured.script.clone(),
+            run,
+            thresholds: Some(Arc::clone(&self.configured.thresholds)),
+            scenarios: self.scenarios.clone(),
+        })
+    }
+}
+
+/// How users connect: as the run says, and where it says nothing as the script does.
+fn connection(run: &ConnectionSpec, script: &ConnectionSpec) -> ConnectionSpec {
+    let or = |run: &Vec<String>, script: &Vec<String>| {
+        if run.is_empty() { script.clone() } else { run.clone() }
+    };
+    ConnectionSpec {
+        keepalive: run.keepalive && script.keepalive,
+        family: run.family.or(script.family),
+        sources: or(&run.sources, &script.sources),
+        // The first rule that matches holds.
+        connect_to: [run.connect_to.as_slice(), &script.connect_to].concat(),
+        ..run.clone()
+    }
+}
+
+/// The name by which k6 knows a load of this kind.
+fn executor(load: &Load) -> &'static str {
+    match load {
+        Load::Open { stages, .. } => match stages.as_slice() {
+            [only] if only.from == only.to => "constant-arrival-rate",
+            _ => "ramping-arrival-rate",
+        },
+        Load::Replay { .. } => "ramping-arrival-rate",
+        Load::Closed { .. } | Load::Paced { .. } => "constant-vus",
+        Load::Ramping { .. } => "ramping-vus",
+        Load::Shared { .. } => "shared-iterations",
+        Load::PerUser { .. } => "per-vu-iterations",
+        Load::External { .. } => "externally-controlled",
+    }
+}

@@ -1,0 +1,14 @@
+//! Text at the edges of gake: durations, counts, rates and sizes as people write them (`duration`,
+//! `count`, `rate`, `size`), numbers as people read them (`units`), untrusted text (`foreign`,
+//! `host`), and secrets in it (`redact`).
+//!
+//! This crate is pure, and knows no other crate of the workspace.
+
+pub mod count;
+pub mod duration;
+pub mod foreign;
+pub mod host;
+pub mod rate;
+pub mod redact;
+pub mod size;
+pub mod units;
