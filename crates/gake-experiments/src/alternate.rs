@@ -1,12 +1,13 @@
 //! Runs on a server and through a proxy in front of it, alternately.
 
 use gake_judge::Summary;
-use gake_text::units::{count, percent, rate};
 use gake_report::experiment::Expectation;
+use gake_text::units::{count, percent, rate};
 
 use crate::arithmetic::Names;
 use crate::bench::{Bench, Stopped};
 use crate::definition::Step;
+use crate::expected::expectation;
 use crate::figures::goodput;
 use crate::loaded::Loaded;
 use crate::names::StepNames;
@@ -17,9 +18,6 @@ const TURNS: usize = 10;
 
 /// Some runs on production and as many through the proxy, so that a noisy machine affects both alike.
 /// Each kind has a name.
-///
-/// # Errors
-/// When a load cannot be run, or a signal came.
 pub fn run(
     bench: &mut Bench<'_>,
     settings: &Settings,
@@ -61,20 +59,16 @@ pub fn run(
 fn all_ok(runs: &[Summary]) -> Expectation {
     let due: u64 = runs.iter().map(|run| run.run.tally.counts.due()).sum();
     let ok: u64 = runs.iter().map(|run| run.run.tally.counts.ok).sum();
-    let theory = format!("all {}", count(due));
-    Expectation { what: "ok".to_owned(), theory, seen: count(ok), met: ok == due }
+    expectation("ok", format!("all {}", count(due)), count(ok), ok == due)
 }
 
 /// The mean rate of the runs and its deviation; a machine on which it is large compares nothing.
 fn spread(runs: &[Summary]) -> Expectation {
     let (mean, deviation) = moments(&runs.iter().map(goodput).collect::<Vec<_>>());
     let relative = deviation / mean;
-    Expectation {
-        what: "rate".to_owned(),
-        theory: format!("a deviation below 50 % over {} runs", runs.len()),
-        seen: format!("{} ± {} (deviation)", rate(mean), percent(relative)),
-        met: relative < 0.5,
-    }
+    let theory = format!("a deviation below 50 % over {} runs", runs.len());
+    let seen = format!("{} ± {} (deviation)", rate(mean), percent(relative));
+    expectation("rate", theory, seen, relative < 0.5)
 }
 
 /// The share of the direct rate that is left: the proxy's work comes on top of the backend's.
@@ -82,19 +76,16 @@ fn share(direct: &[Summary], through: &[Summary]) -> Expectation {
     let pairs = std::iter::zip(through, direct);
     let shares: Vec<f64> = pairs.map(|(a, b)| goodput(a) / goodput(b)).collect();
     let (mean, deviation) = moments(&shares);
-    Expectation {
-        what: "share".to_owned(),
-        theory: "5 % to 105 % of direct; nginx's mirror: 9 % (docs/shadow.md)".to_owned(),
-        seen: format!("{} ± {} of direct", percent(mean), percent(deviation)),
-        met: (0.05..1.05).contains(&mean),
-    }
+    let theory = "5 % to 105 % of direct; nginx's mirror: 9 % (docs/shadow.md)".to_owned();
+    let seen = format!("{} ± {} of direct", percent(mean), percent(deviation));
+    expectation("share", theory, seen, (0.05..1.05).contains(&mean))
 }
 
 /// Every request of the runs is in the sandbox's ledger exactly once.
 fn ledger(runs: &[Summary], received: u64) -> Expectation {
     let sent: u64 = runs.iter().map(|run| run.run.tally.counts.sent).sum();
     let theory = format!("{}: each request once", count(sent));
-    Expectation { what: "ledger".to_owned(), theory, seen: count(received), met: received == sent }
+    expectation("ledger", theory, count(received), received == sent)
 }
 
 /// The run whose rate is in the middle.

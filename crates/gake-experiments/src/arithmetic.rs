@@ -12,28 +12,16 @@ const LEVELS: [&[&str]; 5] =
 /// What the names in an expression or template stand for.
 pub trait Names {
     /// The number of this name.
-    ///
-    /// # Errors
-    /// When it has none, or its expression has a mistake.
     fn number(&self, name: &str) -> Result<f64, String>;
 
     /// The text of this name; `None` when it is no text.
-    ///
-    /// # Errors
-    /// When its template has a mistake.
     fn text(&self, name: &str) -> Result<Option<String>, String>;
 
     /// The value of a function.
-    ///
-    /// # Errors
-    /// When there is no such function, or it takes other arguments.
     fn call(&self, function: &str, arguments: &[f64]) -> Result<f64, String>;
 }
 
 /// The value of an expression.
-///
-/// # Errors
-/// A mistake in it, or a name without a value.
 pub fn evaluate(text: &str, names: &dyn Names) -> Result<f64, String> {
     let mut parser = Parser { rest: text, names };
     let value = parser.level(0).map_err(|why| format!("{text:?}: {why}"))?;
@@ -44,9 +32,6 @@ pub fn evaluate(text: &str, names: &dyn Names) -> Result<f64, String> {
 }
 
 /// A template whose `{expression:format}` are replaced; `{{` and `}}` are braces.
-///
-/// # Errors
-/// A mistake in it, or a name without a value.
 pub fn fill(template: &str, names: &dyn Names) -> Result<String, String> {
     let mut filled = String::new();
     let mut rest = template;
@@ -176,7 +161,13 @@ fn apply(operator: &str, left: f64, right: f64) -> f64 {
 /// The functions of arithmetic itself; `None` for the others.
 fn common(function: &str, arguments: &[f64]) -> Option<f64> {
     Some(match (function, arguments) {
-        ("if", [condition, yes, no]) => if *condition == 0.0 { *no } else { *yes },
+        ("if", [condition, yes, no]) => {
+            if *condition == 0.0 {
+                *no
+            } else {
+                *yes
+            }
+        }
         ("min", [a, b]) => a.min(*b),
         ("max", [a, b]) => a.max(*b),
         ("floor", [a]) => a.floor(),
@@ -229,7 +220,10 @@ mod tests {
     #[test]
     fn templates_are_filled() {
         let of = |template| fill(template, &Some3);
-        assert_eq!(of("{path} {users:user} {users * 1000:count}"), Ok("/fast 3 users 3,000".into()));
+        assert_eq!(
+            of("{path} {users:user} {users * 1000:count}"),
+            Ok("/fast 3 users 3,000".into())
+        );
         assert_eq!(of("{{{users}}} {users / 2:1} {50ms:time}"), Ok("{3} 1.5 50.0 ms".into()));
         assert!(of("{users").is_err() && of("{nobody}").is_err());
     }

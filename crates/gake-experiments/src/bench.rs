@@ -1,6 +1,5 @@
 //! Where loads run: on this machine or its agents, with steps that are shown as they end.
 
-use gake_text::redact::{Names, Redactor};
 use gake_judge::Summary;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::RunSpec;
@@ -9,6 +8,7 @@ use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::{Console, Failure, Signals, StatusLine, spec_error};
+use gake_text::redact::{Names, Redactor};
 
 use crate::definition::Definition;
 use crate::settings::Settings;
@@ -51,9 +51,6 @@ pub struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// A bench for an experiment, whose load `agents` have if they are given.
-    ///
-    /// # Errors
-    /// When signals cannot be watched.
     pub fn new(
         definition: &Definition,
         settings: &'a Settings,
@@ -94,9 +91,6 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs a load to its end and judges it.
-    ///
-    /// # Errors
-    /// When it cannot be run, or a signal came.
     pub fn fire(&mut self, spec: &RunSpec) -> Result<Summary, Stopped> {
         let failure = |error| Stopped::Failed(spec_error::failure(&error));
         let mut prepared = Prepared::new(spec, Inputs::default()).map_err(failure)?;

@@ -12,19 +12,6 @@ const LOCAL_BYTES: u64 = 20_000;
 /// The same with the other end elsewhere.
 const REMOTE_BYTES: u64 = 10_000;
 
-/// What bounds connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bound {
-    /// Descriptor tables.
-    Descriptors,
-    /// Open files of the system.
-    Files,
-    /// Local ports towards a target on loopback.
-    Ports,
-    /// Free memory.
-    Memory,
-}
-
 /// Who has the load, and where the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
@@ -75,16 +62,44 @@ impl ConnectionBudget {
 
     /// As many of `asked` connections as there can be at once.
     pub fn fits(&self, asked: u64) -> Fits {
+        let is_local = self.ends == Ends::Both;
+        let bytes_each = if is_local { LOCAL_BYTES } else { REMOTE_BYTES };
+        // Agents may be elsewhere.
+        let here = |most: Option<u64>| most.filter(|_| !matches!(self.ends, Ends::Agents(_)));
+        let free_files = self.limits.files.map(|(open, most)| most.saturating_sub(open));
+        let sources = gake_wire::LOOPBACK_MAX as u64;
+        let ports = self.limits.ports_per_source.map(|ports| ports.saturating_mul(sources));
+        let memory = self.limits.memory;
+        let who = if here(Some(0)).is_some() { "this machine" } else { "the agents" };
+        let table = count(self.table);
         let bounds = [
-            (Bound::Descriptors, Some(self.descriptors(asked))),
-            (Bound::Files, self.files()),
-            (Bound::Ports, self.ports()),
-            (Bound::Memory, self.memory()),
+            (
+                Some(self.descriptors(asked)),
+                format!("file descriptors, {table} in a table, allow {who}"),
+                " (raise `ulimit -Hn`)".to_owned(),
+            ),
+            (
+                here(free_files).map(|free| if is_local { free / 2 } else { free }),
+                "the open files of the system allow".to_owned(),
+                " (raise fs.file-max)".to_owned(),
+            ),
+            (
+                ports.filter(|_| is_local),
+                "local ports allow".to_owned(),
+                " to one port of loopback (widen net.ipv4.ip_local_port_range)".to_owned(),
+            ),
+            (
+                here(memory).map(|memory| memory / bytes_each),
+                format!("{} of free memory allow", bytes(memory.unwrap_or(0) as f64)),
+                format!(", {} each", bytes(bytes_each as f64)),
+            ),
         ];
-        let known = bounds.into_iter().filter_map(|(bound, most)| Some((bound, most?)));
-        match known.min_by_key(|(_, most)| *most) {
-            Some((bound, most)) if most < asked => {
-                Fits { connections: most, why: self.why(bound, most) }
+        let known =
+            bounds.into_iter().filter_map(|(most, bound, advice)| Some((most?, bound, advice)));
+        match known.min_by_key(|(most, ..)| *most) {
+            Some((connections, bound, advice)) if connections < asked => {
+                let most = count(connections);
+                Fits { connections, why: format!("{bound} {most} connections at once{advice}") }
             }
             _ => Fits { connections: asked, why: String::new() },
         }
@@ -110,63 +125,6 @@ impl ConnectionBudget {
         }
         let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         connections_within(size(asked), size(self.table), shares) as u64
-    }
-
-    fn files(&self) -> Option<u64> {
-        let (open, most) = self.limits.files?;
-        let free = most.saturating_sub(open);
-        match self.ends {
-            Ends::Both => Some(free / 2),
-            Ends::One => Some(free),
-            Ends::Agents(_) => None,
-        }
-    }
-
-    fn ports(&self) -> Option<u64> {
-        let each = self.limits.ports_per_source?;
-        (self.ends == Ends::Both).then(|| each.saturating_mul(gake_wire::LOOPBACK_MAX as u64))
-    }
-
-    fn memory(&self) -> Option<u64> {
-        Some(self.limits.memory? / self.each()?)
-    }
-
-    /// Memory of a connection on this machine.
-    fn each(&self) -> Option<u64> {
-        match self.ends {
-            Ends::Both => Some(LOCAL_BYTES),
-            Ends::One => Some(REMOTE_BYTES),
-            Ends::Agents(_) => None,
-        }
-    }
-
-    fn why(&self, bound: Bound, most: u64) -> String {
-        let n = count(most);
-        match bound {
-            Bound::Descriptors => {
-                let who = match self.ends {
-                    Ends::Agents(_) => "the agents",
-                    _ => "this machine",
-                };
-                format!(
-                    "file descriptors, {} in a table, allow {who} {n} connections at once (raise \
-                     `ulimit -Hn`)",
-                    count(self.table)
-                )
-            }
-            Bound::Files => format!(
-                "the open files of the system allow {n} connections at once (raise fs.file-max)"
-            ),
-            Bound::Ports => format!(
-                "local ports allow {n} connections at once to one port of loopback (widen \
-                 net.ipv4.ip_local_port_range)"
-            ),
-            Bound::Memory => format!(
-                "{} of free memory allow {n} connections at once, {} each",
-                bytes(self.limits.memory.unwrap_or(0) as f64),
-                bytes(self.each().unwrap_or(0) as f64)
-            ),
-        }
     }
 }
 

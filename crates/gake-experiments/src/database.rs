@@ -1,8 +1,10 @@
 //! A pool in front of a database that bounds its connections: theory, and the rows that must be there.
 
 use gake_judge::Summary;
-use gake_text::units::count;
 use gake_report::experiment::Expectation;
+use gake_text::units::count;
+
+use crate::expected::expectation;
 
 /// How long the lab's database takes to connect, and for a statement, in seconds.
 const CONNECT: f64 = 0.6;
@@ -67,7 +69,7 @@ pub fn rows(summary: &Summary, before: u64, after: Result<u64, String>) -> Expec
         Ok(None) => "fewer rows than before".to_owned(),
         Err(why) => format!("cannot be counted: {why}"),
     };
-    Expectation { what: "rows".to_owned(), theory, seen, met }
+    expectation("rows", theory, seen, met)
 }
 
 #[cfg(test)]

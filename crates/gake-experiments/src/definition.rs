@@ -231,9 +231,6 @@ impl Step {
 
 impl Definition {
     /// Reads a file.
-    ///
-    /// # Errors
-    /// What is wrong in it.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut file: Table = toml::from_str(text).map_err(|error| error.to_string())?;
         if let Some(Value::Array(steps)) = file.get_mut("step") {

@@ -12,10 +12,12 @@ const MACHINE: [&str; 2] = ["run_delay", "shared_cores"];
 /// What is found when nothing else is.
 const UNEXPLAINED: &str = "unexplained";
 
+/// What theory says of `what`, what was seen, and whether they agree.
+pub fn expectation(what: &str, theory: String, seen: String, met: bool) -> Expectation {
+    Expectation { what: what.to_owned(), theory, seen, met }
+}
+
 /// A figure in its range.
-///
-/// # Errors
-/// A mistake in the file.
 pub fn figure(expected: &Expected, names: &dyn Names) -> Result<Expectation, String> {
     let number = |number: &Cell| match number {
         Cell::Number(value) => Ok(*value),
@@ -28,22 +30,20 @@ pub fn figure(expected: &Expected, names: &dyn Names) -> Result<Expectation, Str
     let (expression, format) = seen.rsplit_once(':').unwrap_or((seen, "count"));
     let value = evaluate(expression, names)?;
     let (low, high) = (bound(&expected.from, 0.0)?, bound(&expected.to, f64::INFINITY)?);
-    Ok(Expectation {
-        what: expected.what.clone(),
-        theory: fill(&expected.theory, names)?,
-        seen: match &expected.shown {
-            Some(template) => fill(template, names)?,
-            None => formatted(value, format),
-        },
-        met: (low..=high).contains(&value),
-    })
+    let seen = match &expected.shown {
+        Some(template) => fill(template, names)?,
+        None => formatted(value, format),
+    };
+    let met = (low..=high).contains(&value);
+    Ok(expectation(&expected.what, fill(&expected.theory, names)?, seen, met))
 }
 
 /// The limit that was set is among the causes, and no wrong one is named before it. `beside` are
 /// causes that are true as well.
 pub fn cause(summary: &Summary, truth: &str, beside: &[String]) -> Expectation {
     let named = causes(summary);
-    let right = |id: &str| id == truth || beside.iter().any(|one| one == id) || MACHINE.contains(&id);
+    let right =
+        |id: &str| id == truth || beside.iter().any(|one| one == id) || MACHINE.contains(&id);
     let before = named.iter().position(|id| *id == truth);
     let met = before.is_some_and(|at| named[..at].iter().all(|id| right(id)));
     named_causes(&named, truth.to_owned(), met)
@@ -67,7 +67,7 @@ pub fn no_cause(summary: &Summary) -> Expectation {
 
 fn named_causes(named: &[&str], theory: String, met: bool) -> Expectation {
     let seen = if named.is_empty() { "none".to_owned() } else { named.join(", ") };
-    Expectation { what: "cause".to_owned(), theory, seen, met }
+    expectation("cause", theory, seen, met)
 }
 
 fn causes(summary: &Summary) -> Vec<&'static str> {

@@ -1,10 +1,10 @@
 //! The figures of a run by the names that the experiments' files use.
 
-use gake_text::foreign;
 use gake_core::record::{Gauge, Metric, Tally};
 use gake_judge::Summary;
 use gake_judge::queueing::{self, closed_fixed, erlang_c, mmc_tail};
 use gake_judge::stats::per_second;
+use gake_text::foreign;
 
 use crate::database;
 
@@ -64,7 +64,8 @@ pub fn figure(summary: &Summary, subject: Option<usize>, name: &str) -> Option<f
         "process_rss" => process(summary, "rss").and_then(Gauge::max).unwrap_or(f64::NAN),
         "refused_by_mysql" => {
             let bodies = run.bodies.by_count();
-            let refused = bodies.first().is_some_and(|body| body.text.contains(CONNECTIONS_REFUSED));
+            let refused =
+                bodies.first().is_some_and(|body| body.text.contains(CONNECTIONS_REFUSED));
             f64::from(refused)
         }
         _ => response.quantile(quantile? / 100.0) as f64 / 1e9,
@@ -76,9 +77,7 @@ pub fn function(summary: &Summary, name: &str, arguments: &[f64]) -> Option<f64>
     let response = summary.run.tally.latency.response();
     Some(match (name, arguments) {
         // Responses that took longer.
-        ("over", [time]) => {
-            (response.count() - response.count_up_to((time * 1e9) as u64)) as f64
-        }
+        ("over", [time]) => (response.count() - response.count_up_to((time * 1e9) as u64)) as f64,
         ("served", [from, to]) => served(summary, *from as u64, *to as u64),
         // Seconds from the end of a burst until what comes is served again.
         ("recovery", [burst_end, end, rate]) => {

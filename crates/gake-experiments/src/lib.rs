@@ -20,9 +20,9 @@ mod runner;
 mod server;
 mod settings;
 mod slow_clients;
-mod throughput;
 #[cfg(test)]
 mod tests;
+mod throughput;
 
 use gake_report::experiment::ExperimentReport;
 use gake_session::fleet::FleetMaker;
@@ -62,9 +62,9 @@ impl Definition {
             Some(_) if !self.takes_database => {
                 Err(Failure::usage(format!("--db is for users-db: {name} has no users")))
             }
-            Some((_, UserStore::Model(_))) => Err(Failure::usage(
-                "--db: the model has the settings of each step; leave --db out",
-            )),
+            Some((_, UserStore::Model(_))) => {
+                Err(Failure::usage("--db: the model has the settings of each step; leave --db out"))
+            }
             _ => Ok(()),
         }
     }

@@ -10,8 +10,8 @@ use crate::arithmetic::{evaluate, fill};
 use crate::bench::Stopped;
 use crate::database;
 use crate::definition::Step;
-use crate::names::StepNames;
 use crate::expected;
+use crate::names::StepNames;
 use crate::proxy::{Proxied, ProxyFlags};
 use crate::real_database::{CLOSING, RealDatabase};
 use crate::server::Server;
@@ -36,9 +36,6 @@ enum Servers {
 
 impl<'a> Loaded<'a> {
     /// Starts them, and gives the step their URLs.
-    ///
-    /// # Errors
-    /// When one does not start.
     pub fn start(
         settings: &Settings,
         step: &Step,
@@ -101,9 +98,6 @@ impl<'a> Loaded<'a> {
     }
 
     /// Ends the proxy, and gives the step the numbers of its ledger.
-    ///
-    /// # Errors
-    /// When it has no ledger, or no comparison.
     pub fn end(&mut self, names: &mut StepNames<'_>) -> Result<(), Failure> {
         let Some(proxied) = self.proxied() else { return Ok(()) };
         let ledger = proxied.end()?;
@@ -116,9 +110,6 @@ impl<'a> Loaded<'a> {
 
     /// What theory expects of a step; nothing of the user's own server, whose settings it does not
     /// know.
-    ///
-    /// # Errors
-    /// A mistake in the file.
     pub fn expectations(
         &self,
         step: &Step,
@@ -155,9 +146,6 @@ impl<'a> Loaded<'a> {
     }
 
     /// The load of a step as a spec.
-    ///
-    /// # Errors
-    /// A mistake in the file.
     pub fn spec(
         &self,
         settings: &Settings,
@@ -186,9 +174,6 @@ impl Drop for Loaded<'_> {
 }
 
 /// The load of a step, beside which these sources are sampled.
-///
-/// # Errors
-/// A mistake in the file.
 pub fn spec(step: &Step, names: &StepNames<'_>, watch: Vec<String>) -> Result<RunSpec, String> {
     let mut scenarios = Vec::new();
     for load in [Some(&step.load), step.beside.as_ref()].into_iter().flatten() {
@@ -200,7 +185,10 @@ pub fn spec(step: &Step, names: &StepNames<'_>, watch: Vec<String>) -> Result<Ru
     let mut run = Table::new();
     run.insert("scenario".to_owned(), Value::Array(scenarios));
     run.insert("connection".to_owned(), Value::Table(names.filled_table(&step.connection)?));
-    run.insert("warmup".to_owned(), Value::String(fill(step.warmup.as_deref().unwrap_or("0"), names)?));
+    run.insert(
+        "warmup".to_owned(),
+        Value::String(fill(step.warmup.as_deref().unwrap_or("0"), names)?),
+    );
     run.insert("watch".to_owned(), watch.into());
     let draft: RunDraft = run.try_into().map_err(|error: toml::de::Error| error.to_string())?;
     draft.decide().map_err(|error| error.to_string())

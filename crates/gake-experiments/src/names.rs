@@ -30,17 +30,11 @@ pub struct StepNames<'a> {
 
 impl StepNames<'_> {
     /// Whether a condition holds; without one it does.
-    ///
-    /// # Errors
-    /// A mistake in the file.
     pub fn holds(&self, condition: Option<&String>) -> Result<bool, String> {
         condition.map_or(Ok(true), |text| Ok(evaluate(text, self)? != 0.0))
     }
 
     /// The texts of the notes whose conditions hold.
-    ///
-    /// # Errors
-    /// A mistake in the file.
     pub fn notes(&self, notes: &[Note]) -> Result<Vec<String>, String> {
         let holding = notes.iter().filter_map(|note| match self.holds(note.when.as_ref()) {
             Ok(holds) => holds.then(|| fill(&note.text, self)),
@@ -50,9 +44,6 @@ impl StepNames<'_> {
     }
 
     /// Fills a value of a spec.
-    ///
-    /// # Errors
-    /// A mistake in the file.
     pub fn filled(&self, value: &toml::Value) -> Result<toml::Value, String> {
         Ok(match value {
             toml::Value::String(template) => toml::Value::String(fill(template, self)?),
@@ -66,9 +57,6 @@ impl StepNames<'_> {
     }
 
     /// Fills a table of a spec.
-    ///
-    /// # Errors
-    /// A mistake in the file.
     pub fn filled_table(&self, table: &toml::Table) -> Result<toml::Table, String> {
         table.iter().map(|(key, value)| Ok((key.clone(), self.filled(value)?))).collect()
     }
@@ -108,9 +96,7 @@ impl Names for StepNames<'_> {
                 }
                 Err(format!("no case of {name} holds"))
             }
-            (None, Some(summary)) if name == "nothing_ok" => {
-                Ok(Some(figures::nothing_ok(summary)))
-            }
+            (None, Some(summary)) if name == "nothing_ok" => Ok(Some(figures::nothing_ok(summary))),
             _ => Ok(None),
         }
     }

@@ -28,9 +28,6 @@ pub struct Planned<'a> {
 type Row<'a> = BTreeMap<&'a str, &'a Cell>;
 
 /// The steps, in order.
-///
-/// # Errors
-/// A mistake in the file.
 pub fn plan<'a>(
     definition: &'a Definition,
     settings: &Settings,

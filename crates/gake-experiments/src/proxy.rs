@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use gake_text::units::count;
 use gake_report::experiment::Expectation;
 use gake_session::Failure;
 use gake_shadow::compare::judge::{FieldVerdict, Pace, Report, Terms, judge};
 use gake_shadow::compare::{Rules, file};
+use gake_text::units::count;
 use serde_json::Value;
 
+use crate::expected::expectation;
 use crate::server::{self, Server};
 
 /// How long the copies in flight may take when the load is over.
@@ -63,9 +64,6 @@ struct PrivateFolder(PathBuf);
 
 impl Proxied {
     /// Starts the backends, and a proxy between them and the load.
-    ///
-    /// # Errors
-    /// When one does not start.
     pub fn start(flags: &ProxyFlags) -> Result<Self, Failure> {
         let production = backend(&flags.production, "Ada")?;
         let second = flags.has_second.then(|| backend(&flags.production, "Ada")).transpose()?;
@@ -94,9 +92,6 @@ impl Proxied {
     }
 
     /// Ends it when no copy is in flight: what became of each request at the sandbox, by category.
-    ///
-    /// # Errors
-    /// When it cannot be asked, or has not written its comparison.
     pub fn end(&mut self) -> Result<Value, Failure> {
         let ledger = self.settled_ledger()?;
         self.server.end()?;
@@ -138,8 +133,11 @@ impl Proxied {
             real.push(format!("{ratio:.1} times slower"));
         }
         let seen = if real.is_empty() { "nothing".to_owned() } else { real.join(", ") };
-        let seen = format!("{seen} in {} pairs of responses", count(report.map_or(0, |report| report.exchanges)));
-        Expectation { what: "found".to_owned(), theory, seen, met }
+        let seen = format!(
+            "{seen} in {} pairs of responses",
+            count(report.map_or(0, |report| report.exchanges))
+        );
+        expectation("found", theory, seen, met)
     }
 }
 

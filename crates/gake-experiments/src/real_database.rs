@@ -29,9 +29,6 @@ pub struct RealDatabase<'a> {
 
 impl<'a> RealDatabase<'a> {
     /// Looks at what it has.
-    ///
-    /// # Errors
-    /// When it cannot be reached.
     pub fn new(
         written: &'a str,
         store: &'a UserStore,
@@ -49,9 +46,6 @@ impl<'a> RealDatabase<'a> {
     }
 
     /// A lab on it, and the rows that there are. Waits for one that has gone away, if `is_patient`.
-    ///
-    /// # Errors
-    /// When it does not start, or a signal came.
     pub fn start(&self, flags: &str, is_patient: bool) -> Result<(Server, u64), Stopped> {
         let name = match self.store {
             UserStore::Server(dsn) => dsn.database(),
@@ -77,9 +71,6 @@ impl<'a> RealDatabase<'a> {
     }
 
     /// Deletes the rows that were added.
-    ///
-    /// # Errors
-    /// When it cannot be reached or changed.
     pub fn restore(&self) -> Result<(), Failure> {
         self.patiently(|| self.before.restore(self.store).map_err(Failure::could_not))
     }

@@ -9,6 +9,7 @@ use gake_session::Failure;
 
 use crate::arithmetic::{Names, evaluate, fill};
 use crate::bench::{Bench, Stopped};
+use crate::budget::ConnectionBudget;
 use crate::definition::{Definition, Kind, Step};
 use crate::loaded::Loaded;
 use crate::names::StepNames;
@@ -16,7 +17,6 @@ use crate::plan::{Planned, plan};
 use crate::real_database::{CLOSING, RealDatabase};
 use crate::settings::Settings;
 use crate::throughput::{CurveStep, end_of_throughput};
-use crate::budget::ConnectionBudget;
 use crate::{alternate, figures};
 
 /// Users of the first closed loop that looks for a capacity, and at most of the last one.
@@ -40,9 +40,6 @@ pub struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     /// A runner of an experiment.
-    ///
-    /// # Errors
-    /// A mistake in its file.
     pub fn new(
         definition: &'a Definition,
         settings: &'a Settings,
@@ -55,9 +52,6 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs every step that is asked for.
-    ///
-    /// # Errors
-    /// When a load cannot be run, or a signal came.
     pub fn run(&mut self) -> Result<(), Stopped> {
         let Some((written, store)) = &self.settings.database else { return self.steps(None) };
         if !(0..self.plan.len()).any(|at| self.is_asked(at)) {
@@ -246,7 +240,8 @@ impl<'a> Runner<'a> {
         let loaded = Loaded::start(self.settings, step, &mut names, None)?;
         let mut best: Option<(u32, Summary)> = None;
         let mut users = SATURATING;
-        while users <= SATURATING_MAX && self.budget.fits(users.into()).connections >= users.into() {
+        while users <= SATURATING_MAX && self.budget.fits(users.into()).connections >= users.into()
+        {
             names.numbers.insert("users".to_owned(), users.into());
             let summary = self.bench.fire(&loaded.spec(self.settings, step, &names)?)?;
             let rate = figures::goodput;

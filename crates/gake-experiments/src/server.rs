@@ -56,28 +56,20 @@ pub struct Server {
 
 impl Server {
     /// Starts a lab with these flags of `gake serve`.
-    ///
-    /// # Errors
-    /// When it does not start.
     pub fn lab(flags: &str) -> Result<Self, Failure> {
         Self::start(Kind::Lab, flags, &["serve"], format!("gake serve {flags}"))
     }
 
     /// The same on a real database, which is shown as `shown`, without its password.
-    ///
-    /// # Errors
-    /// When it does not start.
     pub fn lab_on(flags: &str, database: &str, shown: &str) -> Result<Self, Failure> {
         let args = ["serve", "--db", database];
-        let mut lab = Self::start(Kind::Lab, flags, &args, format!("gake serve --db {shown} {flags}"))?;
+        let mut lab =
+            Self::start(Kind::Lab, flags, &args, format!("gake serve --db {shown} {flags}"))?;
         lab.has_database = true;
         Ok(lab)
     }
 
     /// Starts a shadow proxy with these flags and arguments. `command` is what people are shown.
-    ///
-    /// # Errors
-    /// When it does not start.
     pub fn proxy(flags: &str, args: &[&str], command: String) -> Result<Self, Failure> {
         Self::start(Kind::Proxy, flags, &[&["shadow"], args].concat(), command)
     }
@@ -111,7 +103,8 @@ impl Server {
             return Ok(server);
         }
         let mut why = String::new();
-        if let Some(mut errors) = server.process.as_mut().and_then(|process| process.stderr.take()) {
+        if let Some(mut errors) = server.process.as_mut().and_then(|process| process.stderr.take())
+        {
             let _ = errors.read_to_string(&mut why);
         }
         Err(cannot(why.trim().trim_start_matches("error: ").to_owned()))
@@ -140,9 +133,6 @@ impl Server {
     }
 
     /// Where plain TCP reaches it, and what is requested there: `path`, or that of the user's URL.
-    ///
-    /// # Errors
-    /// When it is not reached by plain HTTP.
     pub fn plain(&self, path: &str) -> Result<(String, String), Failure> {
         if self.kind != Kind::Target {
             return Ok((self.address().to_owned(), path.to_owned()));
@@ -183,9 +173,6 @@ impl Server {
     }
 
     /// How many users the lab's service has.
-    ///
-    /// # Errors
-    /// When it does not respond so.
     pub fn users(&self) -> Result<u64, Failure> {
         let body = get(self.address(), "/users/count")?;
         let value: Value = serde_json::from_str(&body).unwrap_or_default();
@@ -195,9 +182,6 @@ impl Server {
     }
 
     /// A figure of the lab's metrics page; 0 when it is not there.
-    ///
-    /// # Errors
-    /// When the lab does not respond.
     pub fn figure(&self, name: &str) -> Result<f64, Failure> {
         let page = get(self.address(), "/metrics")?;
         let mut values =
@@ -206,9 +190,6 @@ impl Server {
     }
 
     /// Posts JSON to the lab.
-    ///
-    /// # Errors
-    /// When it does not take it.
     pub fn post(&self, path: &str, json: &str) -> Result<(), Failure> {
         let url = format!("{}{path}", self.url);
         let body = Some(json.as_bytes().into());
@@ -220,9 +201,6 @@ impl Server {
     }
 
     /// The first line on standard error that has `mark` in it, from there on.
-    ///
-    /// # Errors
-    /// When there is none.
     pub fn logged(&mut self, mark: &str) -> Result<String, Failure> {
         let errors = self.process.as_mut().and_then(|process| process.stderr.as_mut());
         let lines = errors.map(|errors| BufReader::new(errors).lines());
@@ -233,9 +211,6 @@ impl Server {
     }
 
     /// Ends the process as a signal does, and waits until it has written what it writes.
-    ///
-    /// # Errors
-    /// When it cannot be waited for.
     pub fn end(&mut self) -> Result<(), Failure> {
         let Some(process) = &mut self.process else { return Ok(()) };
         let killed = kill_process(Pid::from_child(process), Signal::TERM);
@@ -266,9 +241,6 @@ impl Drop for Server {
 }
 
 /// The body of the response under `path`.
-///
-/// # Errors
-/// When there is none.
 pub fn get(address: &str, path: &str) -> Result<String, Failure> {
     sent(&HttpRequest::new("GET", format!("http://{address}{path}"))).map(|(_, body)| body)
 }

@@ -27,14 +27,12 @@ pub struct SlowClients {
 
 impl SlowClients {
     /// Connects; a server of the user's may take fewer than `count`.
-    ///
-    /// # Errors
-    /// When the server takes none, or the lab not all.
     pub fn start(server: &Server, path: &str, count: usize) -> Result<Self, Failure> {
         let mut clients = Self { stop: Arc::default(), threads: Vec::new() };
         let (address, path) = server.plain(path)?;
-        let head =
-            format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 1000000000\r\n\r\n");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 1000000000\r\n\r\n"
+        );
         let is_lab = server.figures().is_some();
         for _ in 0..count {
             let mut stream = match begin(&address, head.as_bytes()) {

@@ -2,7 +2,7 @@
 
 use gake_judge::Summary;
 use gake_lab::{Lab, LabConfig};
-use gake_run::spec::{LoadSpec, RequestSource, RunSpec, ScenarioSpec};
+use gake_run::spec::RunDraft;
 
 use super::*;
 use crate::arithmetic::{evaluate, fill};
@@ -27,8 +27,8 @@ fn all_settings() -> Vec<Settings> {
 fn summary() -> Summary {
     let lab = Lab::start(LabConfig::default()).unwrap();
     let url = format!("http://{}/fast", lab.addr());
-    let load = LoadSpec::PerUser { users: 1, iterations: 5 };
-    let spec = RunSpec::new(ScenarioSpec::new(RequestSource::Url(url), load));
+    let load = format!("scenario = [{{ url = \"{url}\", users = 1, iterations_per_user = 5 }}]");
+    let spec = toml::from_str::<RunDraft>(&load).unwrap().decide().unwrap();
     let summary = Summary::new(gake_run::run(&spec).unwrap(), &[]);
     lab.shutdown();
     summary
@@ -84,26 +84,12 @@ fn every_step_has_what_its_texts_need() {
         for one in step.expect.iter().filter(|_| settings.target.is_none()) {
             names.holds(one.when.as_ref()).unwrap();
             let is_figure = !one.what.is_empty();
-            let shown = if is_figure { expected::figure(one, &names).unwrap().theory } else {
+            let shown = if is_figure {
+                expected::figure(one, &names).unwrap().theory
+            } else {
                 fill(&one.theory, &names).unwrap()
             };
             assert!(!is_figure || !shown.is_empty(), "{name}: {one:?}");
         }
     });
-}
-
-#[test]
-fn dump_names() {
-    let budget = ConnectionBudget::new(Ends::Both, 1_000_000, MachineLimits::default());
-    let mut out = String::new();
-    for definition in experiments().unwrap() {
-        for (i, settings) in all_settings().iter().enumerate() {
-            if i % 3 == 2 { continue; }
-            out.push_str(&format!("== {} {}{:?}\n", definition.name, settings.quick, settings.target));
-            for p in plan(&definition, settings, &budget).unwrap() {
-                out.push_str(&p.name.unwrap_or("?".into())); out.push('\n');
-            }
-        }
-    }
-    std::fs::write("/tmp/new-names.txt", out).unwrap();
 }

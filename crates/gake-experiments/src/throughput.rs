@@ -1,7 +1,7 @@
 //! Where the throughput of more and more users stops growing.
 
-use gake_text::units::{duration, plural, rate};
 use gake_judge::{Rank, Summary};
+use gake_text::units::{duration, plural, rate};
 
 use crate::figures;
 

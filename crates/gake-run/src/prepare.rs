@@ -14,8 +14,8 @@ use gake_wire::{
 };
 
 use crate::requests::{self, RequestSet};
-use crate::script::scenario::{self, ScenarioScript};
 use crate::script::PreparedScript;
+use crate::script::scenario::{self, ScenarioScript};
 use crate::{Inputs, RunError, connection, plan};
 
 /// What a spec sends, read once for any number of runs.
@@ -217,7 +217,8 @@ impl LoadedRequests {
             script.define(&mut metrics)?;
         }
         let mut ready = ready(spec, plans, labels, &metrics)?;
-        ready.scripts = self.scripts.iter().map(|one| one.prepared(spec)).collect::<Result<_, _>>()?;
+        ready.scripts =
+            self.scripts.iter().map(|one| one.prepared(spec)).collect::<Result<_, _>>()?;
         if !ready.scripts.is_empty() && spec.threads.is_none() {
             // Their users think in between, and take more of a core than plain requests do.
             ready.spread_over_cores();

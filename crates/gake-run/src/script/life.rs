@@ -88,9 +88,8 @@ impl Prepared {
         let interrupt = beside.interrupt.unwrap_or(&own).clone();
         // As in k6: a threshold that aborts the test does not wait for iterations.
         let beside = Beside { interrupt: Some(&interrupt), aborts_at_once: true, ..beside };
-        let (remote, mut earlier) = remote.map_or((None, None), |(users, earlier)| {
-            (Some(users), earlier)
-        });
+        let (remote, mut earlier) =
+            remote.map_or((None, None), |(users, earlier)| (Some(users), earlier));
         let is_resumed = earlier.is_some();
         let lives = self.scripts.iter().map(|of| Life::begin(of, earlier.take(), &interrupt));
         let mut lives = lives.collect::<Result<Vec<_>, _>>()?;

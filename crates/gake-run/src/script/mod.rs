@@ -38,8 +38,8 @@ use gake_wire::{ConnectionPermit, Network, Protocol, Settings, TlsKeyLog, TlsOpt
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
 use crate::{Prepared, RunError, connection};
-use crew::Crew;
 pub use configured::{ConfiguredScript, ScriptRefusal, ScriptSettings};
+use crew::Crew;
 pub use crew::LostParts;
 pub use elsewhere::{RemoteUsers, SetUp};
 pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};

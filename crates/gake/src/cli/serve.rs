@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use gake_lab::{DatabaseConfig, DatabaseKind, Metastable, ServiceTime, Stall};
 
 use super::values;
-use gake_users::UserStore;
 use gake_session::Failure;
+use gake_users::UserStore;
 
 /// The default port.
 const PORT: u16 = 8080;

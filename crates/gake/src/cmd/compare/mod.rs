@@ -4,9 +4,9 @@ mod turns;
 
 use std::path::Path;
 
-use gake_text::redact::Names;
 use gake_judge::compare::Question;
 use gake_report::compare::CompareReport;
+use gake_text::redact::Names;
 
 use crate::cli::CompareArgs;
 use gake_session::Results;

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::plan::Timeouts;
-use gake_core::spec::{BodySpec, ConnectionSpec, HttpVersion, KeepSpec, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_core::spec::{
+    BodySpec, ConnectionSpec, HttpVersion, KeepSpec, RequestDefaults, RequestSource, RunSpec,
+    ScenarioSpec, TlsSpec,
+};
 use gake_report::tools::ab::Without;
 use gake_wire::{Location, Scheme, basic_authorization};
 

@@ -20,7 +20,10 @@ use gake_core::clock::nanos;
 use gake_core::plan::{Stage, Timeouts};
 use gake_core::record::{Fault, Histogram, Metric, Outcome, Run};
 use gake_core::schedule::Process;
-use gake_core::spec::{BodySpec, ConnectionSpec, HttpVersion, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, RunSpec, ScenarioSpec, TlsSpec};
+use gake_core::spec::{
+    BodySpec, ConnectionSpec, HttpVersion, RecordingSpec, RequestDefaults, RequestSource,
+    RequestSpec, RunSpec, ScenarioSpec, TlsSpec,
+};
 use gake_files::Access;
 use gake_report::tools::h2load::{H2load, H2loadRequests, H2loadTraffic, report};
 use gake_run::{Inputs, Moment, Prepared, unix_now};

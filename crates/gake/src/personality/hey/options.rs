@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::plan::Timeouts;
 use gake_core::Load;
-use gake_core::spec::{BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_core::plan::Timeouts;
+use gake_core::spec::{
+    BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
+    TlsSpec,
+};
 use gake_text::duration::parse_duration;
 
 use crate::personality::body_file;

@@ -57,7 +57,11 @@ fn archive(args: &[String], console: &Console) -> Result<Option<&'static str>, (
     Ok(None)
 }
 
-fn archived(loaded: &ConfiguredScript, flags: &RunFlags, no_environment: bool) -> Result<Archive, String> {
+fn archived(
+    loaded: &ConfiguredScript,
+    flags: &RunFlags,
+    no_environment: bool,
+) -> Result<Archive, String> {
     let environment = if no_environment { Default::default() } else { flags.environment.clone() };
     pack(&loaded.script, &loaded.given, environment)
 }

@@ -19,9 +19,9 @@ use serde_json::{Map, Value};
 
 use super::flags::RunFlags;
 use super::life::{Ready, code, exit_of, say};
-use gake_session::run::writes;
 use crate::personality::native::Native;
 use gake_session::Console;
+use gake_session::run::writes;
 use gake_session::{Exit, Failure};
 
 /// What `handleSummary` may take.

@@ -14,7 +14,9 @@ use gake_core::clock::nanos;
 use gake_core::plan::{Overflow, Stage, Timeouts};
 use gake_core::record::Outcome;
 use gake_core::schedule::Process;
-use gake_core::spec::{BodySpec, HttpVersion, IpFamily, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_core::spec::{
+    BodySpec, HttpVersion, IpFamily, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
+};
 use gake_report::tools::nighthawk::{Output, Worker, csv, fortio, human, json};
 use gake_run::Moment;
 

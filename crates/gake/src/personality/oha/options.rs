@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use gake_core::plan::{Stage, Timeouts};
 use gake_core::Load;
+use gake_core::plan::{Stage, Timeouts};
 use gake_core::schedule::Process;
-use gake_core::spec::{ConnectionSpec, HttpVersion, IpFamily, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_core::spec::{
+    ConnectionSpec, HttpVersion, IpFamily, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
+};
 use gake_report::tools::oha::TimeUnit;
 use gake_text::duration::parse_duration;
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::plan::Timeouts;
 use gake_core::plan::targets::TargetFormat;
-use gake_core::spec::{ConnectionSpec, HttpVersion, KeepSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_core::spec::{
+    ConnectionSpec, HttpVersion, KeepSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
+};
 use gake_report::vegeta::go;
 
 use super::super::flags::{Flag, Parsed, refused, switch, value};
