@@ -23,7 +23,7 @@ use crate::slow_clients::SlowClients;
 pub struct Loaded<'a> {
     _slow_clients: Option<SlowClients>,
     servers: Servers,
-    _other: Option<Server>,
+    other: Option<Server>,
     database: Option<&'a RealDatabase<'a>>,
     rows_before: u64,
 }
@@ -67,8 +67,8 @@ impl<'a> Loaded<'a> {
         };
         let other = step.other.as_deref().map(Server::lab).transpose()?;
         let _slow_clients = None;
-        let mut loaded = Self { _slow_clients, servers, _other: other, database, rows_before };
-        let other = loaded._other.as_ref().map(|other| ("other", other));
+        let mut loaded = Self { _slow_clients, servers, other, database, rows_before };
+        let other = loaded.other.as_ref().map(|other| ("other", other));
         for (name, server) in [("url", loaded.server())].into_iter().chain(other) {
             names.texts.insert(name.to_owned(), server.url_of(step.path()));
         }

@@ -76,6 +76,12 @@ pub const ROOMS: &[Room] = &[
         strangers: &["clap", "hyper"],
     },
     Room {
+        name: "gake-users",
+        level: 4,
+        may_use: &["gake-lab", "gake-sql"],
+        strangers: &["clap", "hyper"],
+    },
+    Room {
         name: "gake-watch",
         level: 4,
         may_use: &["gake-core", "gake-wire", "gake-sql"],
@@ -142,12 +148,33 @@ pub const ROOMS: &[Room] = &[
         ],
         strangers: &[],
     },
+    // Data, and one runner: every number of an experiment is in its file.
+    Room {
+        name: "gake-experiments",
+        level: 8,
+        may_use: &[
+            "gake-text",
+            "gake-core",
+            "gake-files",
+            "gake-wire",
+            "gake-judge",
+            "gake-report",
+            "gake-run",
+            "gake-session",
+            "gake-shadow",
+            "gake-sql",
+            "gake-users",
+        ],
+        strangers: &["clap"],
+    },
     Room {
         name: "gake",
         level: 9,
         may_use: &[
             "gake-text",
             "gake-session",
+            "gake-experiments",
+            "gake-users",
             "gake-core",
             "gake-files",
             "gake-wire",
@@ -161,7 +188,6 @@ pub const ROOMS: &[Room] = &[
             "gake-shadow",
             "gake-fleet",
             "gake-sinks",
-            "gake-sql",
             "gake-watch",
         ],
         strangers: &[],
@@ -268,12 +294,14 @@ pub const WORDS: &[Words] = &[
 pub const WITHOUT_CIRCLES: &[&str] = &[
     "gake-core",
     "gake-engine",
+    "gake-experiments",
     "gake-files",
     "gake-fleet",
     "gake-k6",
     "gake-lab",
     "gake-run",
     "gake-script",
+    "gake-users",
     "gake-wire",
 ];
 
