@@ -5,7 +5,7 @@
 #![no_main]
 
 #[allow(dead_code, missing_docs, reason = "compiled from source, as the other target is")]
-#[path = "../../crates/gake-core/src/plan/targets/mod.rs"]
+#[path = "../../crates/gake-run/src/targets/mod.rs"]
 mod targets;
 
 use std::io::{BufRead, BufReader};

@@ -12,7 +12,7 @@ use crate::{command, workspace};
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
 /// Pages beside that of `gake` itself.
-const PAGES: [&str; 16] = [
+const PAGES: [&str; 17] = [
     "run",
     "find",
     "watch",
@@ -28,6 +28,7 @@ const PAGES: [&str; 16] = [
     "agent",
     "fleet",
     "as",
+    "schema",
     "completions",
 ];
 

@@ -79,14 +79,14 @@ fn arrivals_come_at_their_rate_and_are_dropped_without_a_user() {
         "preAllocatedVUs": 2, "maxVUs": 5,
     }));
     assert_eq!(spec.load, Load::rate(0.5, 10 * SECOND));
-    assert_eq!((spec.lanes, spec.overflow), (5, Overflow::Drop));
+    assert_eq!((spec.max_in_flight, spec.overflow), (5, Overflow::Drop));
     let spec = one(json!({
         "executor": "ramping-arrival-rate", "startRate": 10, "timeUnit": "500ms",
         "stages": [{ "duration": "2s", "target": 40 }], "preAllocatedVUs": 7,
     }));
     let Load::Open { stages, process } = &spec.load else { panic!() };
     let schedule = Schedule::new(*process, stages, None, 1);
-    assert_eq!((spec.lanes, schedule.total()), (7, 100));
+    assert_eq!((spec.max_in_flight, schedule.total()), (7, 100));
     // Arrival i is due where the area 20 t + 15 t² is i, the first one where it is 1.
     for (number, area) in [(0, 1.0), (49, 50.0), (99, 100.0_f64)] {
         let at = ((400.0 + 60.0 * area).sqrt() - 20.0) / 30.0;

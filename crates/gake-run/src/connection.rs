@@ -26,7 +26,7 @@ pub(crate) fn settings(
         sources.add(source).map_err(|error| RunError::spec(list.index(i), error))?;
     }
     Ok(Settings {
-        timeouts: spec.timeouts,
+        timeouts: spec.timeouts(),
         keepalive: spec.keepalive,
         pooled,
         connections,
@@ -35,7 +35,9 @@ pub(crate) fn settings(
         sources,
         limits: ResponseLimits::default(),
         max_redirects: spec.max_redirects,
-        keep: spec.keep.map(|keep| Keep { answers: keep.answers, body_bytes: keep.body_bytes }),
+        keep: spec
+            .keep_answers
+            .map(|answers| Keep { answers, body_bytes: spec.keep_body_bytes.unwrap_or(0) }),
         max_idle: spec.max_idle,
         inspect: None,
         stream: false,

@@ -66,7 +66,7 @@ impl<'a> GrpcTarget<'a> {
         let body = messages.iter().flat_map(|message| grpc_frame(message)).collect();
         // `grpc` becomes `http`, and `grpcs` becomes `https`.
         let url = format!("http{}", &self.grpc.url.trim()["grpc".len()..]);
-        let timeout = self.spec.connection.timeouts.total;
+        let timeout = self.spec.connection.timeout;
         Ok((grpc_call(url, metadata, timeout, body), method))
     }
 

@@ -45,12 +45,11 @@ pub struct GivenRequests {
 
 /// Loads the scripts that a spec names.
 pub trait Scripts {
-    /// Loads the script at `path` for one run. `keys` are tags by which objectives select its
-    /// series.
+    /// Loads the script at `path` for one run.
     ///
     /// # Errors
     /// Why it cannot be run.
-    fn load(&self, path: &Path, keys: &[String]) -> Result<ConfiguredScript, RunError>;
+    fn load(&self, path: &Path) -> Result<ConfiguredScript, RunError>;
 }
 
 /// Reads recordings of traffic.

@@ -44,6 +44,7 @@ mod remote;
 mod requests;
 pub mod script;
 pub mod sink;
+pub mod targets;
 mod user_control;
 mod watching;
 

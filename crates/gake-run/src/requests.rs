@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::Arc;
 
-use gake_core::plan::targets::{Target, TargetBody, TargetFormat, Targets};
 use gake_core::schedule::Trace;
 use gake_core::spec::{
     BodySpec, FieldPath, GrpcSpec, RequestDefaults, RequestSource, RequestSpec, RunSpec,
@@ -15,6 +14,7 @@ use gake_wire::{Feed, GrpcMethod, HttpRequest, Location, WeightedRequest, basic_
 
 use crate::bodies::Bodies;
 use crate::grpc::GrpcTarget;
+use crate::targets::{Target, TargetBody, TargetFormat, Targets};
 use crate::{Inputs, RunError};
 
 /// Targets held at most. More than this is a log to replay, not a mix.

@@ -14,7 +14,8 @@ use http_body::Frame;
 use crate::exchange::{
     BackendAnswer, BackendFailure, BackendOutcome, Body, Captured, MirroredExchange, Role,
 };
-use crate::mirror::copy::{Keeper, Kept};
+use crate::message::body::{BodyKeeper, KeptBody};
+use crate::message::head::RequestHead;
 
 /// Bytes of exchanges that one listener may have waiting.
 const WAITING_BYTES: u64 = 64 << 20;
@@ -148,7 +149,7 @@ impl Collector {
         feed: &Arc<Feed>,
         received_unix_ns: u64,
         client: SocketAddr,
-        request: (&Method, &Uri, &HeaderMap),
+        request: &RequestHead,
         limit: u64,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -156,16 +157,16 @@ impl Collector {
             id: feed.next.fetch_add(1, Relaxed),
             received_unix_ns,
             client,
-            method: request.0.clone(),
-            uri: request.1.clone(),
-            headers: request.2.clone(),
+            method: request.method().clone(),
+            uri: request.uri(),
+            headers: request.map(),
             limit,
             found: Mutex::default(),
         })
     }
 
     /// The request's body, as far as it was kept.
-    pub(crate) fn body(&self, kept: &Kept, seen: u64, truncated: bool) {
+    pub(crate) fn body(&self, kept: &KeptBody, seen: u64, truncated: bool) {
         let body = Body { bytes: kept.bytes(), truncated, len: seen };
         self.found.lock().unwrap_or_else(PoisonError::into_inner).body = body;
     }
@@ -181,7 +182,7 @@ impl Collector {
             connect_ns: 0,
             first_byte_ns: None,
             head: None,
-            body: Keeper::default(),
+            body: BodyKeeper::default(),
             // Whoever holds it is dropped: the client's task with its client, a shadow's with the
             // proxy.
             untold: match role {
@@ -224,7 +225,7 @@ pub(crate) struct Slot {
     connect_ns: u64,
     first_byte_ns: Option<u64>,
     head: Option<(StatusCode, HeaderMap)>,
-    body: Keeper,
+    body: BodyKeeper,
     /// What is said when nobody says anything.
     untold: BackendFailure,
     ended: bool,
@@ -257,11 +258,16 @@ impl Slot {
     pub(crate) fn frame(&mut self, frame: &Frame<Bytes>) {
         if let Some(piece) = frame.data_ref() {
             self.piece(piece);
-        } else if let (Some((_, headers)), Some(trailers)) = (&mut self.head, frame.trailers_ref())
-        {
-            let grpc = trailers.iter().filter(|(name, _)| name.as_str().starts_with("grpc-"));
-            headers.extend(grpc.map(|(name, value)| (name.clone(), value.clone())));
+        } else if let Some(trailers) = frame.trailers_ref() {
+            self.trailers(trailers);
         }
+    }
+
+    /// The trailers.
+    pub(crate) fn trailers(&mut self, trailers: &HeaderMap) {
+        let Some((_, headers)) = &mut self.head else { return };
+        let grpc = trailers.iter().filter(|(name, _)| name.as_str().starts_with("grpc-"));
+        headers.extend(grpc.map(|(name, value)| (name.clone(), value.clone())));
     }
 
     /// A piece of the answer's body.

@@ -1,24 +1,16 @@
 //! A running proxy, looked at and changed from outside its threads.
 
-use std::net::TcpListener;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 
-use crate::admin;
 use crate::hooks::HookCounts;
 use crate::mirror::ledger::Ledger;
 use crate::proxy::ProxyStats;
 use crate::proxy::shared::Shared;
-use crate::proxy::start::ProxySummary;
 use crate::proxy::worker::Phase;
-
-/// How often a percentage moves while it ramps.
-const RAMP_STEP: Duration = Duration::from_millis(100);
-/// How often backends' names are resolved again.
-const RESOLVE_AGAIN: Duration = Duration::from_secs(30);
 
 /// A running proxy's handle.
 #[derive(Debug, Clone)]
@@ -40,6 +32,19 @@ struct Ramp {
     to: f64,
     begun: Instant,
     length: Duration,
+}
+
+/// What a proxy did, told at its end.
+#[derive(Debug, Clone)]
+pub struct ProxySummary {
+    /// The client's path.
+    pub stats: ProxyStats,
+    /// Every shadow's ledger.
+    pub ledgers: Vec<Ledger>,
+    /// How often hooks did not do their part.
+    pub hooks: HookCounts,
+    /// Exchanges that found the queue of a listener full.
+    pub exchanges_dropped: u64,
 }
 
 /// A shadow as it is at one moment.
@@ -85,7 +90,7 @@ impl Control {
     #[must_use]
     pub fn shadows(&self) -> Vec<ShadowState> {
         let shadows = self.0.shared.shadows.iter();
-        let state = |backend: &crate::mirror::ShadowBackend| ShadowState {
+        let state = |backend: &crate::mirror::backend::ShadowBackend| ShadowState {
             ledger: Ledger::read(Arc::clone(&backend.config.backend.name), backend.pages()),
             percentage: backend.gate.percentage(),
             killed: backend.gate.is_killed() || self.0.shared.killed.load(Relaxed),
@@ -178,7 +183,7 @@ impl Control {
         self.0.phase.send_replace(Phase::Over);
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.0.shared
     }
 
@@ -212,7 +217,13 @@ impl Control {
         self.0.ramps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn step_ramps(&self, now: Instant) {
+    /// Waits for the proxy's end.
+    pub(crate) async fn ended(&self) {
+        self.0.ended.notified().await;
+    }
+
+    /// Moves the percentages that ramp.
+    pub(crate) fn step_ramps(&self, now: Instant) {
         self.ramps().retain(|ramp| {
             let done = now.saturating_duration_since(ramp.begun).as_secs_f64();
             let part = (done / ramp.length.as_secs_f64()).min(1.0);
@@ -221,33 +232,4 @@ impl Control {
             part < 1.0
         });
     }
-}
-
-/// What goes on beside the proxy, until it has ended.
-pub(crate) async fn run(control: Control, admin: Option<TcpListener>) {
-    if let Some(listener) = admin {
-        tokio::task::spawn_local(admin::serve(listener, control.clone()));
-    }
-    let ramping = control.clone();
-    tokio::task::spawn_local(async move {
-        loop {
-            tokio::time::sleep(RAMP_STEP).await;
-            ramping.step_ramps(Instant::now());
-        }
-    });
-    let resolving = control.clone();
-    tokio::task::spawn_local(async move {
-        loop {
-            tokio::time::sleep(RESOLVE_AGAIN).await;
-            let shared = Arc::clone(&resolving.0.shared);
-            // A thread of its own: a resolver that hangs holds up nothing else, the end included.
-            let _ = std::thread::Builder::new().name("gake-resolve".to_owned()).spawn(move || {
-                shared.master.refresh();
-                for backend in &shared.shadows {
-                    backend.target.refresh();
-                }
-            });
-        }
-    });
-    control.0.ended.notified().await;
 }

@@ -14,11 +14,13 @@ pub mod config;
 mod control;
 pub mod exchange;
 pub mod hooks;
+mod message;
 mod mirror;
 mod proxy;
+mod side;
 pub mod traffic;
 
 pub use collect::Exchanges;
-pub use control::{Control, NoSuchShadow, ShadowState};
+pub use control::{Control, NoSuchShadow, ProxySummary, ShadowState};
 pub use mirror::ledger::{Category, Ledger};
-pub use proxy::{Proxy, ProxyStartError, ProxyStats, ProxySummary, RunningProxy};
+pub use proxy::{Proxy, ProxyStartError, ProxyStats, RunningProxy};

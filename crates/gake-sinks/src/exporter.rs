@@ -3,57 +3,15 @@
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Outcome, Reading, Run, Tally};
+use gake_core::record::{Outcome, Reading, Run};
 
 use crate::address::{SinkAddress, SinkKind};
-use crate::carrier::{self, Batch, Carrier};
+use crate::carrier::{self, Batch, Carrier, RETRY};
+use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 use crate::format::{self, Format};
 
-/// How long what could not be brought yet is tried again after the run's end.
-pub(crate) const RETRY: Duration = Duration::from_secs(15);
 /// Batches of outcomes that may wait, where raw points are asked for.
 const OUTCOME_BATCHES: usize = 32;
-
-/// A run that is about to start.
-#[derive(Debug, Clone, Copy)]
-pub struct ExportStart<'a> {
-    /// The name of the target.
-    pub target: &'a str,
-    /// The names of its endpoints.
-    pub labels: &'a [String],
-    /// When it starts, in Unix nanoseconds.
-    pub started_unix_ns: u64,
-    /// The command, without secrets.
-    pub command: &'a str,
-}
-
-/// One second of a run.
-#[derive(Debug, Clone, Copy)]
-pub struct ExportSecond<'a> {
-    /// Its number, from 0.
-    pub at: u64,
-    /// What was recorded in it, after the warm-up.
-    pub tally: &'a Tally,
-    /// Arrivals that the plan asked for in it; `None` in a closed loop.
-    pub asked: Option<f64>,
-    /// Connections open.
-    pub open: u64,
-    /// The names of the tally's labels.
-    pub labels: &'a [String],
-}
-
-/// The verdict of a run that is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExportVerdict {
-    /// `valid`, `suspect` or `invalid`.
-    pub validity: &'static str,
-    /// The same as a number, from 0 for a valid run.
-    pub level: u64,
-    /// Objectives that were met.
-    pub met: u64,
-    /// Objectives that were missed.
-    pub missed: u64,
-}
 
 /// Sends the figures of a run to one destination during the run.
 ///

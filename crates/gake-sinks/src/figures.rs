@@ -2,9 +2,48 @@
 
 use std::borrow::Cow;
 
-use gake_core::record::{Histogram, Latency, Metric, Reading, Tally};
+use gake_core::record::{End, Histogram, Latency, Metric, Outcome, Reading, Tally};
 
-use crate::exporter::{ExportSecond, ExportVerdict};
+/// A run that is about to start.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportStart<'a> {
+    /// The name of the target.
+    pub target: &'a str,
+    /// The names of its endpoints.
+    pub labels: &'a [String],
+    /// When it starts, in Unix nanoseconds.
+    pub started_unix_ns: u64,
+    /// The command, without secrets.
+    pub command: &'a str,
+}
+
+/// One second of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct ExportSecond<'a> {
+    /// Its number, from 0.
+    pub at: u64,
+    /// What was recorded in it, after the warm-up.
+    pub tally: &'a Tally,
+    /// Arrivals that the plan asked for in it; `None` in a closed loop.
+    pub asked: Option<f64>,
+    /// Connections open.
+    pub open: u64,
+    /// The names of the tally's labels.
+    pub labels: &'a [String],
+}
+
+/// The verdict of a run that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportVerdict {
+    /// `valid`, `suspect` or `invalid`.
+    pub validity: &'static str,
+    /// The same as a number, from 0 for a valid run.
+    pub level: u64,
+    /// Objectives that were met.
+    pub met: u64,
+    /// Objectives that were missed.
+    pub missed: u64,
+}
 
 /// A measurement with its tags and fields.
 #[derive(Debug, Clone, PartialEq)]
@@ -204,4 +243,51 @@ pub(crate) fn histograms(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histog
     let parts = [Metric::Service, Metric::Lateness];
     all.extend(parts.map(|metric| (metric.name(), Cow::Borrowed(latency.of(metric)))));
     all
+}
+
+/// The points of one request, as k6 writes them: times in milliseconds.
+pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<Row<'a>> {
+    let exchange = &outcome.exchange;
+    let mut tags: Vec<(&'static str, Cow<'a, str>)> = Vec::new();
+    if let Some(name) = labels.get(usize::from(exchange.label)) {
+        tags.push(("name", Cow::Borrowed(name)));
+    }
+    let is_expected = match exchange.end {
+        End::Answered(answer) => {
+            tags.push(("status", Cow::Owned(answer.status.to_string())));
+            (200..400).contains(&answer.status) && !exchange.wrong_body
+        }
+        End::Fault(fault) => {
+            tags.push(("error", Cow::Borrowed(fault.name())));
+            false
+        }
+        End::Unfinished => {
+            tags.push(("error", Cow::Borrowed("unfinished")));
+            false
+        }
+    };
+    tags.push(("expected_response", Cow::Borrowed(if is_expected { "true" } else { "false" })));
+    let point = |measurement, value| Row {
+        measurement,
+        tags: tags.clone(),
+        fields: vec![("value", Field::Number(value))],
+    };
+    let ms = |nanos: u64| nanos as f64 * MS;
+    let mut points = vec![
+        point("http_reqs", 1.0),
+        point("http_req_failed", f64::from(u8::from(!is_expected))),
+        point("gake_response", ms(outcome.response())),
+    ];
+    if matches!(exchange.end, End::Answered(_)) {
+        let first = exchange.first_byte.unwrap_or(exchange.done);
+        points.extend([
+            point("http_req_duration", ms(exchange.service())),
+            point("http_req_waiting", ms(first.saturating_sub(exchange.write))),
+            point("http_req_receiving", ms(exchange.done.saturating_sub(first))),
+            point("http_req_blocked", ms(exchange.blocked)),
+            point("http_req_connecting", ms(exchange.connect.unwrap_or(0))),
+            point("http_req_tls_handshaking", ms(exchange.tls.unwrap_or(0))),
+        ]);
+    }
+    points
 }

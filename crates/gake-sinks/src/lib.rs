@@ -21,7 +21,8 @@ mod visitor;
 
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
 pub use carrier::ZstdFrames;
-pub use exporter::{ExportSecond, ExportStart, ExportVerdict, Exporter};
+pub use exporter::Exporter;
+pub use figures::{ExportSecond, ExportStart, ExportVerdict};
 pub use live::{LiveControls, LiveServer, PageFrame, RateSetter};
 pub use points::{InfluxPoint, InfluxPoints};
 pub use script::ScriptSeries;

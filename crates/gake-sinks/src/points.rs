@@ -3,8 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::address::SinkAddress;
-use crate::carrier::{Batch, Carrier, Push};
-use crate::exporter::RETRY;
+use crate::carrier::{Batch, Carrier, Push, RETRY};
 use crate::format::{self, escape};
 
 /// A batch is sent when it has this many bytes ...

@@ -7,8 +7,7 @@ use gake_core::clock::Nanos;
 use gake_core::metric::{Definition, SeriesTable, Tags};
 
 use crate::address::SinkAddress;
-use crate::carrier::{Carrier, Push};
-use crate::exporter::RETRY;
+use crate::carrier::{Carrier, Push, RETRY};
 use crate::format::{self, TrendFigure, Trends, script_request};
 
 /// What k6 writes of trends unless it is told otherwise.

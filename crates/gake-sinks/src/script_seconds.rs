@@ -11,8 +11,7 @@ use gake_core::metric::{
 };
 
 use crate::address::SinkAddress;
-use crate::carrier::{Batch, Carrier, Push};
-use crate::exporter::RETRY;
+use crate::carrier::{Batch, Carrier, Push, RETRY};
 use crate::format::{self, escape};
 
 /// Tags whose values are too many for an index.

@@ -4,8 +4,7 @@ use gake_text::duration::parse_duration;
 use gake_wire::Spans;
 
 use crate::address::SinkAddress;
-use crate::carrier::{Carrier, Push};
-use crate::exporter::RETRY;
+use crate::carrier::{Carrier, Push, RETRY};
 use crate::format::{SpanWriter, span_post};
 
 /// Spans in one request.

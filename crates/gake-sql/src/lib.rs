@@ -16,4 +16,5 @@ mod stream;
 
 pub use dsn::{Dsn, DsnError, SqlKind};
 pub use quote::quoted;
-pub use session::{Row, SqlSession};
+pub use reply::Row;
+pub use session::SqlSession;

@@ -6,8 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::dsn::Dsn;
-use crate::reply::{Reply, said};
-use crate::session::Row;
+use crate::reply::{Reply, Row, said};
 use crate::stream::Stream;
 
 /// LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH.

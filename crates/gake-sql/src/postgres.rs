@@ -5,9 +5,8 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::dsn::Dsn;
 use crate::md5;
-use crate::reply::{Reply, said};
+use crate::reply::{Reply, Row, said};
 use crate::scram::Scram;
-use crate::session::Row;
 use crate::stream::Stream;
 
 /// Maximum number of messages in answer to one query.

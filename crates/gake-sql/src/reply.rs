@@ -1,5 +1,8 @@
 //! Reading what a database sent, without going past its end.
 
+/// A row's fields as text; `None` is NULL.
+pub type Row = Vec<Option<String>>;
+
 /// Bytes that are still to be read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reply<'a>(pub(super) &'a [u8]);

@@ -5,9 +5,7 @@ use std::time::Duration;
 use crate::dsn::{Dsn, SqlKind};
 use crate::mysql::MySql;
 use crate::postgres::Postgres;
-
-/// A row's fields as text; `None` is NULL.
-pub type Row = Vec<Option<String>>;
+use crate::reply::Row;
 
 /// How long opening a connection may take.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);

@@ -3,7 +3,7 @@
 /// Why a text is not a count.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a whole number; write for example 1000 or 10k")]
-pub struct CountError {
+pub struct WholeNumberError {
     text: String,
 }
 
@@ -11,10 +11,10 @@ pub struct CountError {
 ///
 /// # Errors
 /// When the text is not a whole number, or does not fit 64 bits.
-pub fn parse_count(text: &str) -> Result<u64, CountError> {
+pub fn parse_count(text: &str) -> Result<u64, WholeNumberError> {
     let (digits, scale) = split_suffix(text);
     let count = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(scale));
-    count.ok_or_else(|| CountError { text: text.to_owned() })
+    count.ok_or_else(|| WholeNumberError { text: text.to_owned() })
 }
 
 /// Splits off the suffix, and returns what it multiplies by.

@@ -4,7 +4,7 @@ use gake_core::record::LevelUnit;
 use serde_json::Value;
 
 use crate::fetch::Fetch;
-use crate::sampler::Level;
+use crate::level::Level;
 
 /// Metrics that are taken when the application has them: its name, ours, and its unit.
 const KNOWN: &[(&str, &str, LevelUnit)] = &[

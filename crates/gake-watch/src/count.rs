@@ -10,7 +10,7 @@ use gake_sql::{Dsn, DsnError, SqlKind};
 
 use crate::database::first_field;
 use crate::fetch::Fetch;
-use crate::sampler::{FIRST, within};
+use crate::level::{FIRST, within};
 
 /// Where a number comes from, as the user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]

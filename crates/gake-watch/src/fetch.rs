@@ -10,7 +10,7 @@ use gake_wire::{
     Client, Deadline, HttpRequest, Network, PreparedRequest, Resolver, Settings, TlsOptions,
 };
 
-use crate::sampler::PATIENCE;
+use crate::level::PATIENCE;
 
 /// Bytes of an answer read at most: node_exporter's is some 100 KiB.
 const BODY_MAX: usize = 8 << 20;

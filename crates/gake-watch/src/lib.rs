@@ -11,6 +11,7 @@ mod count;
 mod database;
 mod diag;
 mod fetch;
+mod level;
 mod listening;
 mod machine;
 mod process;

@@ -9,9 +9,9 @@ use gake_core::record::LevelUnit;
 use procfs::process::{Process, all_processes};
 
 use crate::diag;
+use crate::level::Level;
 use crate::process::{Processes, Which};
 use crate::rates::Rates;
-use crate::sampler::Level;
 use crate::sockets::Queues;
 
 /// Other programs are looked for while this share of the machine is busy.

@@ -10,9 +10,9 @@ use procfs::process::{LimitValue, Process};
 
 use crate::cgroup::Cgroup;
 use crate::diag;
+use crate::level::Level;
 use crate::listening::{Listening, inodes, nobody_on};
 use crate::rates::Rates;
-use crate::sampler::Level;
 use crate::sockets;
 use crate::threads::{Threads, in_disk_sleep};
 

@@ -5,8 +5,8 @@ use std::time::Instant;
 use gake_core::record::LevelUnit;
 
 use crate::fetch::Fetch;
+use crate::level::Level;
 use crate::rates::Rates;
-use crate::sampler::Level;
 
 /// Maximum number of chosen series.
 const SERIES_MAX: usize = 64;

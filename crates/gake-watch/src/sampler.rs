@@ -12,31 +12,11 @@ use tokio::time::MissedTickBehavior;
 
 use crate::actuator::Actuator;
 use crate::database::Database;
+use crate::level::{FIRST, Level, no_answer, within};
 use crate::machine::Machine;
 use crate::process::{Processes, Which};
 use crate::prometheus::Prometheus;
 use crate::source::WatchSource;
-
-/// How long an answer may take. Much longer than the time between two readings: a target whose
-/// connections are all taken would not give another one.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How long an answer may take before and after the load.
-pub(crate) const FIRST: Duration = Duration::from_secs(5);
-
-/// A level of one source.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Level {
-    pub(crate) name: String,
-    pub(crate) unit: LevelUnit,
-    pub(crate) value: f64,
-}
-
-impl Level {
-    pub(crate) fn new(name: impl Into<String>, unit: LevelUnit, value: f64) -> Self {
-        Self { name: name.into(), unit, value }
-    }
-}
 
 /// What one source returned at one instant.
 #[derive(Debug, Clone, PartialEq)]
@@ -164,18 +144,6 @@ impl Sampler {
     pub fn now(&self) -> Nanos {
         since(self.began)
     }
-}
-
-/// What a source answers within `limit`.
-pub(crate) async fn within<T>(
-    limit: Duration,
-    answer: impl Future<Output = Result<T, String>>,
-) -> Result<T, String> {
-    tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| Err(no_answer(limit)))
-}
-
-fn no_answer(within: Duration) -> String {
-    format!("no answer within {} s", within.as_secs_f64())
 }
 
 /// Opens the sources and lets a task read each.

@@ -10,8 +10,8 @@ use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::Process;
 
 use crate::diag::Listener;
+use crate::level::Level;
 use crate::rates::Rates;
-use crate::sampler::Level;
 
 /// Maximum number of distinct servers that the target is connected to.
 const UPSTREAMS_MAX: usize = 4;

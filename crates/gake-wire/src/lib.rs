@@ -3,7 +3,7 @@
 //!
 //! A [`Network`] is what is known before a run (resolved addresses, TLS, settings), a [`Client`] is
 //! one thread's way to send requests over it, many at once: [`Client::send`] gives the exchange and
-//! what was kept of the response. Transports are behind an interface (`transport/`);
+//! what was kept of the response. Transports are behind an interface (`client/transport/`);
 //! [`http1`], [`http2`] and [`http3`] are their codecs, without input and output.
 //!
 //! A [`Wire`] is a load's requests; an [`HttpFactory`] makes one worker's share of it, and an
@@ -11,91 +11,45 @@
 //!
 //! This crate knows nothing of schedules: it is told when to fire, and given a clock.
 
-mod address;
-mod alarm;
-mod alternative;
-mod authorization;
-mod call;
-mod check;
 mod client;
-mod deadline;
-mod dial;
-mod dial_quic;
-mod early;
-mod ech;
-mod encode;
-mod error;
-mod factory;
-mod facts;
-pub mod fault;
-mod feed;
-mod grpc;
-mod handshakes;
-pub mod http1;
-pub mod http2;
-pub mod http3;
-mod idle;
-mod inspect;
-mod kept;
-mod key_log;
-mod location;
-mod meter;
-mod network;
-mod order;
-mod origin;
-mod parts;
-mod percent;
-mod permit;
-mod pool;
-mod ports;
-mod proxy;
+mod codec;
+mod load;
+mod net;
 mod quic;
-mod redirect;
-mod request;
-mod scratch;
-mod session;
-mod settings;
-mod shared;
-mod sockopt;
-mod source;
-mod stapling;
-mod stream;
 mod tls;
-mod trace;
-mod transport;
-mod websocket;
-mod wire;
-mod work;
 
-pub use address::{Address, ConnectTo, ResolveError, Resolver};
-pub use authorization::basic_authorization;
-pub use check::{BodyCheck, BodyCheckError};
 pub use client::Client;
-pub use deadline::Deadline;
-pub use error::WireError;
-pub use factory::HttpFactory;
-pub use facts::{ConnectionFacts, TlsFacts, TlsVersion};
-pub use feed::{Feed, NextRequest, WeightedRequest};
-pub use grpc::{
+pub use client::error::WireError;
+pub use client::grpc::{
     GrpcError, GrpcMessages, GrpcMethod, GrpcReflection, GrpcSchema, grpc_call, grpc_frame,
 };
-pub use handshakes::handshake_metrics;
-pub use inspect::Inspection;
-pub use key_log::TlsKeyLog;
-pub use location::{Location, LocationError, Scheme};
-pub use network::Network;
-pub use origin::Origin;
-pub use parts::stream_metrics;
-pub use percent::percent_decoded;
-pub use permit::ConnectionPermit;
-pub use ports::{LOOPBACK_MAX, has_socket_port_ranges};
-pub use proxy::{HttpProxy, ProxyError};
-pub use request::{HttpRequest, PreparedRequest};
-pub use session::{WebSocketEvent, WebSocketSession};
-pub use settings::{Keep, MessageAnswer, Protocol, Settings};
-pub use source::{SourceAddressError, Sources};
+pub use client::network::Network;
+pub use client::origin::Origin;
+pub use client::request::{HttpRequest, PreparedRequest};
+pub use client::session::{WebSocketEvent, WebSocketSession};
+pub use client::settings::{Keep, MessageAnswer, Settings};
+pub use codec::websocket::UpgradeResponse;
+pub use codec::{http1, http2, http3};
+pub use load::check::{BodyCheck, BodyCheckError};
+pub use load::factory::HttpFactory;
+pub use load::feed::{Feed, NextRequest, WeightedRequest};
+pub use load::inspect::Inspection;
+pub use load::parts::stream_metrics;
+pub use load::trace::{Span, Spans, Tracer};
+pub use load::wire::Wire;
+pub use load::work::HttpWork;
+pub use net::address::{Address, ConnectTo, ResolveError, Resolver};
+pub use net::deadline::Deadline;
+pub use net::fault;
+pub use net::location::basic_authorization;
+pub use net::location::{Location, LocationError, Scheme};
+pub use net::percent::percent_decoded;
+pub use net::permit::ConnectionPermit;
+pub use net::ports::{LOOPBACK_MAX, has_socket_port_ranges};
+pub use net::proxy::{HttpProxy, ProxyError};
+pub use net::source::{SourceAddressError, Sources};
+pub use tls::facts::{ConnectionFacts, TlsFacts, TlsVersion};
+pub use tls::handshakes::handshake_metrics;
+pub use tls::key_log::TlsKeyLog;
+pub use tls::protocol::Protocol;
 pub use tls::{TlsError, TlsIdentity, TlsOptions, tls_suites, tls12_suites};
-pub use trace::{Span, Spans, Tracer};
-pub use websocket::UpgradeResponse;
-pub use wire::Wire;
-pub use work::HttpWork;

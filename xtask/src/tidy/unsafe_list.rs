@@ -132,7 +132,7 @@ pub const UNSAFE: &[Unsafe] = &[
         why: "sched_setscheduler of the calling thread: rustix does not have it",
     },
     Unsafe {
-        path: "crates/gake-wire/src/sockopt.rs",
+        path: "crates/gake-wire/src/net/sockopt.rs",
         count: 3,
         why: "getsockopt TCP_INFO, and options that socket2 does not have",
     },

@@ -9,7 +9,6 @@ mod line;
 pub mod rate;
 pub mod stage;
 mod tables;
-pub mod targets;
 #[cfg(test)]
 mod tests;
 mod users;

@@ -3,329 +3,215 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-
+use super::fields::{Layer, fields};
+use super::settings::{ConnectionDraft, TlsDraft};
 use super::value::{
     ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, OverflowValue, RateValue,
     SpeedValue, StagesValue, TimeValue, UsersValue,
 };
-use super::{HttpVersion, IpFamily, TlsVersion};
 
-/// A run as written.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RunDraft {
-    /// The version of the format; the newest by default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub version: Option<u64>,
-    /// The name of the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Worker threads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub threads: Option<CountValue>,
-    /// Whether a worker polls the last part of each wait.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spin: Option<bool>,
-    /// Makes random arrivals repeatable.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<CountValue>,
-    /// The first part of the run, left out of the figures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub warmup: Option<TimeValue>,
-    /// Objectives.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objectives: Vec<String>,
-    /// Whether the run ends as soon as an objective is missed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub abort: Option<bool>,
-    /// Maximum number of distinct series of the run's own metrics.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_series: Option<CountValue>,
-    /// Sources to sample during the run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub watch: Vec<String>,
-    /// How connections are made and used.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub connection: ConnectionDraft,
-    /// TLS settings.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub tls: TlsDraft,
-    /// The loads.
-    #[serde(default, rename = "scenario", skip_serializing_if = "Vec::is_empty")]
-    pub scenarios: Vec<ScenarioDraft>,
+fields! {
+    /// A run as written.
+    pub struct RunDraft {
+        /// version of this format
+        version: Option<u64> = "1";
+        /// name of the run in reports
+        name: Option<String> = "what it loads";
+        /// worker threads
+        threads: Option<CountValue> ["--threads"] = "as many as the load needs, at most one per core";
+        /// poll the last part of each wait
+        spin: Option<bool> ["--spin"] = "false";
+        /// makes random arrivals repeatable
+        seed: Option<CountValue> ["--seed"] = "1";
+        /// first part of each scenario, excluded from the figures; added to its duration
+        warmup: Option<TimeValue> ["--warmup"] = "0";
+        /// list: `"p99<50ms"`, `"errors<0.1%"`
+        objectives: Vec<String> ["--slo"] = "none";
+        /// end the run as soon as an objective is missed
+        abort: Option<bool> ["--abort"] = "false";
+        /// maximum series (metric and tags) of custom metrics; further ones count under `other` of
+        /// their metric
+        max_series: Option<CountValue> ["--max-series"] = "10000";
+        /// list: `"port:8080"`, `"pid:1234"`, `"prometheus:URL"`, `"actuator:URL"`
+        watch: Vec<String> ["--watch"] = "none";
+        /// how connections are made and used
+        connection: ConnectionDraft;
+        /// TLS settings
+        tls: TlsDraft;
+        /// the loads
+        #[serde(rename = "scenario")]
+        scenarios: Vec<ScenarioDraft>;
+    }
 }
 
-/// A load as written.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ScenarioDraft {
-    /// Its name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
+fields! {
+    /// A load as written.
+    pub struct ScenarioDraft {
+        /// distinguishes the scenarios' figures; required with several
+        name: Option<String> = "`default`";
 
-    /// The URL of its one request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
-    /// A targets file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub targets: Option<PathBuf>,
-    /// A recording.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recording: Option<PathBuf>,
-    /// The origin that a recording is sent to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
-    /// Speed relative to the recording.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub speed: Option<SpeedValue>,
-    /// Patterns of the recorded requests to send.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub select: Vec<String>,
-    /// A script.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub script: Option<PathBuf>,
-    /// The function of the script that an iteration calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-    /// The script's environment.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub environment: BTreeMap<String, String>,
-    /// The name of requests that the embedding program provides.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub given: Option<String>,
+        /// the URL of its one request; `demo` is the built-in server
+        url: Option<String>;
+        /// a targets file; `-` is standard input
+        targets: Option<PathBuf>;
+        /// a recording
+        recording: Option<PathBuf>;
+        /// the origin that a recording is sent to: `http://HOST:PORT`
+        to: Option<String> ["--target"];
+        /// speed relative to the recording: `"2x"`
+        speed: Option<SpeedValue> ["--speed"];
+        /// patterns of the recorded requests to send: `["GET /api/*"]`
+        select: Vec<String> ["--select"];
+        /// a script
+        script: Option<PathBuf>;
+        /// the function of the script that an iteration calls
+        function: Option<String>;
+        /// the script's environment
+        environment: BTreeMap<String, String>;
+        /// the name of requests that a Rust program supplies
+        given: Option<String>;
 
-    /// Method of every request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
-    /// Header lines of every request.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headers: Vec<HeaderValue>,
-    /// The body of requests that have none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<BodyValue>,
-    /// `user:password` for basic authentication.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub user: Option<String>,
-    /// Status codes that are ok.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expect: Option<ExpectValue>,
-    /// The check that the body of a response must pass to be ok.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub expect_body: Option<String>,
-    /// The message that is sent to a WebSocket.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ws_message: Option<BodyValue>,
-    /// Which message of a WebSocket is an answer: a check like that of a body.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ws_expect: Option<String>,
-    /// Whether messages of a WebSocket await no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ws_send_only: Option<bool>,
-    /// Files that define the services of gRPC.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub proto: Vec<PathBuf>,
-    /// A compiled set of definitions in place of the files.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub proto_set: Option<BodyValue>,
-    /// Folders that these files import from.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub proto_paths: Vec<PathBuf>,
-    /// Whether the parts of answers are timed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream: Option<bool>,
-    /// Whether the bodies of failed answers are counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body_errors: Option<bool>,
+        /// of every request; overrides that of a targets file
+        method: Option<String> ["--method"] = "`GET`; `POST` with a body";
+        /// header lines of every request
+        headers: Vec<HeaderValue> ["--header"] = "none";
+        /// for requests without one
+        body: Option<BodyValue> ["--data"] = "none";
+        /// `"name:password"` for basic authentication
+        user: Option<String> ["--user"] = "none";
+        /// status codes that are ok: `"2xx,404"`
+        expect: Option<ExpectValue> ["--expect"] = "`\"200-399\"`";
+        /// what a body must match: a regular expression, `"sha256:HEX"`, `"json:PATH=VALUE"`
+        expect_body: Option<String> ["--expect-body"] = "any";
+        /// the message that is sent to a WebSocket; without it a ping
+        ws_message: Option<BodyValue> ["--ws-message"];
+        /// which message of a WebSocket is the response: a check like `expect_body`
+        ws_expect: Option<String> ["--ws-expect"];
+        /// whether messages of a WebSocket await no response
+        ws_send_only: Option<bool> ["--ws-send-only"];
+        /// files that define the services of gRPC
+        proto: Vec<PathBuf> ["--proto"];
+        /// a compiled set of definitions in place of the files
+        proto_set: Option<BodyValue>;
+        /// folders that these files import from
+        proto_paths: Vec<PathBuf> ["--proto-path"];
+        /// time the parts of responses
+        stream: Option<bool> ["--stream"] = "false; messages of gRPC streams always are";
+        /// count the bodies of failed responses
+        body_errors: Option<bool> ["--body-errors"] = "false";
 
-    /// Arrivals a second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<RateValue>,
-    /// Steps and ramps of the rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stages: Option<StagesValue>,
-    /// How arrivals are spread.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<ArrivalsValue>,
-    /// Users of a closed loop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub users: Option<UsersValue>,
-    /// Maximum users of a closed loop whose number is set from outside.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub users_max: Option<CountValue>,
-    /// Time between an answer and a user's next request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub think: Option<TimeValue>,
-    /// Time from one start of a user to the next.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pace: Option<TimeValue>,
-    /// Iterations of all users together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub iterations: Option<CountValue>,
-    /// Iterations that each user makes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub iterations_per_user: Option<CountValue>,
-    /// How long a user that leaves before the end may take for what it has begun.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub graceful_ramp_down: Option<TimeValue>,
+        /// arrivals a second
+        rate: Option<RateValue> ["--rate"];
+        /// steps and ramps of the rate
+        stages: Option<StagesValue> ["--stages"];
+        /// how arrivals are spread
+        arrivals: Option<ArrivalsValue> ["--arrivals"];
+        /// users of a closed loop
+        users: Option<UsersValue> ["--users"];
+        /// maximum users of a closed loop whose number is set from outside
+        users_max: Option<CountValue>;
+        /// time between a response and a user's next request
+        think: Option<TimeValue> ["--think"];
+        /// time from one start of a user to the next
+        pace: Option<TimeValue>;
+        /// iterations of all users together
+        iterations: Option<CountValue>;
+        /// iterations that each user makes
+        iterations_per_user: Option<CountValue> ["--once"];
+        /// how long a user that leaves before the end may take to finish its iteration
+        graceful_ramp_down: Option<TimeValue>;
 
-    /// From the start of the run to the start of this load.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub start: Option<TimeValue>,
-    /// How long to send requests.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration: Option<TimeValue>,
-    /// The number of arrivals.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub requests: Option<CountValue>,
-    /// How long those in flight may take after the last arrival.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub graceful_stop: Option<TimeValue>,
-    /// Maximum number of connections.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connections: Option<CountValue>,
-    /// Maximum number of arrivals in flight.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lanes: Option<CountValue>,
-    /// What happens to an arrival that is due while all lanes are busy.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub overflow: Option<OverflowValue>,
-    /// Tags of every sample.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub tags: BTreeMap<String, String>,
-    /// Its requests, in turn by their weights.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub request: Vec<RequestDraft>,
+        /// delay from the start of the run to the start of this load
+        start: Option<TimeValue> = "0";
+        /// how long to send requests
+        duration: Option<TimeValue> ["-d"];
+        /// number of arrivals after which it ends
+        requests: Option<CountValue> ["-n"] = "none";
+        /// how long requests in flight may take at the end
+        graceful_stop: Option<TimeValue> ["--drain"] = "5s; with a count alone, `timeout`";
+        /// maximum connections of an open loop; in a closed loop each user has one
+        connections: Option<CountValue> ["-c"] = "1000";
+        /// maximum requests in flight at once; formerly `lanes`
+        #[serde(alias = "lanes")]
+        max_in_flight: Option<CountValue> ["--max-in-flight"] = "`connections`";
+        /// what happens to an arrival that is due when `max_in_flight` is reached: `"wait"`,
+        /// `"drop"`, or `{ queue = 100 }` (up to 100 wait, the rest is dropped)
+        overflow: Option<OverflowValue> ["--overflow"] = "`\"wait\"`";
+        /// keys and values that the run file keeps with the scenario; [objectives](verdict.md),
+        /// `--abort` and [`gake compare`](compare.md) select by them: `errors{team:payments}<1%`
+        tags: BTreeMap<String, String> = "none";
+        /// its requests, in turn by their weights
+        request: Vec<RequestDraft>;
+    }
 }
 
-/// One request as written.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RequestDraft {
-    /// The name its figures are kept under.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The URL.
-    pub url: String,
-    /// The method.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub method: Option<String>,
-    /// Header lines.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub headers: Vec<HeaderValue>,
-    /// The body.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<BodyValue>,
-    /// How often it is sent, relative to the others.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub weight: Option<u32>,
+fields! {
+    /// One request as written.
+    pub struct RequestDraft {
+        /// the name its figures are kept under
+        name: Option<String>;
+        /// the URL
+        url: Option<String>;
+        /// the method
+        method: Option<String>;
+        /// header lines
+        headers: Vec<HeaderValue>;
+        /// the body
+        body: Option<BodyValue>;
+        /// how often it is sent, relative to the others
+        weight: Option<u32>;
+    }
 }
 
-/// Connection settings as written.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ConnectionDraft {
-    /// Time-out of a whole request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<TimeValue>,
-    /// Time-out of opening a connection.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connect_timeout: Option<TimeValue>,
-    /// Time-out of the first byte of a response.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_byte_timeout: Option<TimeValue>,
-    /// Whether a connection serves more than one request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keepalive: Option<bool>,
-    /// Maximum number of redirects followed for one request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_redirects: Option<u32>,
-    /// Maximum number of new connections a second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connect_rate: Option<RateValue>,
-    /// Connections opened at the start and held without a request.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle_connections: Option<CountValue>,
-    /// Idle connections kept to a host after use.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_idle: Option<CountValue>,
-    /// The HTTP version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub http: Option<HttpVersion>,
-    /// Maximum number of concurrent requests on an HTTP/2 connection.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub streams: Option<CountValue>,
-    /// Flow-control window of an HTTP/2 stream in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream_window: Option<u32>,
-    /// Flow-control window of an HTTP/2 connection in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection_window: Option<u32>,
-    /// Source addresses of connections.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<String>,
-    /// `HOST:PORT:ADDRESS` rules.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub resolve: Vec<String>,
-    /// `HOST1:PORT1:HOST2:PORT2` rules.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub connect_to: Vec<String>,
-    /// A Unix socket.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unix_socket: Option<PathBuf>,
-    /// A proxy.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub proxy: Option<String>,
-    /// Only addresses of this family.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub family: Option<IpFamily>,
-    /// Answers kept on each worker.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep_answers: Option<CountValue>,
-    /// Bytes kept of the body of each.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep_body_bytes: Option<CountValue>,
+impl ScenarioDraft {
+    /// The keys that say what is sent: a layer that sets one of [`Self::SOURCES`] replaces all.
+    const SOURCE_KEYS: &'static [&'static str] = &[
+        "url",
+        "targets",
+        "recording",
+        "to",
+        "speed",
+        "select",
+        "script",
+        "function",
+        "environment",
+        "given",
+        "request",
+        "ws_message",
+        "ws_expect",
+        "ws_send_only",
+        "proto",
+        "proto_set",
+        "proto_paths",
+    ];
+
+    /// The keys of sources.
+    const SOURCES: [&'static str; 6] =
+        ["url", "targets", "recording", "script", "given", "request"];
+
+    /// This scenario with the fields of the layer above. Header lines join by name; a source, and
+    /// a rate or stages, replace what the layer below has in their place.
+    pub fn join(&mut self, mut above: Self) {
+        let keys = above.keys();
+        if Self::SOURCES.iter().any(|key| keys.contains(key)) {
+            self.unset(Self::SOURCE_KEYS);
+        }
+        if above.rate.is_some() {
+            self.stages = None;
+        }
+        if above.stages.is_some() {
+            self.unset(&["rate", "duration"]);
+        }
+        let set = std::mem::take(&mut above.headers);
+        self.headers.retain(|line| !set.iter().any(|own| own.0.eq_ignore_ascii_case(&line.0)));
+        self.headers.extend(set);
+        self.overlay(above);
+    }
 }
 
-/// TLS settings as written.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TlsDraft {
-    /// Whether any certificate is accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub insecure: Option<bool>,
-    /// PEM files that are trusted instead of the system's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ca_certificates: Vec<PathBuf>,
-    /// The client's certificate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<PathBuf>,
-    /// Its key.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<PathBuf>,
-    /// Whether sessions are resumed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_tickets: Option<bool>,
-    /// Whether sessions are resumed and requests sent with the handshake.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub early_data: Option<bool>,
-    /// The oldest version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_version: Option<TlsVersion>,
-    /// The newest version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_version: Option<TlsVersion>,
-    /// The cipher suites that are offered.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ciphers: Vec<String>,
-    /// The configurations by which the hello is encrypted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ech: Option<PathBuf>,
-    /// Where the secrets of sessions are written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key_log: Option<PathBuf>,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
+impl RunDraft {
+    /// This run with the fields of the layer above, except its scenarios.
+    pub fn join(&mut self, above: Self) {
+        self.overlay(Self { scenarios: Vec::new(), ..above });
+    }
 }

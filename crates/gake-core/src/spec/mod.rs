@@ -12,30 +12,35 @@
 mod decide;
 mod draft;
 mod error;
+mod fields;
 pub mod file;
 
 mod locate;
 mod print;
 mod request;
+mod settings;
 mod syntax;
 #[cfg(test)]
 mod tests;
 pub mod value;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 pub use crate::Load;
-pub use draft::{ConnectionDraft, RequestDraft, RunDraft, ScenarioDraft, TlsDraft};
+pub use draft::{RequestDraft, RunDraft, ScenarioDraft};
 pub use error::{FieldPath, SpecError};
+pub use fields::{Field, Layer};
 pub use file::{FileError, Syntax};
 pub use request::{
     BodySpec, GrpcSpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec,
     WebSocketSpec,
 };
+pub use settings::{
+    ConnectionDraft, ConnectionSpec, HttpVersion, IpFamily, TlsDraft, TlsSpec, TlsVersion,
+};
 
 use crate::metric::MAX_SERIES;
-use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan, Timeouts};
+use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan};
 use crate::schedule::NumberStripes;
 
 /// The version of the format that this gake writes, and the newest it reads.
@@ -114,8 +119,8 @@ pub struct ScenarioSpec {
     /// of HTTP/2.
     pub connections: usize,
     /// Maximum number of arrivals in flight.
-    pub lanes: usize,
-    /// What happens to an arrival that is due while all lanes are busy.
+    pub max_in_flight: usize,
+    /// What happens to an arrival that is due while `max_in_flight` is reached.
     pub overflow: Overflow,
     /// Tags of every sample: keys and values.
     pub tags: Vec<(String, String)>,
@@ -128,162 +133,6 @@ pub struct ScenarioSpec {
     pub stream: bool,
     /// Whether the bodies of failed answers are counted.
     pub body_errors: bool,
-}
-
-/// How connections are made and used.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConnectionSpec {
-    /// The time-outs.
-    pub timeouts: Timeouts,
-    /// Whether a connection serves more than one request.
-    pub keepalive: bool,
-    /// Maximum redirects followed for one request.
-    pub max_redirects: u32,
-    /// New connections a second, when bounded.
-    pub connect_rate: Option<f64>,
-    /// Connections opened at the start and held without a request.
-    pub idle_connections: usize,
-    /// Idle connections kept to a host after use, when that is bounded.
-    pub max_idle: Option<usize>,
-    /// The HTTP version.
-    pub http: HttpVersion,
-    /// Maximum concurrent requests on an HTTP/2 connection, if set.
-    pub streams: Option<usize>,
-    /// Flow-control window of an HTTP/2 stream in bytes, if set.
-    pub stream_window: Option<u32>,
-    /// Flow-control window of an HTTP/2 connection in bytes, if set; at least 65,535.
-    pub connection_window: Option<u32>,
-    /// Sources of connections: addresses, ranges, networks, interfaces.
-    pub sources: Vec<String>,
-    /// `HOST:PORT:ADDRESS` instead of resolving the name, as in curl.
-    pub resolve: Vec<String>,
-    /// `HOST1:PORT1:HOST2:PORT2`, as in curl.
-    pub connect_to: Vec<String>,
-    /// A Unix socket instead of any host.
-    pub unix_socket: Option<PathBuf>,
-    /// A proxy for every connection: `http://USER:PASSWORD@HOST:PORT`.
-    pub proxy: Option<String>,
-    /// Only addresses of this family.
-    pub family: Option<IpFamily>,
-    /// What is kept of answers for consumers of every outcome.
-    pub keep: Option<KeepSpec>,
-}
-
-/// A version of HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub enum HttpVersion {
-    /// HTTP/1.0.
-    #[serde(rename = "1.0")]
-    Http10,
-    /// HTTP/1.1.
-    #[default]
-    #[serde(rename = "1.1")]
-    Http11,
-    /// HTTP/2: by ALPN over TLS, by prior knowledge in clear text.
-    #[serde(rename = "2")]
-    Http2,
-    /// HTTP/2 or 1.1, as ALPN chooses over TLS; 1.1 in clear text.
-    #[serde(rename = "auto")]
-    Auto,
-    /// HTTP/3, over QUIC.
-    #[serde(rename = "3")]
-    Http3,
-    /// As [`Auto`](Self::Auto), and HTTP/3 where an answer's `Alt-Svc` offers it.
-    #[serde(rename = "auto3")]
-    Auto3,
-}
-
-impl HttpVersion {
-    /// Whether a connection may carry several requests at once.
-    #[must_use]
-    pub const fn is_multiplexed(self) -> bool {
-        matches!(self, Self::Http2 | Self::Auto | Self::Http3 | Self::Auto3)
-    }
-}
-
-/// A family of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum IpFamily {
-    /// IPv4.
-    Ipv4,
-    /// IPv6.
-    Ipv6,
-}
-
-/// How many answers are kept, and how much of each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeepSpec {
-    /// Answers kept on each worker, from its first on.
-    pub answers: u64,
-    /// Maximum number of bytes kept of a body.
-    pub body_bytes: usize,
-}
-
-/// What TLS trusts and shows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TlsSpec {
-    /// Whether any certificate is accepted.
-    pub insecure: bool,
-    /// PEM files that are trusted instead of the system's.
-    pub ca_certificates: Vec<PathBuf>,
-    /// The client's certificate, PEM.
-    pub certificate: Option<PathBuf>,
-    /// Its key, PEM.
-    pub key: Option<PathBuf>,
-    /// Whether sessions are taken up again.
-    pub session_tickets: bool,
-    /// Whether requests that are safe to replay are sent before the end of the handshake (0-RTT);
-    /// sessions are taken up again then, too.
-    pub early_data: bool,
-    /// The oldest version that is spoken; 1.2 if not set.
-    pub min_version: Option<TlsVersion>,
-    /// The newest version that is spoken; 1.3 if not set.
-    pub max_version: Option<TlsVersion>,
-    /// The cipher suites that are offered, by their IANA names, the preferred one first; if empty,
-    /// the library's.
-    pub ciphers: Vec<String>,
-    /// The file with the configurations by which the hello is encrypted (ECH); `grease` only looks
-    /// like it.
-    pub ech: Option<PathBuf>,
-    /// Where the secrets of sessions are written, for programs that decrypt captured traffic.
-    pub key_log: Option<PathBuf>,
-}
-
-/// A version of TLS.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
-pub enum TlsVersion {
-    /// 1.2 (RFC 5246).
-    #[serde(rename = "1.2")]
-    Tls12,
-    /// 1.3 (RFC 8446).
-    #[serde(rename = "1.3")]
-    Tls13,
-}
-
-impl TlsVersion {
-    /// Its number: `1.2` or `1.3`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tls12 => "1.2",
-            Self::Tls13 => "1.3",
-        }
-    }
-}
-
-impl TlsSpec {
-    /// The only version that is spoken; `None` if both are.
-    #[must_use]
-    pub fn only_version(&self) -> Option<TlsVersion> {
-        match (self.min_version, self.max_version) {
-            (Some(TlsVersion::Tls13), _) => Some(TlsVersion::Tls13),
-            (_, Some(TlsVersion::Tls12)) => Some(TlsVersion::Tls12),
-            _ => None,
-        }
-    }
 }
 
 impl RunSpec {
@@ -325,7 +174,7 @@ impl ScenarioSpec {
             stripes: None,
             graceful_stop: DRAIN,
             connections,
-            lanes: connections,
+            max_in_flight: connections,
             overflow: Overflow::Wait,
             tags: Vec::new(),
             expect,
@@ -351,26 +200,19 @@ impl ScenarioSpec {
     }
 }
 
-impl Default for ConnectionSpec {
-    fn default() -> Self {
-        Self {
-            timeouts: Timeouts::default(),
-            keepalive: true,
-            max_redirects: 0,
-            connect_rate: None,
-            idle_connections: 0,
-            max_idle: None,
-            http: HttpVersion::Http11,
-            streams: None,
-            stream_window: None,
-            connection_window: None,
-            sources: Vec::new(),
-            resolve: Vec::new(),
-            connect_to: Vec::new(),
-            unix_socket: None,
-            proxy: None,
-            family: None,
-            keep: None,
-        }
-    }
+/// The field of a key, the first if several tables have the key.
+#[must_use]
+pub fn field(key: &str) -> Option<&'static Field> {
+    let tables =
+        [RunDraft::FIELDS, ScenarioDraft::FIELDS, ConnectionDraft::FIELDS, TlsDraft::FIELDS];
+    tables.into_iter().flatten().find(|field| field.key == key)
+}
+
+/// The JSON schema of spec files.
+#[cfg(feature = "schema")]
+#[must_use]
+pub fn json_schema() -> String {
+    let mut schema = schemars::schema_for!(RunDraft);
+    schema.insert("title".to_owned(), "A run of gake".into());
+    format!("{:#}\n", schema.to_value())
 }

@@ -7,19 +7,19 @@ use super::value::{
     SpeedValue, StagesValue, TimeValue, UsersValue,
 };
 use super::{
-    BodySpec, ConnectionDraft, ConnectionSpec, HttpVersion, RequestDraft, RequestSource,
-    RequestSpec, RunDraft, RunSpec, ScenarioDraft, ScenarioSpec, TlsDraft, TlsSpec, VERSION,
+    BodySpec, ConnectionSpec, RequestDraft, RequestSource, RequestSpec, RunDraft, RunSpec,
+    ScenarioDraft, ScenarioSpec, VERSION,
 };
 use crate::Load;
 use crate::metric::MAX_SERIES;
-use crate::plan::{Overflow, Plan, Rate, Stage, Timeouts};
+use crate::plan::{Overflow, Plan, Rate, Stage};
 use crate::schedule::Process;
 
 impl RunSpec {
     /// The draft that means this.
     #[must_use]
     pub fn draft(&self) -> RunDraft {
-        let timeout = self.connection.timeouts.total;
+        let timeout = self.connection.timeout;
         RunDraft {
             version: Some(VERSION),
             name: self.name.clone(),
@@ -32,8 +32,8 @@ impl RunSpec {
             max_series: (self.max_series != MAX_SERIES)
                 .then_some(CountValue(self.max_series as u64)),
             watch: self.watch.clone(),
-            connection: connection(&self.connection),
-            tls: tls(&self.tls),
+            connection: self.connection.draft(),
+            tls: self.tls.draft(),
             scenarios: self
                 .scenarios
                 .iter()
@@ -73,8 +73,8 @@ fn scenario(spec: &ScenarioSpec, timeout: Duration, connection: &ConnectionSpec)
     }
     if spec.load.is_open() {
         draft.connections = Some(CountValue(spec.connections as u64));
-        let has_lanes = is_multiplexed || spec.lanes != spec.connections;
-        draft.lanes = has_lanes.then_some(CountValue(spec.lanes as u64));
+        let has_bound = is_multiplexed || spec.max_in_flight != spec.connections;
+        draft.max_in_flight = has_bound.then_some(CountValue(spec.max_in_flight as u64));
         draft.overflow = match spec.overflow {
             Overflow::Wait => None,
             Overflow::Drop => Some(OverflowValue::Drop),
@@ -185,7 +185,7 @@ fn load(spec: &ScenarioSpec, draft: &mut ScenarioDraft) {
 fn request(spec: &RequestSpec) -> RequestDraft {
     RequestDraft {
         name: spec.name.clone(),
-        url: spec.url.clone(),
+        url: Some(spec.url.clone()),
         method: spec.method.clone(),
         headers: headers(&spec.headers),
         body: body(spec.body.as_ref()),
@@ -199,48 +199,4 @@ fn headers(headers: &[(String, String)]) -> Vec<HeaderValue> {
 
 fn body(body: Option<&BodySpec>) -> Option<BodyValue> {
     body.cloned().map(BodyValue)
-}
-
-fn connection(spec: &ConnectionSpec) -> ConnectionDraft {
-    let default = Timeouts::default();
-    let Timeouts { connect, first_byte, total } = spec.timeouts;
-    let count = |count: usize| CountValue(count as u64);
-    ConnectionDraft {
-        timeout: (total != default.total).then_some(TimeValue(total)),
-        connect_timeout: (connect != default.connect).then_some(TimeValue(connect)),
-        first_byte_timeout: first_byte.map(TimeValue),
-        keepalive: (!spec.keepalive).then_some(false),
-        max_redirects: (spec.max_redirects > 0).then_some(spec.max_redirects),
-        connect_rate: spec.connect_rate.map(|rate| RateValue(Rate::PerSecond(rate))),
-        idle_connections: (spec.idle_connections > 0).then(|| count(spec.idle_connections)),
-        max_idle: spec.max_idle.map(count),
-        http: (spec.http != HttpVersion::Http11).then_some(spec.http),
-        streams: spec.streams.map(count),
-        stream_window: spec.stream_window,
-        connection_window: spec.connection_window,
-        sources: spec.sources.clone(),
-        resolve: spec.resolve.clone(),
-        connect_to: spec.connect_to.clone(),
-        unix_socket: spec.unix_socket.clone(),
-        proxy: spec.proxy.clone(),
-        family: spec.family,
-        keep_answers: spec.keep.map(|keep| CountValue(keep.answers)),
-        keep_body_bytes: spec.keep.map(|keep| count(keep.body_bytes)),
-    }
-}
-
-fn tls(spec: &TlsSpec) -> TlsDraft {
-    TlsDraft {
-        insecure: spec.insecure.then_some(true),
-        ca_certificates: spec.ca_certificates.clone(),
-        certificate: spec.certificate.clone(),
-        key: spec.key.clone(),
-        session_tickets: spec.session_tickets.then_some(true),
-        early_data: spec.early_data.then_some(true),
-        min_version: spec.min_version,
-        max_version: spec.max_version,
-        ciphers: spec.ciphers.clone(),
-        ech: spec.ech.clone(),
-        key_log: spec.key_log.clone(),
-    }
 }

@@ -145,11 +145,12 @@ fn scenario() -> impl Strategy<Value = ScenarioSpec> {
     let how = (text(), source(), request, load(), overflow);
     let bounds = (1usize..9_000, 1usize..9_000, of(time()), of(time()), tags);
     (how, bounds).prop_map(|((name, source, request, load, overflow), bounds)| {
-        let (connections, lanes, start, graceful_stop, tags) = bounds;
+        let (connections, in_flight, start, graceful_stop, tags) = bounds;
         let (load, duration, requests) = load;
         let mut spec = ScenarioSpec::new(source, load);
         if spec.load.is_open() {
-            (spec.connections, spec.lanes, spec.overflow) = (connections, lanes, overflow);
+            (spec.connections, spec.max_in_flight, spec.overflow) =
+                (connections, in_flight, overflow);
         }
         let graceful_stop = graceful_stop.unwrap_or(spec.graceful_stop);
         let (start, tags) = (start.unwrap_or_default(), tags.into_iter().collect());
@@ -171,14 +172,13 @@ fn scenario() -> impl Strategy<Value = ScenarioSpec> {
 }
 
 fn connection() -> impl Strategy<Value = ConnectionSpec> {
-    let keep = of((any::<u32>(), 0usize..9_999)).prop_map(|keep| {
-        keep.map(|(answers, body_bytes)| KeepSpec { answers: answers.into(), body_bytes })
-    });
+    let keep = of((any::<u32>(), of(0usize..9_999)));
     let family = of(prop_oneof![Just(IpFamily::Ipv4), Just(IpFamily::Ipv6)]);
     let bounds = (time(), time(), of(time()), any::<bool>(), 0u32..20, of(rate()));
     let ways = (0usize..99, of(0usize..99), vec(text(), 0..3), of(text()), family, keep);
     (bounds, ways).prop_map(|(bounds, ways)| {
-        let (connect, total, first_byte, keepalive, max_redirects, connect_rate) = bounds;
+        let (connect_timeout, timeout, first_byte_timeout, keepalive, max_redirects, connect_rate) =
+            bounds;
         let (idle_connections, max_idle, rules, socket, family, keep) = ways;
         let http = match (keepalive, max_redirects % 3) {
             (false, _) => HttpVersion::Http10,
@@ -187,7 +187,9 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
             (true, _) => HttpVersion::Auto,
         };
         ConnectionSpec {
-            timeouts: Timeouts { connect, first_byte, total },
+            timeout,
+            connect_timeout,
+            first_byte_timeout,
             keepalive,
             max_redirects,
             connect_rate,
@@ -204,7 +206,8 @@ fn connection() -> impl Strategy<Value = ConnectionSpec> {
             proxy: socket.is_none().then(|| "http://127.0.0.1:3128".to_owned()),
             unix_socket: socket.map(PathBuf::from),
             family,
-            keep,
+            keep_answers: keep.map(|(answers, _)| answers.into()),
+            keep_body_bytes: keep.and_then(|(_, bytes)| bytes),
         }
     })
 }
@@ -297,12 +300,12 @@ fn a_recording_comes_back() {
 }
 
 #[test]
-fn streams_make_few_connections_of_many_lanes() {
+fn streams_make_few_connections_of_many_requests_in_flight() {
     let bounds = |text: &str| {
         let text = format!("[connection]\nhttp = \"2\"\n{text}");
         let spec = SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
         let one = &spec.scenarios[0];
-        (one.connections, one.lanes, one.streams(&spec.connection))
+        (one.connections, one.max_in_flight, one.streams(&spec.connection))
     };
     let open = "[[scenario]]\nurl = \"http://h/\"\nrate = 5\n";
     assert_eq!(bounds(open), (10, 1_000, 100));
@@ -328,7 +331,7 @@ fn what_is_left_out_has_its_default() {
     let open = spec("scenario = [{ url = \"http://h/\", rate = 50, requests = 7 }]");
     let expected = ScenarioSpec {
         requests: Some(7),
-        graceful_stop: Timeouts::default().total,
+        graceful_stop: crate::plan::Timeouts::default().total,
         ..ScenarioSpec::new(url(), Load::rate(50.0, Duration::MAX))
     };
     assert_eq!(open, RunSpec::new(expected));
@@ -473,7 +476,8 @@ fn contradictions_are_refused_by_name() {
         ("stages = \"5@5s\"\nduration = 5", "duration", "times of their own"),
         ("arrivals = \"poisson\"", "arrivals", "needs a rate"),
         ("overflow = \"drop\"", "overflow", "needs a rate"),
-        ("lanes = 7", "lanes", "one request in flight"),
+        ("max_in_flight = 7", "max_in_flight", "one request in flight"),
+        ("lanes = 7", "max_in_flight", "one request in flight"),
         ("users = 0", "users", "at least 1"),
         ("users = \"1..5@5s\"\nduration = 5", "duration", "stages of users"),
         ("iterations = 5\niterations_per_user = 5", "iterations_per_user", "beside iterations"),

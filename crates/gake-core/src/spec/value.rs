@@ -58,6 +58,7 @@ pub struct HeaderValue(pub String, pub String);
 /// How arrivals of an open loop are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum ArrivalsValue {
     /// A perfect grid.
     Uniform,
@@ -76,6 +77,7 @@ pub enum ArrivalsValue {
 /// What happens to an arrival that is due when every lane is busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum OverflowValue {
     /// It waits.
     Wait,
@@ -87,6 +89,7 @@ pub enum OverflowValue {
 
 /// A body: a text, or a table with `file` or `base64`.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "BodyForm"))]
 pub struct BodyValue(pub BodySpec);
 
 /// A value that is written as a text.
@@ -254,6 +257,25 @@ impl Text for HeaderValue {
     }
 }
 
+impl CountValue {
+    /// The number as a size.
+    #[must_use]
+    pub fn size(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl RateValue {
+    /// The rate a second; infinite for `max`.
+    #[must_use]
+    pub const fn per_second(self) -> f64 {
+        match self.0 {
+            Rate::PerSecond(rate) => rate,
+            Rate::Max => f64::INFINITY,
+        }
+    }
+}
+
 macro_rules! texts {
     ($($type:ty),*) => {$(
         impl std::str::FromStr for $type {
@@ -283,6 +305,20 @@ macro_rules! texts {
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 deserializer.deserialize_any(TextVisitor(std::marker::PhantomData))
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({
+                    "type": ["string", "number"],
+                    "description": <Self as Text>::WHAT,
+                })
             }
         }
     )*};
@@ -325,12 +361,25 @@ impl<T: Text> Visitor<'_> for TextVisitor<T> {
     }
 }
 
-/// The table of a binary body.
+/// A body as a table.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum BodyTable {
+    /// The contents of a file; `-` is standard input.
     File(PathBuf),
+    /// These bytes.
     Base64(String),
+}
+
+/// The forms of a body in the JSON schema.
+#[cfg(feature = "schema")]
+#[derive(schemars::JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "only its schema is used")]
+enum BodyForm {
+    Text(String),
+    Table(BodyTable),
 }
 
 impl Serialize for BodyValue {

@@ -8,7 +8,7 @@ use gake_core::plan::Plan;
 use gake_core::record::Counts;
 
 use super::Question;
-use super::figure::{Clock, Direction, FigureKind, Flow, Measured, Source};
+use super::kind::{Clock, Direction, FigureKind, Flow, Measured, Source};
 use super::order::rank;
 use super::part::Part;
 use crate::objective::{listed, missing_scenario, split_selector};
@@ -373,7 +373,7 @@ pub(super) fn heading(name: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::figure::QUANTILES;
+    use crate::compare::kind::QUANTILES;
 
     #[test]
     fn statistics_are_places_of_quantiles() {

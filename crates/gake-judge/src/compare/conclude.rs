@@ -4,7 +4,7 @@ use gake_core::Load;
 use gake_core::plan::Plan;
 use gake_text::units;
 
-use super::figure::{Direction, FigureKind};
+use super::kind::{Direction, FigureKind};
 use super::{Change, Comparison, Figure, Question};
 use crate::validity::Reason;
 

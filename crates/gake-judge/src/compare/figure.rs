@@ -1,86 +1,17 @@
-//! The figures that are compared.
+//! The values of the figures that are compared, and their intervals.
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Histogram, Run};
 use gake_text::units;
 
 use super::bootstrap::{PIECES_MIN, Spread, spread};
+use super::kind::{Clock, FigureKind, Flow, Measured, QUANTILES, Source};
 use super::normal::{critical, normal_quantile};
-use super::part::{Part, Recorded};
+use super::part::Recorded;
 use super::pieces::{PartPiece, Piece, Pieces, Times};
 use super::spread::{Contrast, Ranks, Side};
 use super::{Change, ERRORS_TOLERANCE, POWER, RunSample};
 use crate::stats::{BEYOND_MIN, per_second, share, trusted};
-
-/// The quantiles that are compared.
-pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
-
-/// The unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FigureKind {
-    /// A number a second.
-    Rate,
-    /// A share of the requests or samples, 0 to 1.
-    Share,
-    /// Nanoseconds.
-    Time,
-    /// Bytes.
-    Bytes,
-    /// A plain number.
-    Number,
-}
-
-/// Which way is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// More is better.
-    Up,
-    /// Less is better.
-    Down,
-    /// Not known: of a program's own numbers only a difference can be stated.
-    Unknown,
-}
-
-/// Where a figure comes from.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Source {
-    /// Arrivals a second: of those sent, over the time of sending.
-    Flow(fn(&Counts) -> u64, Flow),
-    Errors,
-    Mean(Clock),
-    /// By its place in [`QUANTILES`].
-    Quantile(Clock, usize),
-    /// The sum of a counter, a second.
-    Counter,
-    /// The share of a rate.
-    Passed,
-}
-
-/// Over which time a rate is.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Flow {
-    Sending,
-    Completing,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Clock {
-    /// Response times; of a trend its values.
-    Response,
-    Service,
-}
-
-/// A figure that can be measured.
-#[derive(Debug, Clone)]
-pub(super) struct Measured {
-    pub(super) name: String,
-    pub(super) kind: FigureKind,
-    pub(super) direction: Direction,
-    pub(super) source: Source,
-    pub(super) part: Part,
-    /// The number of the part among those of all figures.
-    pub(super) number: usize,
-}
 
 impl Clock {
     fn values<'a>(self, recorded: &'a Recorded<'_>) -> &'a Histogram {

@@ -15,6 +15,7 @@ mod choice;
 mod conclude;
 mod figure;
 mod guard;
+mod kind;
 mod normal;
 mod order;
 mod part;
@@ -27,10 +28,10 @@ use crate::validity::{self, Reason, Validity};
 
 pub use choice::{ComparedFigures, FigureError, Known, NAMES, OWN_MAX};
 pub use conclude::{ComparisonOutcome, signed};
-pub use figure::{Direction, FigureKind};
+pub use kind::{Direction, FigureKind};
 pub use pieces::Pieces;
 
-use figure::Measured;
+use kind::Measured;
 use spread::Contrast;
 
 /// Chance of any false alarm, over all figures of a comparison.

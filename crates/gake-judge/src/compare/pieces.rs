@@ -5,7 +5,7 @@ use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram, Run, Tally};
 
 use super::choice::ComparedFigures;
-use super::figure::QUANTILES;
+use super::kind::QUANTILES;
 use super::part::{Part, Recorded, Window};
 
 /// Maximum number of pieces; then neighbours are joined.

@@ -4,9 +4,9 @@ use gake_core::clock::Nanos;
 use gake_core::record::Fault;
 use gake_text::units;
 
+use super::Finding;
 use super::facts::Facts;
 use super::syns::Syns;
-use super::{Finding, generator};
 use crate::stats::share;
 
 /// Failed attempts below these, in number and as a share, are not a finding.
@@ -65,7 +65,7 @@ pub(super) fn starved(facts: &Facts<'_>) -> Option<(u64, u64)> {
 fn unaccepted(facts: &Facts<'_>) -> Option<Finding> {
     let (starved, served) = starved(facts)?;
     // A generator that is slow to connect makes the same picture.
-    if facts.generator_is_busy() || generator::ports_are_short(facts) {
+    if facts.generator_is_busy() || facts.ports_are_short() {
         return None;
     }
     let median = facts.run.tally.latency.response().quantile(0.5);

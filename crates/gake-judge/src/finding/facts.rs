@@ -98,6 +98,12 @@ impl<'a> Facts<'a> {
         self.run.generator.busiest > CPU_BUSY && !self.run.plan.spin
     }
 
+    /// Whether local ports are so scarce that finding a free one takes long.
+    pub(super) fn ports_are_short(&self) -> bool {
+        let ports = self.most("quick_ports").unwrap_or(f64::INFINITY);
+        self.run.peak_connections as f64 >= ports
+    }
+
     /// The objectives that were missed.
     pub(super) fn missed(&self) -> impl Iterator<Item = &'a Evaluation> {
         self.objectives.iter().filter(|objective| !objective.met)

@@ -83,12 +83,6 @@ pub(super) const CORES: &str =
 pub(super) const RUN_DELAY_CHECK: &str =
     "the second number of /proc/PID/task/TID/schedstat of gake grows; vmstat 1 shows us, sy, st";
 
-/// Whether local ports are so scarce that finding a free one takes long.
-pub(super) fn ports_are_short(facts: &Facts<'_>) -> bool {
-    let ports = facts.most("quick_ports").unwrap_or(f64::INFINITY);
-    facts.run.peak_connections as f64 >= ports
-}
-
 pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
     let failed = facts.faults(|fault| fault == Fault::NoLocalPort);
     let open = units::plural(facts.run.peak_connections, "connection");
@@ -99,7 +93,7 @@ pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
             units::percent(facts.of_due(failed)),
         )
     } else {
-        let (waited, _) = starved(facts).filter(|_| ports_are_short(facts))?;
+        let (waited, _) = starved(facts).filter(|_| facts.ports_are_short())?;
         format!(
             "{} waited for a connection for more than half of the run: {open} are open, and past \
              {} from one source address the kernel searches long for each free local port",

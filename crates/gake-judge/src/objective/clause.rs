@@ -6,13 +6,11 @@
 //! either, so it is bad for both.
 
 use gake_core::clock::Nanos;
-use gake_core::metric::Tags;
 use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 
 use super::gauge::Gauge;
-use super::parse::K6_SERVICE;
-use super::quantity::{Measure, Quantity, Statistic};
-use super::series::{SeriesBound, SeriesClaim, SeriesStatistic};
+use super::quantity::{Bad, Bound, Measure, Quantity, Statistic};
+use super::series::SeriesClaim;
 use super::series_clause::SeriesClause;
 use super::{Claim, Objective, Operator, Scope};
 
@@ -25,15 +23,6 @@ pub struct Clause {
     pub bound: Bound,
     label: Option<String>,
     source: Source,
-}
-
-/// How a clause is bounded.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Bound {
-    /// At most this share (0 to 1, exclusive) of the requests may be bad.
-    Share(f64),
-    /// A level, read once a second, may not be over this, in the level's own unit.
-    Level(f64),
 }
 
 /// Where its numbers come from.
@@ -51,15 +40,6 @@ enum Source {
     Series(SeriesClause),
 }
 
-/// Bad requests, out of how many.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Bad {
-    /// Bad ones.
-    pub bad: f64,
-    /// All that were due.
-    pub of: f64,
-}
-
 impl Objective {
     /// What it says of a script's run, whose requests have tags instead of labels:
     /// `http_req_duration{name:login}:p95<1s` and `my_trend:p95<1s` are of metrics, and what is
@@ -69,24 +49,12 @@ impl Objective {
     /// When a script has nothing that it could be of, in one sentence.
     pub fn of_script(self) -> Result<Self, String> {
         let Claim::Builtin { scope, quantity } = &self.claim else { return Ok(self) };
-        let series = match (&scope.label, *quantity) {
-            (
-                label,
-                Quantity::Latency { measure: Measure::Of(Metric::Service), statistic, bound },
-            ) => {
-                let name = label.as_ref().map(|label| ("name", label.name.as_str()));
-                let own =
-                    scope.tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));
-                Some(SeriesClaim {
-                    metric: K6_SERVICE.to_owned(),
-                    tags: Tags::new(own.chain(name)),
-                    statistic: Some(SeriesStatistic::Of(statistic)),
-                    bound: SeriesBound::Time(bound),
-                })
-            }
-            (Some(label), quantity) => SeriesClaim::fallback(label, quantity).map(as_share),
-            (None, _) => return Ok(self),
-        };
+        let is_service =
+            matches!(quantity, Quantity::Latency { measure: Measure::Of(Metric::Service), .. });
+        if scope.label.is_none() && !is_service {
+            return Ok(self);
+        }
+        let series = SeriesClaim::fallback(scope, *quantity);
         match series {
             Some(series) => Ok(Self { claim: Claim::Series(series), operator: self.operator }),
             None => Err(format!(
@@ -96,10 +64,15 @@ impl Objective {
         }
     }
 
-    /// The keys of the tags that select its samples, when it is about a metric of the run's own.
-    pub fn tag_keys(&self) -> impl Iterator<Item = &str> {
-        let tags = if let Claim::Series(series) = &self.claim { Some(&series.tags) } else { None };
-        tags.into_iter().flat_map(|tags| tags.pairs()).map(|(key, _)| key.as_str())
+    /// The keys of the tags that select its samples, where it is about a metric of the run's own.
+    #[must_use]
+    pub fn tag_keys(&self) -> Vec<String> {
+        let series = match &self.claim {
+            Claim::Series(series) => Some(series.clone()),
+            Claim::Builtin { scope, quantity } => SeriesClaim::fallback(scope, *quantity),
+        };
+        let pairs = series.iter().flat_map(|series| series.tags.pairs());
+        pairs.map(|(key, _)| key.clone()).collect()
     }
 
     /// The objective as a clause of a search.
@@ -160,16 +133,6 @@ impl Objective {
             label: label.as_ref().map(|label| label.name.clone()),
             source,
         })
-    }
-}
-
-/// `checks:rate>0.99` reads as a rate a second: of a metric that small number is a share.
-fn as_share(claim: SeriesClaim) -> SeriesClaim {
-    match claim.bound {
-        SeriesBound::PerSecond(share) if (0.0..=1.0).contains(&share) => {
-            SeriesClaim { bound: SeriesBound::Number(share), ..claim }
-        }
-        _ => claim,
     }
 }
 

@@ -28,17 +28,17 @@ use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Registry, Tags};
 use gake_core::plan::Plan;
 use gake_core::record::{Run, ScenarioRun, Tally, Watched};
+use gake_text::units;
 
-pub use clause::{Bad, Bound, Clause};
+pub use clause::Clause;
 pub use limit::{Limit, Subject};
 pub use parse::ObjectiveError;
+pub use quantity::{Bad, Bound};
 
 use quantity::{Measure, Part, Quantity};
 use series::SeriesClaim;
 
 pub(crate) use selector::split as split_selector;
-
-use gake_text::units;
 
 /// A bound that a run must meet.
 #[derive(Debug, Clone, PartialEq)]
@@ -259,26 +259,24 @@ impl Objective {
     /// What it names that does not exist, and what does.
     pub fn check(&self, plan: &Plan, metrics: &Registry) -> Result<(), String> {
         let labels = &plan.labels;
-        let (label, tags, quantity) = match &self.claim {
+        let (scope, quantity) = match &self.claim {
             Claim::Series(series) => return series.check(labels, metrics),
-            Claim::Builtin { scope: Scope { label, tags }, quantity } => (label, tags, quantity),
+            Claim::Builtin { scope, quantity } => (scope, *quantity),
         };
-        if !plan.scenarios().iter().any(|plan| plan.carries(tags)) {
-            return Err(missing_scenario(tags, plan.scenarios().iter()));
+        let has_label = scope.label.as_ref().is_none_or(|label| labels.contains(&label.name));
+        let has_tags = plan.scenarios().iter().any(|plan| plan.carries(&scope.tags));
+        if has_label && has_tags {
+            return Ok(());
         }
-        match label {
-            Some(label) if !labels.contains(&label.name) => {
-                match SeriesClaim::fallback(label, *quantity) {
-                    Some(series) if metrics.get(&series.metric).is_some() => {
-                        series.check(labels, metrics)
-                    }
-                    _ => {
-                        let metrics = metrics.metrics().map(|metric| metric.name.as_str());
-                        Err(missing_label(label, labels, &listed(metrics)))
-                    }
-                }
+        match SeriesClaim::fallback(scope, quantity) {
+            Some(series) if metrics.get(&series.metric).is_some() => series.check(labels, metrics),
+            _ if !has_tags => Err(missing_scenario(&scope.tags, plan.scenarios().iter())),
+            _ => {
+                let metrics = metrics.metrics().map(|metric| metric.name.as_str());
+                let label = scope.label.as_ref();
+                Err(label
+                    .map_or_else(String::new, |it| missing_label(it, labels, &listed(metrics))))
             }
-            _ => Ok(()),
         }
     }
 
@@ -309,13 +307,19 @@ struct Measured {
     unit: Unit,
 }
 
-/// Measures a built-in quantity. An unknown label may be a metric of that name.
+/// Measures a built-in quantity. What no label or scenario has may be a metric of a script.
 fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<Measured, String>) {
-    if scope.tags.is_empty() {
-        return of_label(scope, quantity, view);
+    let unit = quantity.unit();
+    let has_label =
+        scope.label.as_ref().is_none_or(|label| Part::of_label(&label.name, view).is_some());
+    if !has_label || !view.has(&scope.tags) {
+        let series = SeriesClaim::fallback(scope, quantity);
+        if let Some(series) = series.filter(|series| series.is_known(view)) {
+            return (unit, series.measure(view));
+        }
     }
     if !view.has(&scope.tags) {
-        return (quantity.unit(), Err(missing_scenario(&scope.tags, view.plan.scenarios().iter())));
+        return (unit, Err(missing_scenario(&scope.tags, view.plan.scenarios().iter())));
     }
     view.within(&scope.tags, |view| of_label(scope, quantity, view))
 }
@@ -329,16 +333,10 @@ fn of_label(
     let unit = quantity.unit();
     let part = match &scope.label {
         None => Ok(Part::whole(view)),
-        Some(label) => match Part::of_label(&label.name, view) {
-            Some(part) => Ok(part),
-            None => match SeriesClaim::fallback(label, quantity) {
-                Some(series) if series.is_known(view) => return (unit, series.measure(view)),
-                _ => {
-                    let metrics = listed(series::names(view.tally).into_iter());
-                    Err(missing_label(label, view.labels(), &metrics))
-                }
-            },
-        },
+        Some(label) => Part::of_label(&label.name, view).ok_or_else(|| {
+            let metrics = listed(series::names(view.tally).into_iter());
+            missing_label(label, view.labels(), &metrics)
+        }),
     };
     let value = part.and_then(|part| quantity.measure(&part, view));
     (unit, value.map(|value| Measured { value, bound: quantity.bound(), unit }))

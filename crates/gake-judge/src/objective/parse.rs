@@ -7,7 +7,7 @@ use gake_core::record::Metric;
 use gake_text::duration::parse_duration;
 
 use super::gauge::Gauge;
-use super::quantity::{Flow, Measure, Quantity, Statistic};
+use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, parse_statistic};
 use super::series::SeriesClaim;
 use super::{Claim, Label, Objective, Operator, Scope, selector};
 
@@ -37,9 +37,6 @@ const MEASURES: [(&str, Measure); 12] = [
 
 /// Rates of scripts that are bounded without a statistic.
 const SCRIPT_RATES: [&str; 2] = [CHECKS, "http_req_failed"];
-
-/// What k6 calls the service time.
-pub(super) const K6_SERVICE: &str = "http_req_duration";
 
 impl std::str::FromStr for Objective {
     type Err = ObjectiveError;
@@ -201,31 +198,6 @@ fn is_percentile(name: &str) -> bool {
 fn unknown_measure(name: &str) -> String {
     let names: Vec<_> = MEASURES.iter().map(|known| known.0).collect();
     format!("there is no metric {name:?}; there are {}", names.join(", "))
-}
-
-pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
-    match text {
-        "mean" | "avg" => return Ok(Statistic::Mean),
-        "med" => return Ok(Statistic::Percentile(50.0)),
-        "min" => return Ok(Statistic::Min),
-        "max" => return Ok(Statistic::Max),
-        _ => {}
-    }
-    let Some(percent) = text.strip_prefix('p') else {
-        return Err(format!(
-            "{text:?} is nothing that is measured; there are p50 p99 p99.9 ..., mean, min, max, \
-             errors, rate, goodput and sent; of a watched target {}",
-            Gauge::names()
-        ));
-    };
-    let in_brackets = percent.strip_prefix('(').and_then(|percent| percent.strip_suffix(')'));
-    let percent = in_brackets.unwrap_or(percent);
-    // Digits only: `parse` would also take "1e1", "+5" and "inf".
-    let plain = percent.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    match percent.parse::<f64>() {
-        Ok(value) if plain && value > 0.0 && value <= 100.0 => Ok(Statistic::Percentile(value)),
-        _ => Err(format!("{text:?} is not a percentile over p0 and up to p100")),
-    }
 }
 
 fn duration(text: &str) -> Result<Nanos, String> {

@@ -9,6 +9,9 @@ use super::gauge::{Gauge, Of};
 use super::{Unit, View};
 use crate::stats::{per_second, share};
 
+/// What k6 calls the service time.
+pub(super) const K6_SERVICE: &str = "http_req_duration";
+
 /// What is compared, with the bound in the quantity's own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quantity {
@@ -37,12 +40,56 @@ pub(super) enum Statistic {
     Max,
 }
 
+/// How a clause is bounded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound {
+    /// At most this share (0 to 1, exclusive) of the requests may be bad.
+    Share(f64),
+    /// A level, read once a second, may not be over this, in the level's own unit.
+    Level(f64),
+}
+
+/// Bad requests, out of how many.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Bad {
+    /// Bad ones.
+    pub bad: f64,
+    /// All that were due.
+    pub of: f64,
+}
+
 /// Which arrivals a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     Completed,
     Goodput,
     Sent,
+}
+
+/// Reads a statistic: `p99`, `p(99.9)`, `mean`, `avg`, `med`, `min`, `max`.
+pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
+    match text {
+        "mean" | "avg" => return Ok(Statistic::Mean),
+        "med" => return Ok(Statistic::Percentile(50.0)),
+        "min" => return Ok(Statistic::Min),
+        "max" => return Ok(Statistic::Max),
+        _ => {}
+    }
+    let Some(percent) = text.strip_prefix('p') else {
+        return Err(format!(
+            "{text:?} is nothing that is measured; there are p50 p99 p99.9 ..., mean, min, max, \
+             errors, rate, goodput and sent; of a watched target {}",
+            Gauge::names()
+        ));
+    };
+    let in_brackets = percent.strip_prefix('(').and_then(|percent| percent.strip_suffix(')'));
+    let percent = in_brackets.unwrap_or(percent);
+    // Digits only: `parse` would also take "1e1", "+5" and "inf".
+    let plain = percent.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    match percent.parse::<f64>() {
+        Ok(value) if plain && value > 0.0 && value <= 100.0 => Ok(Statistic::Percentile(value)),
+        _ => Err(format!("{text:?} is not a percentile over p0 and up to p100")),
+    }
 }
 
 /// The part of a view that one objective is about.

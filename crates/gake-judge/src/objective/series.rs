@@ -6,12 +6,12 @@ use std::fmt;
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesValue, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::Tally;
+use gake_core::record::{Metric, Tally};
 use gake_text::duration::parse_duration;
 use gake_text::size::parse_byte_amount;
 
-use super::quantity::{Flow, Measure, Quantity, Statistic, exact};
-use super::{Label, Measured, Unit, View, listed, selector};
+use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, Statistic, exact, parse_statistic};
+use super::{Measured, Scope, Unit, View, listed, selector};
 use crate::stats::per_second;
 
 /// A bound on a statistic of a metric, over the series that carry the tags.
@@ -64,19 +64,37 @@ impl SeriesClaim {
         Ok(Self { metric: metric.to_owned(), tags, statistic, bound })
     }
 
-    /// What an objective on a label claims when there is no such label, but a metric of its name.
-    pub(super) fn fallback(label: &Label, quantity: Quantity) -> Option<Self> {
+    /// What an objective on a label, or on what no scenario carries, claims where there is no such
+    /// label or scenario, but a metric of a script: a metric of the label's name, or the service
+    /// time of k6 under these tags.
+    pub(super) fn fallback(scope: &Scope, quantity: Quantity) -> Option<Self> {
+        let label = scope.label.as_ref();
+        if let Quantity::Latency { measure: Measure::Of(Metric::Service), statistic, bound } =
+            quantity
+        {
+            let name = label.map(|label| ("name", label.name.as_str()));
+            let own = scope.tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            return Some(Self {
+                metric: K6_SERVICE.to_owned(),
+                tags: Tags::new(own.chain(name)),
+                statistic: Some(SeriesStatistic::Of(statistic)),
+                bound: SeriesBound::Time(bound),
+            });
+        }
+        let label = label.filter(|label| !label.is_tag)?;
         let (statistic, bound) = match quantity {
             Quantity::Latency { measure: Measure::Response, statistic, bound } => {
                 (SeriesStatistic::Of(statistic), SeriesBound::Time(bound))
             }
-            Quantity::Rate { of: Flow::Completed, bound } => {
-                (SeriesStatistic::Rate, SeriesBound::PerSecond(bound))
-            }
+            // Of a rate that small number is a share; of a counter it is a second's all the same.
+            Quantity::Rate { of: Flow::Completed, bound } => match bound {
+                0.0..=1.0 => (SeriesStatistic::Rate, SeriesBound::Number(bound)),
+                _ => (SeriesStatistic::Rate, SeriesBound::PerSecond(bound)),
+            },
             _ => return None,
         };
         let (metric, tags) = (label.name.clone(), Tags::default());
-        (!label.is_tag).then_some(Self { metric, tags, statistic: Some(statistic), bound })
+        Some(Self { metric, tags, statistic: Some(statistic), bound })
     }
 
     /// Whether the run has samples of its metric.
@@ -221,7 +239,7 @@ impl SeriesStatistic {
             "count" => Self::Count,
             "rate" => Self::Rate,
             "value" => Self::Value,
-            text => Self::Of(super::parse::parse_statistic(text)?),
+            text => Self::Of(parse_statistic(text)?),
         })
     }
 

@@ -7,11 +7,10 @@
 
 use std::time::Duration;
 
-use super::stages::START_PART;
+use super::step::Rung;
 use super::trial::{Dimension, Purpose, Trial, TrialLoad};
-use super::{Search, SearchOptions, Stage, Step, Timing, seconds};
+use super::{START_PART, Search, SearchOptions, Stage, Step, Timing, seconds};
 use crate::objective::{Bound, Clause};
-use crate::usl;
 use gake_core::clock::SECOND;
 
 /// Throughput that grows by less than this has stopped growing.
@@ -54,29 +53,6 @@ const FLOOR_PART_MAX: f64 = 0.15;
 const RUNGS: f64 = 8.0;
 const SHORT_STEPS: f64 = 5.0;
 const STEPS: f64 = 8.0;
-
-/// The figures of one rung of the ladder.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rung {
-    /// Users, or the mean number in flight of an open loop.
-    pub users: f64,
-    /// Ok responses a second.
-    pub throughput: f64,
-    /// Their mean time, in seconds.
-    pub response: f64,
-    /// Their number.
-    pub ok: u64,
-    /// Whether the target had CPU to spare; `None` when that is not known.
-    pub idle: Option<bool>,
-}
-
-impl Rung {
-    /// The rung as a point of the scalability law.
-    #[must_use]
-    pub fn point(&self) -> usl::UslPoint {
-        usl::UslPoint { users: self.users, throughput: self.throughput, count: self.ok }
-    }
-}
 
 /// A ladder being climbed.
 #[derive(Debug, Clone, PartialEq)]

@@ -30,9 +30,8 @@ mod trial;
 use std::time::Duration;
 
 pub use answer::{CapacityAnswer, Estimate, Found, Hysteresis, StopReason};
-pub use ladder::Rung;
 pub use observe::Observer;
-pub use step::{Step, StepOutcome};
+pub use step::{Rung, Step, StepOutcome};
 pub use trial::{Ask, Dimension, Observation, Purpose, Seen, Trial, TrialLoad, TrialSecond};
 
 use crate::objective::{Bound, Clause};
@@ -40,6 +39,9 @@ use guard::Guard;
 use ladder::Ladder;
 use pool::Pool;
 use stages::Stage;
+
+/// The bracket starts at this part of what the target can do.
+const START_PART: f64 = 0.7;
 
 /// The budget and bounds of a search.
 #[derive(Debug, Clone, PartialEq)]

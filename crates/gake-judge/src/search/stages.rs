@@ -1,15 +1,13 @@
 //! Floor, bracket and refinement: which level is tried next.
 
 use super::answer::estimate;
-use super::{Bound, Pool, Purpose, Search, Step, StopReason, Trial};
+use super::{Bound, Pool, Purpose, START_PART, Search, Step, StopReason, Trial};
 use crate::stats::poisson_at_least;
 
 /// The floor's level, as a part of what the target can do.
 const FLOOR_PART: f64 = 0.25;
 /// A floor that has this probability at most under the objective is missed.
 const FLOOR_LUCK: f64 = 0.005;
-/// The bracket starts at this part of what the target can do.
-pub(super) const START_PART: f64 = 0.7;
 /// A level that passes is raised by this, one that fails is lowered by that ...
 const UP: f64 = 1.25;
 const DOWN: f64 = 0.7;

@@ -1,8 +1,9 @@
-//! A step of the search: a trial with what it measured and how it is judged.
+//! A step of the search: a trial with what it measured and how it is judged; a rung of the ladder.
 
 use super::share::Count;
 use super::trial::{Dimension, Observation, Purpose, Trial};
 use crate::objective::{Bad, Bound, Clause};
+use crate::usl;
 
 /// Standard deviations within which a bad count says neither pass nor fail (95 % one-sided).
 const UNDECIDED: f64 = 1.645;
@@ -203,6 +204,29 @@ fn long_run_variance(slices: &[Bad]) -> f64 {
     let len = len as f64;
     let free = (len - 2.0 * lags as f64 - 1.0).max(len / 3.0);
     variance * len / free
+}
+
+/// The figures of one rung of the ladder.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rung {
+    /// Users, or the mean number in flight of an open loop.
+    pub users: f64,
+    /// Ok responses a second.
+    pub throughput: f64,
+    /// Their mean time, in seconds.
+    pub response: f64,
+    /// Their number.
+    pub ok: u64,
+    /// Whether the target had CPU to spare; `None` when that is not known.
+    pub idle: Option<bool>,
+}
+
+impl Rung {
+    /// The rung as a point of the scalability law.
+    #[must_use]
+    pub fn point(&self) -> usl::UslPoint {
+        usl::UslPoint { users: self.users, throughput: self.throughput, count: self.ok }
+    }
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub fn scenario_specs(options: &Options, script: &Path) -> Result<Vec<ScenarioSp
 /// The maximum number of users that the scenarios need at once.
 #[must_use]
 pub fn vus_needed(specs: &[ScenarioSpec]) -> usize {
-    specs.iter().map(|spec| spec.load.users().unwrap_or(spec.lanes)).sum()
+    specs.iter().map(|spec| spec.load.users().unwrap_or(spec.max_in_flight)).sum()
 }
 
 fn spec(
@@ -79,7 +79,7 @@ fn spec(
         if lanes == 0 {
             return None;
         }
-        spec.lanes = lanes;
+        spec.max_in_flight = lanes;
         spec.connections = lanes;
         spec.overflow = Overflow::Drop;
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gake_core::metric::{Definition, MetricKind, Registry, SeriesTable, SeriesValue};
+use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesTable, SeriesValue};
 
 pub use expression::{Expression, ExpressionError, Operator};
 pub use selector::{Selector, SelectorError};
@@ -165,6 +165,17 @@ impl Thresholds {
 }
 
 impl MetricThresholds {
+    /// Their expressions, as they were written.
+    pub fn expressions(&self) -> impl Iterator<Item = &str> {
+        self.thresholds.iter().map(|threshold| threshold.source.as_str())
+    }
+
+    /// Whether the metric is of times, which thresholds write in milliseconds.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        self.metric.unit == MetricUnit::Time
+    }
+
     /// The aggregated samples that they apply to.
     #[must_use]
     pub fn value(&self, series: &[&SeriesTable]) -> SeriesValue {

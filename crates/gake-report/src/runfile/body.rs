@@ -1,8 +1,11 @@
-//! What the seconds of a run add up to.
+//! The head of a run file, and what the seconds of its run add up to.
+
+use std::collections::HashMap;
 
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Event, Point, Provenance, Series, Tally, Watched};
 
+use super::tag::Tag;
 use super::write::Second;
 
 /// What the seconds add up to.
@@ -49,5 +52,19 @@ impl Body {
         } else {
             second.tenths.iter().for_each(|tenth| self.series.push_tenth(tenth.clone()));
         }
+    }
+}
+
+/// What the head says.
+pub(super) struct Head {
+    pub(super) plan: Plan,
+    pub(super) started_unix_ns: u64,
+    pub(super) tags: HashMap<String, Tag>,
+}
+
+impl Head {
+    /// The head of a run whose seconds are not read.
+    pub(super) fn of(plan: Plan, started_unix_ns: u64) -> Self {
+        Self { plan, started_unix_ns, tags: HashMap::new() }
     }
 }

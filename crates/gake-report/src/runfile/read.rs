@@ -9,11 +9,10 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
-use gake_core::plan::Plan;
 use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Tally, Watched};
 use gake_core::work::Gauges;
 
-use super::body::Body;
+use super::body::{Body, Head};
 use super::detect;
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::tag::{self, Tag};
@@ -215,20 +214,6 @@ impl ReadSecond {
             cpu: self.cpu,
             tenths: &self.tenths,
         }
-    }
-}
-
-/// What the head says.
-pub(super) struct Head {
-    pub(super) plan: Plan,
-    pub(super) started_unix_ns: u64,
-    tags: HashMap<String, Tag>,
-}
-
-impl Head {
-    /// The head of a run whose seconds are not read.
-    pub(super) fn of(plan: Plan, started_unix_ns: u64) -> Self {
-        Self { plan, started_unix_ns, tags: HashMap::new() }
     }
 }
 

@@ -4,9 +4,8 @@ use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{Ending, Generator, Provenance, Reading, Run, Setting};
 
-use super::body::Body;
+use super::body::{Body, Head};
 use super::end;
-use super::read::Head;
 use super::write::Second;
 
 /// Joins the seconds of a run in progress. It takes what a run file would take, and gives the run

@@ -20,7 +20,7 @@ pub type LostParts = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
 /// The users of one scenario.
 pub(super) struct Crew {
     load: Load,
-    lanes: usize,
+    max_in_flight: usize,
     /// The part of it that is in this process.
     process: Slice,
     start: Nanos,
@@ -35,7 +35,7 @@ impl Crew {
         let start = nanos(spec.start);
         Self {
             load: spec.load.clone(),
-            lanes: spec.lanes,
+            max_in_flight: spec.max_in_flight,
             process: load.process,
             start,
             end: length.map(|length| start.saturating_add(nanos(length))),
@@ -45,7 +45,7 @@ impl Crew {
 
     /// All of its users in all processes, active or not.
     pub(super) fn users(&self) -> usize {
-        self.load.users().unwrap_or(self.lanes)
+        self.load.users().unwrap_or(self.max_in_flight)
     }
 
     /// Iterations that it has to make in this process, where that is a number.
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     fn crew(load: Load, process: Slice) -> Crew {
-        Crew { load, lanes: 5, process, start: 0, end: None, progress: Arc::default() }
+        Crew { load, max_in_flight: 5, process, start: 0, end: None, progress: Arc::default() }
     }
 
     #[test]

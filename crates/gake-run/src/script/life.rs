@@ -319,7 +319,7 @@ impl<'a> Life<'a> {
             if tally.counts.dropped > tally.counts.lost {
                 let message = format!(
                     "Insufficient VUs, reached {} active VUs and cannot initialize more",
-                    spec.lanes
+                    spec.max_in_flight
                 );
                 let fields = [("executor", executor.as_str()), ("scenario", spec.name.as_str())];
                 script.test.log(LogLevel::Warning, &message, &fields);

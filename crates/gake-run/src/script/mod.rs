@@ -6,6 +6,7 @@
 mod configured;
 mod crew;
 mod elsewhere;
+mod expand;
 mod levels;
 mod life;
 mod mixed;
@@ -42,6 +43,7 @@ pub use configured::{ConfiguredScript, ScriptRefusal, ScriptSettings};
 use crew::Crew;
 pub use crew::LostParts;
 pub use elsewhere::{RemoteUsers, SetUp};
+pub use expand::expand;
 pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 pub use gake_k6::within;
 pub use life::{PreparedScript, ScriptEnd};

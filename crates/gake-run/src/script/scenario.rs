@@ -23,7 +23,6 @@ pub(crate) struct ScenarioScript {
 
 /// Loads the scripts of a spec, each once.
 pub(crate) fn read(spec: &RunSpec, inputs: &Inputs<'_>) -> Result<Vec<ScenarioScript>, RunError> {
-    let keys = keys(spec);
     let mut paths: Vec<(PathBuf, Vec<usize>)> = Vec::new();
     for (number, scenario) in spec.scenarios.iter().enumerate() {
         let RequestSource::Script(script) = &scenario.source else { continue };
@@ -34,8 +33,8 @@ pub(crate) fn read(spec: &RunSpec, inputs: &Inputs<'_>) -> Result<Vec<ScenarioSc
     }
     let load = |(path, scenarios): (PathBuf, Vec<usize>)| {
         let configured = match inputs.scripts {
-            Some(scripts) => scripts.load(&path, &keys)?,
-            None => from_disk(&path, keys.clone())?,
+            Some(scripts) => scripts.load(&path)?,
+            None => from_disk(&path)?,
         };
         for number in &scenarios {
             let RequestSource::Script(script) = &spec.scenarios[*number].source else { continue };
@@ -52,24 +51,18 @@ pub(crate) fn read(spec: &RunSpec, inputs: &Inputs<'_>) -> Result<Vec<ScenarioSc
 }
 
 /// The tags by which the objectives of a run select series.
-fn keys(spec: &RunSpec) -> Vec<String> {
+fn tag_keys(spec: &RunSpec) -> Vec<String> {
     let objectives = spec.objectives.iter().filter_map(|text| text.parse::<Objective>().ok());
-    let mut keys: Vec<String> = objectives
-        .flat_map(|objective| objective.tag_keys().map(str::to_owned).collect::<Vec<_>>())
-        .collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+    objectives.flat_map(|objective| objective.tag_keys()).collect()
 }
 
 /// A script as a program without inputs of its own runs it: it sees no environment, and its log is
 /// not kept.
-fn from_disk(path: &std::path::Path, keys: Vec<String>) -> Result<ConfiguredScript, RunError> {
+fn from_disk(path: &std::path::Path) -> Result<ConfiguredScript, RunError> {
     let name = path.to_string_lossy();
     let source = ScriptSource::read(&name, None, None).map_err(RunError::cannot)?;
-    let settings = ScriptSettings { keys, ..ScriptSettings::default() };
     let log: ScriptLog = Arc::new(|_: &LogLine| ());
-    ConfiguredScript::load(source, &settings, log)
+    ConfiguredScript::load(source, &ScriptSettings::default(), log)
         .map_err(|error| RunError::cannot(format!("{name}: {error}")))
 }
 
@@ -104,7 +97,10 @@ impl ScenarioScript {
         let scenarios: Vec<_> =
             self.scenarios.iter().map(|number| spec.scenarios[*number].clone()).collect();
         let executors = scenarios.iter().map(|one| executor(&one.load).to_owned()).collect();
+        let mut keys = own.keys.clone();
+        keys.extend(tag_keys(spec));
         let run = ScriptRun {
+            keys,
             spec: RunSpec {
                 scenarios,
                 connection: connection(&spec.connection, &own.spec.connection),

@@ -7,8 +7,12 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use gake_core::plan::{Expect, Rate, Stage};
+use gake_core::spec::value::OverflowValue;
+use gake_core::spec::{HttpVersion, TlsVersion};
 use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
 use gake_text::count::parse_count;
+use serde::de::value::Error as ValueError;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::exit::Failure;
 
@@ -152,6 +156,21 @@ pub const WATCHED: KnownValues<WatchedSource> = KnownValues::new(
     &["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"],
     |text| text.parse().map_err(|error: gake_watch::SourceError| error.to_string()),
 );
+
+/// Versions of HTTP, by their names in a spec.
+pub const HTTP: KnownValues<HttpVersion> =
+    KnownValues::new(&["1.0", "1.1", "2", "auto", "3", "auto3"], named);
+
+/// Versions of TLS, by their names in a spec.
+pub const TLS: KnownValues<TlsVersion> = KnownValues::new(&["1.2", "1.3"], named);
+
+/// What happens to an arrival that finds no connection free, by its name in a spec.
+pub const OVERFLOW: KnownValues<OverflowValue> = KnownValues::new(&["wait", "drop"], named);
+
+/// A value by its name in a spec.
+fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    T::deserialize(text.into_deserializer()).map_err(|error: ValueError| error.to_string())
+}
 
 /// Whether a text may hold a password: a URL whose host was forgotten has no @.
 #[must_use]

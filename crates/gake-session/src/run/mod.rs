@@ -7,6 +7,7 @@ mod opening;
 mod reconcile;
 mod rows;
 mod save;
+mod scripts;
 mod traces;
 mod web;
 pub mod writes;
@@ -110,11 +111,19 @@ impl Session<'_> {
         }
         let mut summary = Summary::new(recorded.run, &prepared.objectives);
         if let Some(reconciliation) = reconciliation {
-            reconciliation.end(&mut summary);
+            match prepared.scripts.is_empty() {
+                true => reconciliation.end(&mut summary),
+                false => {
+                    let found = writes::judge(&reconciliation, &summary.run.tally.series);
+                    summary.verdict.objectives.push(found);
+                }
+            }
         }
+        let outcome = scripts::outcome(&prepared.scripts, &recorded.scripts, &mut summary);
         let shown = results.show(&summary, console, &|_| Ok(()));
         // Signals that come while the page is still open do not concern the run.
         let exit = exit(&summary, signals.came(), console);
+        let exit = outcome.report(exit, console);
         // The text has a line about each agent.
         let says_nothing = quiet || output.is_text_printed();
         let exit = fleet.as_ref().map_or(exit, |fleet| {

@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 
 use super::{is_change, page, text};
 use crate::control::Control;
-use crate::proxy::opening::Opening;
+use crate::proxy::client::head_buffer::HeadBuffer;
 
 /// For a whole request head.
 const HEAD: Duration = Duration::from_secs(2);
@@ -109,14 +109,14 @@ pub(crate) async fn serve(listener: TcpListener, control: Control) {
 
 /// Waits for a whole head.
 async fn opened(mut stream: TcpStream, gone: &Notify) -> Option<Opened> {
-    let mut opening = Opening::new(HEAD_BYTES);
-    let head = std::future::poll_fn(|cx| opening.poll(&mut stream, cx));
+    let mut received = HeadBuffer::new(HEAD_BYTES);
+    let head = std::future::poll_fn(|cx| received.poll(&mut stream, cx));
     let came = tokio::select! {
         biased;
         came = tokio::time::timeout(HEAD, head) => came.ok()?.ok()?,
         () = gone.notified() => false,
     };
-    came.then(|| Opened { stream, early: opening.take() })
+    came.then(|| Opened { stream, early: received.take() })
 }
 
 async fn answer(opened: Opened, control: &Control, taken: &Rc<Cell<usize>>) {

@@ -243,10 +243,20 @@ pub fn judge(comparison: &ShadowComparison, rules: &Rules, terms: Terms) -> Repo
         ignored,
         fields_lost: comparison.endpoints.values().map(|endpoint| endpoint.fields_lost).sum(),
         statuses: statuses(comparison),
-        suggestions: suggest::rules(&differences),
+        suggestions: suggest::rules(differences.iter().filter_map(noise)),
         differences,
         endpoints,
     }
+}
+
+/// A difference that is noise, or, where nothing could be tested, looks like it.
+fn noise(difference: &Difference) -> Option<(&str, &str, Option<&'static str>)> {
+    let why = match difference.verdict {
+        FieldVerdict::Noise => None,
+        FieldVerdict::Untested if difference.looks_like.is_some() => difference.looks_like,
+        _ => return None,
+    };
+    Some((&difference.endpoint, &difference.path, why))
 }
 
 /// What was counted of a field; name, verdict and q are still to come.

@@ -3,18 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::judge::{Difference, FieldVerdict};
-
-/// TOML rules for what is noise, and, where nothing could be tested, for what looks like it.
-pub(super) fn rules(differences: &[Difference]) -> String {
+/// TOML rules for fields: endpoint, path, and what a field that could not be tested looks like.
+pub(super) fn rules<'a>(
+    noise: impl Iterator<Item = (&'a str, &'a str, Option<&'static str>)>,
+) -> String {
     let mut by_endpoint: BTreeMap<&str, BTreeSet<(&str, Option<&str>)>> = BTreeMap::new();
-    for difference in differences {
-        let why = match difference.verdict {
-            FieldVerdict::Noise => None,
-            FieldVerdict::Untested if difference.looks_like.is_some() => difference.looks_like,
-            _ => continue,
-        };
-        by_endpoint.entry(&difference.endpoint).or_default().insert((&difference.path, why));
+    for (endpoint, path, why) in noise {
+        by_endpoint.entry(endpoint).or_default().insert((path, why));
     }
     let mut out = String::new();
     for (endpoint, paths) in by_endpoint {

@@ -1,6 +1,7 @@
 //! Why settings are of no use.
 
 use gake_wire::LocationError;
+use http::{HeaderName, HeaderValue};
 
 use super::SHADOWS_MAX;
 
@@ -47,4 +48,19 @@ pub enum ConfigError {
         /// What is wrong.
         reason: String,
     },
+}
+
+/// The name of a header.
+pub(super) fn header_name(text: &str) -> Result<HeaderName, ConfigError> {
+    text.parse().map_err(|error: http::header::InvalidHeaderName| value("header", text, &error))
+}
+
+/// The value of a header.
+pub(super) fn header_value(text: &str) -> Result<HeaderValue, ConfigError> {
+    HeaderValue::from_str(text).map_err(|error| value("header value", text, &error))
+}
+
+/// Why a value cannot be used.
+pub(super) fn value(what: &'static str, text: &str, reason: impl ToString) -> ConfigError {
+    ConfigError::Value { what, text: text.to_owned(), reason: reason.to_string() }
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue, Method};
+use http::Method;
 use serde::Deserialize;
 
+use super::error::{header_name, header_value, value};
 use super::{
     Backend, Breaker, Config, ConfigError, Edits, Forwarded, Host, PathGlob, Rule, RuleVerdict,
     Sampling, ServerTls, Shadow, parse_marker,
@@ -400,16 +401,4 @@ pub fn methods(names: &[String]) -> Result<Vec<Method>, ConfigError> {
 
 fn string<'a>(name: &str, text: &'a toml::Value) -> Result<&'a str, ConfigError> {
     text.as_str().ok_or_else(|| value("header", name, "its value must be a string"))
-}
-
-pub(super) fn header_name(text: &str) -> Result<HeaderName, ConfigError> {
-    text.parse().map_err(|error: http::header::InvalidHeaderName| value("header", text, &error))
-}
-
-pub(super) fn header_value(text: &str) -> Result<HeaderValue, ConfigError> {
-    HeaderValue::from_str(text).map_err(|error| value("header value", text, &error))
-}
-
-pub(super) fn value(what: &'static str, text: &str, reason: impl ToString) -> ConfigError {
-    ConfigError::Value { what, text: text.to_owned(), reason: reason.to_string() }
 }

@@ -8,7 +8,7 @@ use http::header::{self, HeaderName};
 use http::{HeaderValue, Method};
 
 use super::ConfigError;
-use super::file::{header_name, header_value, value};
+use super::error::{header_name, header_value, value};
 
 /// The header that marks copies unless told otherwise.
 pub(crate) const MARKER: &str = "x-gake-shadow";

@@ -22,7 +22,8 @@ pub(crate) use runner::{HookLimits, Runner};
 pub use set::HookSet;
 
 use crate::exchange::MirroredExchange;
-use crate::mirror::copy::Copy;
+use crate::message::body::ShadowRequest;
+use crate::message::head::RequestHead as Head;
 
 /// Why a hook could not do its part.
 pub type HookError = Box<dyn Error + Send + Sync>;
@@ -141,46 +142,39 @@ pub trait Hooks: Send + Sync + 'static {
     }
 }
 
-/// The copy as a hook wants it for a backend; `None` when the hook did not do its part.
-pub(crate) async fn munge_copy(
+impl Request {
+    /// A request as hooks are asked to change it.
+    pub(crate) fn of(head: &Head, body: Option<Bytes>) -> Self {
+        let (method, uri, headers) = (head.method().clone(), head.uri(), head.map());
+        Self { method, uri, headers, body }
+    }
+}
+
+/// The request as a hook wants it for a backend; `None` when the hook did not do its part.
+pub(crate) async fn munge_whole(
     hooks: &Arc<Runner>,
     backend: &Arc<str>,
-    copy: &Arc<Copy>,
-) -> Option<Arc<Copy>> {
+    request: &ShadowRequest,
+) -> Option<Arc<ShadowRequest>> {
     let with_body = hooks.munges(backend) == ChangeScope::Body;
-    let request = Request {
-        method: copy.method.clone(),
-        uri: copy.uri.clone(),
-        headers: copy.headers.clone(),
-        body: with_body.then(|| copy.body.bytes()),
-    };
-    let changed = hooks.munge(backend, request).await?;
-    let mut body = copy.body.clone();
-    if let Some(bytes) = changed.body {
+    let asked = Request::of(&request.head, with_body.then(|| request.body.bytes()));
+    let Request { method, uri, headers, body: bytes } = hooks.munge(backend, asked).await?;
+    let mut body = request.body.clone();
+    if let Some(bytes) = bytes {
         body.replace(bytes);
     }
-    let headers = framed(changed.headers, &body);
-    Some(Arc::new(Copy { method: changed.method, uri: origin_form(changed.uri), headers, body }))
+    let head = request.head.changed(&method, &uri, &headers, body.framing());
+    Some(Arc::new(ShadowRequest { head, body }))
 }
 
-/// Headers whose framing says what the body is.
-pub(crate) fn framed(mut headers: HeaderMap, body: &crate::mirror::copy::Kept) -> HeaderMap {
-    crate::proxy::headers::strip_hop_by_hop(&mut headers);
-    headers.remove(http::header::CONTENT_LENGTH);
-    headers.remove(http::header::TRANSFER_ENCODING);
-    if body.chunked {
-        headers.insert(http::header::TRANSFER_ENCODING, http::HeaderValue::from_static("chunked"));
-    } else if body.len > 0 {
-        headers.insert(http::header::CONTENT_LENGTH, body.len.into());
-    }
-    headers
-}
-
-/// A target without scheme and host, which a hook may have added.
-pub(crate) fn origin_form(uri: Uri) -> Uri {
-    match uri.into_parts().path_and_query {
-        // An empty path calls itself "/", but writes nothing.
-        Some(path) if path.as_str() != "/" => Uri::from(path),
-        _ => Uri::from_static("/"),
-    }
+/// The head as a hook wants it for a backend, in front of the same body; `None` when the hook did
+/// not do its part.
+pub(crate) async fn munge_head(
+    hooks: &Arc<Runner>,
+    backend: &Arc<str>,
+    head: &Head,
+) -> Option<Head> {
+    let Request { method, uri, headers, .. } =
+        hooks.munge(backend, Request::of(head, None)).await?;
+    Some(head.changed(&method, &uri, &headers, head.framing()))
 }

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering:
 use std::time::Instant;
 
 use gake_core::clock::nanos;
-use http::{HeaderMap, HeaderName, Method, header};
+use http::Method;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
 use super::ledger::Category;
 use crate::breaker::Circuit;
 use crate::config::{RuleVerdict, Sampling, Shadow};
+use crate::message::head::RequestHead;
 
 /// A percentage is kept in parts of this.
 const WHOLE: f64 = 1_000_000.0;
@@ -158,20 +159,18 @@ pub(crate) fn draws(seed: u64, thread: usize) -> Xoshiro256PlusPlus {
 pub(crate) fn may_copy(
     shadow: &Shadow,
     gate: &Gate,
-    method: &Method,
-    path: &str,
-    headers: &Fields<'_>,
+    head: &RequestHead,
     draw: &mut Xoshiro256PlusPlus,
 ) -> Result<(), Category> {
     if gate.is_killed() {
         return Err(Category::Killed);
     }
-    may_see(shadow, method, path)?;
+    may_see(shadow, head.method(), head.path())?;
     let key = match &shadow.sample {
         Sampling::Random => None,
-        Sampling::Path => Some(hash(path.as_bytes())),
-        Sampling::Header(name) => headers.find(name, |value| Some(hash(value))),
-        Sampling::Cookie(name) => cookie(headers, name).map(hash),
+        Sampling::Path => Some(hash(head.path().as_bytes())),
+        Sampling::Header(name) => head.values(name.as_str()).next().map(hash),
+        Sampling::Cookie(name) => cookie(head, name).map(hash),
     };
     if gate.takes(key, draw) { Ok(()) } else { Err(Category::SampledOut) }
 }
@@ -199,28 +198,8 @@ fn hash(bytes: &[u8]) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// A request's headers, as far as a sample needs them.
-pub(crate) enum Fields<'a> {
-    Map(&'a HeaderMap),
-    /// The head of a plain request, as it was written.
-    Bytes(&'a [u8]),
-}
-
-impl<'a> Fields<'a> {
-    /// The first thing that `look` sees in a value of this name.
-    fn find<T>(&self, name: &HeaderName, mut look: impl FnMut(&'a [u8]) -> Option<T>) -> Option<T> {
-        match self {
-            Self::Map(map) => map.get_all(name).iter().find_map(|value| look(value.as_bytes())),
-            Self::Bytes(head) => head.split(|byte| *byte == b'\n').skip(1).find_map(|line| {
-                let value = line.strip_prefix(name.as_str().as_bytes())?.strip_prefix(b": ")?;
-                look(value.strip_suffix(b"\r").unwrap_or(value))
-            }),
-        }
-    }
-}
-
-fn cookie<'a>(headers: &Fields<'a>, name: &str) -> Option<&'a [u8]> {
-    headers.find(&header::COOKIE, |line| {
+fn cookie<'a>(head: &'a RequestHead, name: &str) -> Option<&'a [u8]> {
+    head.values("cookie").find_map(|line| {
         line.split(|b| *b == b';').find_map(|pair| {
             let value = pair.trim_ascii().strip_prefix(name.as_bytes())?;
             value.strip_prefix(b"=")
@@ -232,10 +211,9 @@ fn cookie<'a>(headers: &Fields<'a>, name: &str) -> Option<&'a [u8]> {
 mod tests {
     use std::time::Duration;
 
-    use http::HeaderValue;
-
     use super::*;
     use crate::config::{Backend, PathGlob, Rule};
+    use crate::message::head::HeadWriter;
 
     fn shadow() -> Shadow {
         Shadow::new(Backend::new("s", "http://localhost:1").unwrap())
@@ -332,13 +310,12 @@ mod tests {
 
     #[test]
     fn a_cookie_is_found_by_its_whole_name() {
-        let mut headers = HeaderMap::new();
-        headers.append(header::COOKIE, HeaderValue::from_static("xsid=1; sid=abc; z=2"));
-        let head = b"GET / HTTP/1.1\r\nx-cookie: sid=0\r\ncookie: xsid=1; sid=abc; z=2\r\n\r\n";
-        for fields in [Fields::Map(&headers), Fields::Bytes(head)] {
-            assert_eq!(cookie(&fields, "sid"), Some(&b"abc"[..]));
-            assert_eq!(cookie(&fields, "z"), Some(&b"2"[..]));
-            assert_eq!(cookie(&fields, "s"), None);
-        }
+        let mut head = HeadWriter::new(&Method::GET, "/", 0);
+        head.line(b"x-cookie", b"sid=0");
+        head.line(b"Cookie", b"xsid=1; sid=abc; z=2");
+        let head = head.finish();
+        assert_eq!(cookie(&head, "sid"), Some(&b"abc"[..]));
+        assert_eq!(cookie(&head, "z"), Some(&b"2"[..]));
+        assert_eq!(cookie(&head, "s"), None);
     }
 }

@@ -1,47 +1,45 @@
 //! A copy to a shadow that speaks HTTP/2: a stream of a connection that the thread's lanes share.
 
+use std::sync::Arc;
+
 use gake_core::record::{Fault, Phase};
 use http::Response;
 use http_body_util::BodyExt;
 
-use super::Copied;
-use super::copy::CopyBody;
-use super::lane::{Sending, Sent, whole};
-use crate::proxy::fault;
-use crate::proxy::intake::StreamBody;
-use crate::proxy::link::is_stale;
-use crate::proxy::shared_streams::{self, SharedStreams};
+use super::exchange::{ShadowAnswer, ShadowExchange};
+use crate::message::body::{ShadowBody, ShadowRequest};
+use crate::proxy::http2::intake::StreamBody;
+use crate::proxy::http2::shared_streams::{self, SharedStreams};
+use crate::proxy::upstream::fault;
+use crate::proxy::upstream::link::is_stale;
 use crate::proxy::watch::before;
 
 /// One copy and its answer, on a new connection if the old one turns out to be closed; `now` is
 /// the present tick.
 pub(super) async fn send(
-    sending: &mut Sending<'_>,
-    copy: &Copied,
+    exchange: &mut ShadowExchange<'_>,
+    asked: &Arc<ShadowRequest>,
     streams: &SharedStreams,
     now: u64,
-) -> Result<Sent, Fault> {
-    let copy = whole(copy)?;
+) -> Result<ShadowAnswer, Fault> {
+    let (head, method) = (exchange.head(asked), asked.head.method());
     let mut taken = streams.take(now);
     loop {
         let mut place = match taken.take() {
             Some(place) => place,
             None => {
-                let stream = sending.stream().await?;
-                let opened = before(sending.watch, streams.open(stream, now)).await;
+                let stream = exchange.stream().await?;
+                let opened = before(exchange.watch, streams.open(stream, now)).await;
                 let opened = opened.ok_or(Fault::Timeout(Phase::Connect))?;
                 opened.map_err(|error| fault::of(&error, Phase::Connect))?
             }
         };
-        let body = CopyBody::new(copy.clone());
-        let headers = sending.headers(&copy);
-        let target = &sending.backend.target;
-        let request =
-            shared_streams::request(copy.method.clone(), &copy.uri, headers, target, body)?;
+        let body = ShadowBody::new(Arc::clone(asked));
+        let request = shared_streams::request(&head, &exchange.backend.target, body)?;
         let (error, unsent) = match place.ask(request) {
             Err(unsent) => (unsent.error, unsent.request.is_some()),
-            Ok(asked) => match before(sending.watch, asked).await {
-                Some(Ok(answer)) => return read(sending, answer).await,
+            Ok(asked) => match before(exchange.watch, asked).await {
+                Some(Ok(answer)) => return read(exchange, answer).await,
                 Some(Err(error)) => (error, false),
                 None => {
                     place.doubt();
@@ -51,7 +49,7 @@ pub(super) async fn send(
         };
         let fault = fault::of(&error, Phase::FirstByte);
         let unsent = unsent || fault::is_untouched(&error);
-        let again = unsent || (copy.method.is_idempotent() && is_stale(fault));
+        let again = unsent || (method.is_idempotent() && is_stale(fault));
         if !(place.used && again) {
             return Err(fault);
         }
@@ -59,25 +57,28 @@ pub(super) async fn send(
 }
 
 /// Reads an answer up to the limit. Dropped before its end, its stream is reset.
-async fn read(sending: &mut Sending<'_>, answer: Response<StreamBody>) -> Result<Sent, Fault> {
+async fn read(
+    exchange: &mut ShadowExchange<'_>,
+    answer: Response<StreamBody>,
+) -> Result<ShadowAnswer, Fault> {
     let status = answer.status();
-    if let Some(slot) = &mut sending.slot {
+    if let Some(slot) = &mut exchange.slot {
         slot.head(status, answer.headers());
     }
     let (status, mut bytes) = (status.as_u16(), 0);
     let mut body = answer.into_body();
     loop {
-        let frame = before(sending.watch, body.frame()).await;
+        let frame = before(exchange.watch, body.frame()).await;
         let Some(frame) = frame.ok_or(Fault::Timeout(Phase::Body))? else {
-            return Ok(Sent { status, bytes, cut: false });
+            return Ok(ShadowAnswer { status, bytes, cut: false });
         };
         let frame = frame.map_err(|error| fault::of(&error, Phase::Body))?;
         bytes += frame.data_ref().map_or(0, |piece| piece.len() as u64);
-        if let Some(slot) = &mut sending.slot {
+        if let Some(slot) = &mut exchange.slot {
             slot.frame(&frame);
         }
-        if bytes > sending.limit {
-            return Ok(Sent { status, bytes, cut: true });
+        if bytes > exchange.limit {
+            return Ok(ShadowAnswer { status, bytes, cut: true });
         }
     }
 }

@@ -1,9 +1,12 @@
 //! Copies of requests on their way to the shadows, on threads of their own.
 
-pub(crate) mod copy;
+pub(crate) mod backend;
+mod exchange;
 pub(crate) mod gate;
+mod http1;
 mod http2;
 mod lane;
+mod lane_queue;
 pub(crate) mod ledger;
 mod outgoing;
 pub(crate) mod thread;
@@ -12,54 +15,21 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::Method;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::collect::Slot;
-use crate::config::Shadow;
 use crate::exchange::BackendFailure;
+use crate::message::body::ShadowRequest;
 use crate::proxy::shared::Shared;
-use crate::proxy::target::Target;
 use crate::proxy::watch::{Watch, before};
-use copy::{Copy, Kept};
-use gate::Gate;
+use backend::ShadowBackend;
 use ledger::{Category, Page};
 
 /// Copies that are handed over without waiting for an answer.
 const BATCH: usize = 32;
 /// Ticks that a copy waits for an answer. A finer timer would be a system call a batch.
 const BATCH_TICKS: u64 = 1;
-
-/// What the threads share about one shadow.
-#[derive(Debug)]
-pub(crate) struct ShadowBackend {
-    pub(crate) config: Shadow,
-    pub(crate) target: Target,
-    pub(crate) gate: Gate,
-    /// Two for each worker: its own, and that of the thread for shadows beside it.
-    pages: Vec<Page>,
-}
-
-impl ShadowBackend {
-    pub(crate) fn new(config: Shadow, target: Target, gate: Gate, workers: usize) -> Self {
-        Self { config, target, gate, pages: (0..2 * workers).map(|_| Page::default()).collect() }
-    }
-
-    /// The page that a worker writes.
-    pub(crate) fn worker_page(&self, worker: usize) -> &Page {
-        &self.pages[2 * worker]
-    }
-
-    fn mirror_page(&self, worker: usize) -> &Page {
-        &self.pages[2 * worker + 1]
-    }
-
-    pub(crate) fn pages(&self) -> impl Iterator<Item = &Page> {
-        self.pages.iter()
-    }
-}
 
 /// A worker's end of the way to the shadows. Nothing here ever waits.
 ///
@@ -79,35 +49,9 @@ pub(crate) struct Mirror {
 /// A copy that waits for its turn. The channel has no bound of its own: the gate has.
 #[derive(Debug)]
 pub(crate) struct Job {
-    pub(crate) copy: Copied,
+    pub(crate) request: Arc<ShadowRequest>,
     pub(crate) ticket: Ticket,
     pub(crate) slot: Option<Box<Slot>>,
-}
-
-/// A request to be sent to shadows.
-#[derive(Debug, Clone)]
-pub(crate) enum Copied {
-    Whole(Arc<Copy>),
-    Plain(PlainCopy),
-}
-
-/// A plain request as bytes.
-#[derive(Debug, Clone)]
-pub(crate) struct PlainCopy {
-    pub(crate) method: Method,
-    pub(crate) head: Bytes,
-    /// `None` when it has no body.
-    pub(crate) body: Option<Arc<Kept>>,
-}
-
-impl Copied {
-    /// Bytes of its body.
-    fn body_len(&self) -> u64 {
-        match self {
-            Self::Whole(copy) => copy.body.len,
-            Self::Plain(copy) => copy.body.as_ref().map_or(0, |body| body.len),
-        }
-    }
 }
 
 /// A copy's entry in the ledger and its share of the queue; whatever happens, both are settled.
@@ -201,9 +145,9 @@ impl Mirror {
     }
 
     /// Sends a copy to a shadow, unless its gate says no.
-    fn send(&self, copy: Copied, shadow: usize, slot: Option<Box<Slot>>) {
+    fn send(&self, request: Arc<ShadowRequest>, shadow: usize, slot: Option<Box<Slot>>) {
         let backend = &self.shared.shadows[shadow];
-        let bytes = copy.body_len();
+        let bytes = request.body.len;
         if let Err(category) = backend.gate.admit(&backend.config, bytes) {
             return self.end(shadow, slot, category);
         }
@@ -216,7 +160,7 @@ impl Mirror {
             ended: false,
         };
         let mut batch = self.batch.borrow_mut();
-        batch.push(Job { copy, ticket, slot });
+        batch.push(Job { request, ticket, slot });
         if batch.len() == 1 {
             self.begun.notify_one();
         }
@@ -242,54 +186,29 @@ impl Drop for Mirror {
 
 /// A copy whose request is still coming in; its entries in the ledger are open.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct PendingCopies {
     mirror: Rc<Mirror>,
     /// A bit for each shadow.
     shadows: u32,
     #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
     slots: Vec<Box<Slot>>,
-    head: Option<Copy>,
 }
 
-impl Pending {
+impl PendingCopies {
     /// Opens an entry for each chosen shadow; `slots` are in their order, or none.
     #[allow(clippy::vec_box, reason = "each is handed on, boxed, to whoever sends the copy")]
     pub(crate) fn new(mirror: &Rc<Mirror>, shadows: u32, slots: Vec<Box<Slot>>) -> Self {
         for shadow in bits(shadows) {
             mirror.page(shadow).start();
         }
-        Self { mirror: Rc::clone(mirror), shadows, slots, head: None }
-    }
-
-    /// Keeps the head until the body is whole.
-    pub(crate) fn with(mut self, head: Copy) -> Self {
-        self.head = Some(head);
-        self
+        Self { mirror: Rc::clone(mirror), shadows, slots }
     }
 
     /// The request is whole: the copies go out.
-    pub(crate) fn send(mut self, body: Kept) {
-        let Some(mut copy) = self.head.take() else { return };
-        copy.body = body;
-        self.send_copy(&Arc::new(copy));
-    }
-
-    /// The same with a copy that is whole already.
-    pub(crate) fn send_copy(self, copy: &Arc<Copy>) {
-        self.send_all(&Copied::Whole(Arc::clone(copy)));
-    }
-
-    /// The same with a plain request.
-    pub(crate) fn send_plain(self, method: &Method, head: &Bytes, body: Kept) {
-        let body = (body.len > 0 || body.chunked).then(|| Arc::new(body));
-        let (method, head) = (method.clone(), head.clone());
-        self.send_all(&Copied::Plain(PlainCopy { method, head, body }));
-    }
-
-    fn send_all(mut self, copy: &Copied) {
+    pub(crate) fn send(mut self, request: &Arc<ShadowRequest>) {
         let mut slots = std::mem::take(&mut self.slots).into_iter();
         for shadow in bits(std::mem::take(&mut self.shadows)) {
-            self.mirror.send(copy.clone(), shadow, slots.next());
+            self.mirror.send(Arc::clone(request), shadow, slots.next());
         }
     }
 
@@ -311,7 +230,7 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for PendingCopies {
     fn drop(&mut self) {
         self.settle(Category::Aborted);
     }

@@ -1,22 +1,15 @@
 //! A copy as the bytes that go to a shadow.
 
-use std::io::Write;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use gake_core::record::Fault;
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::PlainCopy;
-use super::copy::Kept;
-use crate::proxy::answer_bytes::{LAST_CHUNK, write_line};
-use crate::proxy::headers::request_head;
-use crate::proxy::link::Link;
-use crate::proxy::trailers::write_end;
+use crate::message::body::KeptBody;
+use crate::message::chunks::{write_end, write_size};
+use crate::message::head::RequestHead;
+use crate::proxy::upstream::link::Link;
 
-/// Bytes of a marker, more or less.
-const MARKER_BYTES: usize = 128;
 /// A body up to this size is written with its head.
 const WITH_HEAD: u64 = 16 << 10;
 
@@ -33,68 +26,34 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// A plain request and a marker.
-    pub(super) fn plain(copy: &PlainCopy, marker: Option<&(HeaderName, HeaderValue)>) -> Self {
-        let head = &copy.head[..];
-        let mut first = Vec::with_capacity(head.len() + MARKER_BYTES);
-        first.extend_from_slice(head.strip_suffix(b"\r\n").unwrap_or(head));
-        if let Some((name, value)) = marker {
-            write_line(&mut first, name.as_str().as_bytes(), value.as_bytes());
-        }
-        first.extend_from_slice(b"\r\n");
-        let mut outgoing = Self { first, ..Self::default() };
-        if let Some(body) = &copy.body {
-            body.pieces.iter().for_each(|piece| outgoing.body(piece, body));
-            if body.chunked {
-                outgoing.add(Bytes::from_static(LAST_CHUNK), body);
-            }
-        }
-        outgoing
-    }
-
-    /// A head in parts, and a body.
-    pub(super) fn whole(
-        method: &Method,
-        target: &str,
-        mut headers: HeaderMap,
-        body: &Kept,
-    ) -> Self {
-        // The framing is that of the body which follows, whatever the head said.
-        if body.chunked {
-            headers.remove(CONTENT_LENGTH);
-            headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-        } else {
-            headers.remove(TRANSFER_ENCODING);
-            if body.len > 0 || headers.contains_key(CONTENT_LENGTH) {
-                headers.insert(CONTENT_LENGTH, body.len.into());
-            }
-        }
-        let first = request_head(method, target, &headers);
+    /// A request with this head, and a body that the head frames.
+    pub(super) fn new(head: &RequestHead, body: &KeptBody) -> Self {
+        let mut first = Vec::with_capacity(head.bytes().len() + body.len.min(WITH_HEAD) as usize);
+        first.extend_from_slice(head.bytes());
         let mut outgoing = Self { first, ..Self::default() };
         for piece in &body.pieces {
             outgoing.body(piece, body);
         }
         if body.chunked {
             let mut end = Vec::new();
-            write_end(&mut end, &headers, body.trailers.as_ref());
+            write_end(&mut end, head.values("trailer"), body.trailers.as_ref());
             outgoing.add(Bytes::from(end), body);
         }
         outgoing
     }
 
-    fn body(&mut self, piece: &Bytes, body: &Kept) {
+    fn body(&mut self, piece: &Bytes, body: &KeptBody) {
         if !body.chunked {
             return self.add(piece.clone(), body);
         }
         let mut size = Vec::new();
-        // Writing to memory cannot fail.
-        let _ = write!(size, "{:X}\r\n", piece.len());
+        write_size(&mut size, piece.len());
         self.add(Bytes::from(size), body);
         self.add(piece.clone(), body);
         self.add(Bytes::from_static(b"\r\n"), body);
     }
 
-    fn add(&mut self, piece: Bytes, body: &Kept) {
+    fn add(&mut self, piece: Bytes, body: &KeptBody) {
         if body.len <= WITH_HEAD {
             self.first.extend_from_slice(&piece);
         } else {

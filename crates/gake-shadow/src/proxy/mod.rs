@@ -1,55 +1,25 @@
 //! The client's path: one accept loop a core, and nothing on it that waits for a shadow.
 //!
-//! A plain request goes through as bytes ([`direct`]), any other as parts ([`service`]).
+//! A client's connection is served in [`client`]: most requests go to the master as bytes
+//! ([`client::direct`]). Where a hook has a say, or client or master speak HTTP/2 ([`http2`]), their
+//! bodies go in parts by way of [`exchange`]. [`upstream`] is the backends' side, [`policy`] the rules
+//! for what passes.
 
-mod answer;
-pub(crate) mod answer_bytes;
-mod answer_head;
-mod ask;
-mod choice;
-mod client;
-mod client_body;
+mod accept;
+mod body_frames;
+pub(crate) mod client;
 mod congestion;
-mod date;
-mod direct;
-pub(crate) mod fault;
-mod forwarded;
-mod gather;
-mod guard;
-pub(crate) mod headers;
-mod http2;
-mod inbound;
-pub(crate) mod intake;
-pub(crate) mod link;
-mod loops;
-mod near;
-pub(crate) mod opening;
-mod outflow;
-mod parts;
-mod pieces;
-mod plain;
-mod pool;
-mod race;
-mod refusal;
-mod request_body;
-mod request_head;
-mod request_writer;
-pub(crate) mod send_body;
-mod service;
+pub(crate) mod exchange;
+pub(crate) mod http2;
+pub(crate) mod policy;
 pub(crate) mod shared;
-pub(crate) mod shared_streams;
-pub(crate) mod start;
+mod start;
+mod start_error;
 pub(crate) mod stream;
-pub(crate) mod target;
-pub(crate) mod trailers;
-mod transaction;
-mod tunnel;
-mod turns;
-mod upload;
 pub(crate) mod upstream;
-mod upstream_http1;
 pub(crate) mod watch;
 pub(crate) mod worker;
 
 pub use shared::ProxyStats;
-pub use start::{Proxy, ProxyStartError, ProxySummary, RunningProxy};
+pub use start::{Proxy, RunningProxy};
+pub use start_error::ProxyStartError;

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::inbound::Inbound;
-use super::loops::Loops;
-use super::plain::Rules;
-use super::target::Target;
 use crate::collect::Feed;
 use crate::config::Config;
 use crate::hooks::{ChangeScope, Runner};
-use crate::mirror::ShadowBackend;
+use crate::mirror::backend::ShadowBackend;
+use crate::proxy::client::request::Rules;
+use crate::proxy::policy::inbound::Inbound;
+use crate::proxy::policy::loops::Loops;
+use crate::proxy::upstream::target::Target;
 
 /// The proxy, for all its threads.
 #[derive(Debug)]
@@ -110,23 +110,20 @@ impl Shared {
         }
     }
 
-    /// What of a plain request is left out or added.
-    pub(super) fn rules(&self) -> Rules<'_> {
+    /// What of a request is left out or added.
+    pub(crate) fn rules(&self) -> Rules<'_> {
         let Self { inbound, loops, config, .. } = self;
         let head_bytes = config.limits.head_bytes;
         Rules { inbound, loops, forwarded: config.forwarded, head_bytes }
     }
 
-    /// Whether plain requests pass as bytes: the master is asked in HTTP/1.1, and no hook chooses
-    /// backends or changes requests.
+    /// Whether requests of HTTP/1.1 pass as bytes: the master is asked in HTTP/1.1, and no hook
+    /// chooses backends or changes the master's requests.
     pub(crate) fn passes_bytes(&self) -> bool {
-        if self.master.backend.http2 {
-            return false;
-        }
-        let Some(hooks) = &self.hooks else { return true };
-        let shadows = self.shadows.iter().map(|backend| &backend.config.backend.name);
-        let mut names = shadows.chain([&self.master.backend.name]);
-        !hooks.selects() && names.all(|name| hooks.munges(name) == ChangeScope::No)
+        let changes = |hooks: &Arc<Runner>| {
+            hooks.selects() || hooks.munges(&self.master.backend.name) != ChangeScope::No
+        };
+        !self.master.backend.http2 && !self.hooks.as_ref().is_some_and(changes)
     }
 
     pub(crate) fn workers(&self) -> usize {

@@ -15,16 +15,19 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 
-use super::shared::{ProxyStats, Shared};
-use super::target::{BackendTls, Target};
-use super::worker::{self, Phase, Worker};
 use crate::collect::{Exchanges, Feed};
 use crate::config::{Breaker, Config, ConfigError, ServerTls};
-use crate::control::{self, Control};
-use crate::hooks::{HookCounts, HookLimits, Hooks, Runner, SelectFailure};
+use crate::control::{Control, ProxySummary};
+use crate::hooks::{HookLimits, Hooks, Runner, SelectFailure};
+use crate::mirror::backend::ShadowBackend;
 use crate::mirror::gate::Gate;
-use crate::mirror::ledger::Ledger;
-use crate::mirror::{self, Mirror, ShadowBackend};
+use crate::mirror::{self, Mirror};
+use crate::proxy::accept;
+use crate::proxy::shared::Shared;
+use crate::proxy::start_error::ProxyStartError;
+use crate::proxy::upstream::target::{BackendTls, Target};
+use crate::proxy::worker::{Phase, Worker};
+use crate::side;
 
 /// Bytes of a file of certificates.
 const PEM_BYTES_MAX: u64 = 16 << 20;
@@ -42,52 +45,6 @@ const HOOK_LIMIT: Duration = Duration::from_millis(50);
 /// How long a request may wait for a thread that runs hooks.
 const HOOK_WAIT: Duration = Duration::from_secs(1);
 
-/// Why a proxy cannot be started.
-#[derive(Debug, thiserror::Error)]
-pub enum ProxyStartError {
-    /// The address is taken, or not ours.
-    #[error("cannot listen on {addr}: {source}")]
-    Listen {
-        /// The address.
-        addr: SocketAddr,
-        /// The system's words.
-        source: io::Error,
-    },
-    /// A backend's name or certificate name is of no use.
-    #[error("backend {name:?}: {reason}")]
-    Backend {
-        /// The backend.
-        name: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The proxy would be its own backend.
-    #[error(
-        "backend {name:?} is this proxy itself ({addr}): its requests would come back for ever; \
-         listen elsewhere, or name another backend"
-    )]
-    Loop {
-        /// The backend.
-        name: String,
-        /// Where the proxy listens.
-        addr: SocketAddr,
-    },
-    /// TLS towards backends.
-    #[error(transparent)]
-    Tls(#[from] gake_wire::TlsError),
-    /// TLS towards clients.
-    #[error("{what} cannot be used: {reason}")]
-    Certificate {
-        /// Which file.
-        what: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// The system has no thread or descriptor for it.
-    #[error("a thread cannot be started: {0}")]
-    Thread(#[from] io::Error),
-}
-
 /// A proxy that has not been started.
 pub struct Proxy {
     config: Config,
@@ -104,19 +61,6 @@ pub struct RunningProxy {
     workers: Vec<JoinHandle<()>>,
     mirrors: Vec<JoinHandle<()>>,
     side: Option<JoinHandle<()>>,
-}
-
-/// What a proxy did, told at its end.
-#[derive(Debug, Clone)]
-pub struct ProxySummary {
-    /// The client's path.
-    pub stats: ProxyStats,
-    /// Every shadow's ledger.
-    pub ledgers: Vec<Ledger>,
-    /// How often hooks did not do their part.
-    pub hooks: HookCounts,
-    /// Exchanges that found the queue of a listener full.
-    pub exchanges_dropped: u64,
 }
 
 impl Proxy {
@@ -260,7 +204,7 @@ impl Proxy {
         let control = running.control.clone();
         running.side = Some(thread("gake-control", move |ready| async move {
             ready.tell();
-            control::run(control, admin).await;
+            side::run(control, admin).await;
         })?);
         Ok(running)
     }
@@ -289,9 +233,9 @@ impl RunningProxy {
         self.workers.push(thread("gake-proxy", move |ready| async move {
             let worker = Worker::new(shared, index, acceptor, mirror, &contenders);
             ready.tell();
-            // It fails only when the listener cannot be watched, and then nobody is served here:
+            // It fails only when the listener cannot be watched, and then no client is served here:
             // the other workers take the connections.
-            let _ = worker::run(Rc::clone(&worker), listener, told).await;
+            let _ = accept::run(Rc::clone(&worker), listener, told).await;
         })?);
         Ok(())
     }
@@ -321,7 +265,7 @@ impl RunningProxy {
         self.join()
     }
 
-    /// Waits until somebody ends it through its control.
+    /// Waits until it is ended through its control.
     #[must_use]
     pub fn join(mut self) -> ProxySummary {
         self.wait();
@@ -354,7 +298,7 @@ impl Drop for RunningProxy {
     }
 }
 
-/// Tells whoever started a thread that it runs.
+/// Reports that a thread runs.
 struct Ready(SyncSender<io::Result<()>>);
 
 impl Ready {

@@ -1,38 +1,26 @@
-//! A worker: accepts clients and serves them on one thread, with pools of its own.
+//! What the tasks of one thread share: pools, buffers, the clock.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
-use std::io;
-use std::net::SocketAddr;
-use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::{Duration, Instant};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tokio::net::TcpListener;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio_rustls::TlsAcceptor;
 
-use super::client;
-use super::congestion;
-use super::date::Dates;
-use super::link::Scratch;
-use super::pool::Pool;
-use super::shared::{Counters, Shared, count};
-use super::target::Target;
-use super::watch::Ticker;
 use crate::mirror::{Mirror, gate};
-
-/// How long to wait when the system has no descriptor or memory for a connection.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+use crate::proxy::client::date::Dates;
+use crate::proxy::shared::{Counters, Shared};
+use crate::proxy::upstream::link::Scratch;
+use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::target::Target;
+use crate::proxy::watch::Ticker;
 
 /// How far the proxy's end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     Running,
-    /// Nobody new; those inside may finish.
+    /// No new clients; those inside may finish.
     Draining,
     /// At once.
     Over,
@@ -44,13 +32,13 @@ pub(crate) struct Worker {
     pub(crate) index: usize,
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) ticker: Rc<Ticker>,
-    pub(crate) patience: Patience,
+    pub(crate) patience: TimeoutTicks,
     pub(crate) master: Rc<Pool>,
     /// For races alone: copies have connections of their own.
     pub(crate) contenders: Vec<Rc<Pool>>,
     pub(crate) mirror: Rc<Mirror>,
     pub(crate) draws: RefCell<Xoshiro256PlusPlus>,
-    /// Plain requests go as bytes: nobody wants to see or change them as maps.
+    /// Requests of HTTP/1.1 pass as bytes: no hook wants to see or change them.
     pub(crate) passes_bytes: bool,
     pub(crate) scratch: Scratch,
     /// What is written to clients goes through it.
@@ -58,13 +46,13 @@ pub(crate) struct Worker {
     pub(crate) date: Dates,
     phase: Cell<Phase>,
     open: Cell<usize>,
-    /// Somebody left.
+    /// A client has left.
     leaving: Notify,
 }
 
 /// The time-outs in ticks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct TimeoutTicks {
     pub(crate) head: u64,
     pub(crate) client: u64,
     pub(crate) connect: u64,
@@ -82,7 +70,7 @@ impl Worker {
     ) -> Rc<Self> {
         let (timeouts, limits) = (shared.config.timeouts, shared.config.limits);
         let ticker = Ticker::new(timeouts.shortest());
-        let patience = Patience {
+        let patience = TimeoutTicks {
             head: ticker.ticks(timeouts.head),
             client: ticker.ticks(timeouts.client),
             connect: ticker.ticks(timeouts.connect),
@@ -124,75 +112,30 @@ impl Worker {
         self.phase.get() == Phase::Over
     }
 
+    /// Clients that are there.
+    pub(crate) fn open(&self) -> usize {
+        self.open.get()
+    }
+
+    /// A client has come.
+    pub(crate) fn came(&self) {
+        self.open.set(self.open.get() + 1);
+    }
+
+    /// Waits until a client leaves.
+    pub(crate) async fn leaving(&self) {
+        self.leaving.notified().await;
+    }
+
+    /// Those who are inside may finish.
+    pub(crate) fn drain(&self) {
+        self.phase.set(Phase::Draining);
+        self.ticker.wake_all();
+    }
+
     /// A client has left.
     pub(crate) fn left(&self) {
         self.open.set(self.open.get() - 1);
         self.leaving.notify_one();
     }
-}
-
-/// Serves until told to stop, and then until all have left or time is over.
-pub(crate) async fn run(
-    worker: Rc<Worker>,
-    listener: std::net::TcpListener,
-    mut phase: watch::Receiver<Phase>,
-) -> io::Result<()> {
-    let listener = TcpListener::from_std(listener)?;
-    tokio::task::spawn_local(Rc::clone(&worker.ticker).run());
-    tokio::task::spawn_local(Rc::clone(&worker.mirror).post(worker.ticker.watch()));
-    {
-        let mut accepting = pin!(accept(&worker, &listener));
-        let mut told = pin!(phase.wait_for(|phase| *phase != Phase::Running));
-        std::future::poll_fn(|cx| match told.as_mut().poll(cx) {
-            Poll::Ready(_) => Poll::Ready(()),
-            Poll::Pending => accepting.as_mut().poll(cx).map(|()| ()),
-        })
-        .await;
-    }
-    // New clients are refused from here on, and go elsewhere.
-    drop(listener);
-    worker.phase.set(Phase::Draining);
-    worker.ticker.wake_all();
-    while worker.open.get() > 0 {
-        let left = worker
-            .shared
-            .drain_ends()
-            .map_or(Duration::ZERO, |end| end.saturating_duration_since(Instant::now()));
-        tokio::select! {
-            () = worker.leaving.notified() => {}
-            () = tokio::time::sleep(left) => break,
-            _ = phase.wait_for(|phase| *phase == Phase::Over) => break,
-        }
-    }
-    Ok(())
-}
-
-async fn accept(worker: &Rc<Worker>, listener: &TcpListener) {
-    let most = worker.shared.config.limits.connections.div_ceil(worker.shared.workers());
-    loop {
-        while worker.open.get() >= most {
-            worker.leaving.notified().await;
-        }
-        match listener.accept().await {
-            Ok((stream, peer)) => {
-                worker.open.set(worker.open.get() + 1);
-                spawn(worker, stream, peer);
-            }
-            Err(error) => {
-                count(&worker.counters().accept_errors);
-                // One who gave up in the queue is no reason to wait; a lack of descriptors is.
-                let gone = [io::ErrorKind::ConnectionAborted, io::ErrorKind::Interrupted];
-                if !gone.contains(&error.kind()) {
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    }
-}
-
-fn spawn(worker: &Rc<Worker>, stream: tokio::net::TcpStream, peer: SocketAddr) {
-    // An answer is one write; waiting to fill a packet would only delay its end.
-    let _ = stream.set_nodelay(true);
-    congestion::send_at_once(&stream, peer.ip());
-    tokio::task::spawn_local(client::serve(Rc::clone(worker), stream, peer));
 }

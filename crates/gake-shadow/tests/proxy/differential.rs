@@ -201,10 +201,13 @@ fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answ
     if head.starts_with("HTTP/1.1 100 ") {
         return read_answer(client, buffer, is_head);
     }
-    let says = |what: &str| head.lines().find_map(|line| line.strip_prefix(what));
+    let says = |name: &str| {
+        let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+        lines.find_map(|(known, value)| known.eq_ignore_ascii_case(name).then_some(value))
+    };
     let body = if is_head || matches!(&head[9..12], "204" | "304") {
         Vec::new()
-    } else if says("transfer-encoding: ").is_some() {
+    } else if says("transfer-encoding").is_some() {
         let end = loop {
             match end_of_chunks(buffer) {
                 Some(end) => break end,
@@ -213,14 +216,14 @@ fn read_answer(client: &mut Client, buffer: &mut Vec<u8>, is_head: bool) -> Answ
         };
         buffer.drain(..end).collect()
     } else {
-        let length = says("content-length: ").unwrap().parse().unwrap();
+        let length = says("content-length").unwrap().parse().unwrap();
         while buffer.len() < length {
             fill(buffer);
         }
         buffer.drain(..length).collect()
     };
     let mut lines: Vec<String> = head.lines().map(str::to_owned).collect();
-    lines.retain(|line| !line.starts_with("date: ") || line == "date: now");
+    lines.retain(|line| !line.starts_with("date: "));
     lines[1..].sort();
     (lines, body)
 }

@@ -60,6 +60,16 @@ fn a_request_arrives_as_it_was_sent_at_both() {
 }
 
 #[test]
+fn names_of_a_request_keep_their_case() {
+    in_parts(passing::names_of_a_request_keep_their_case);
+}
+
+#[test]
+fn names_of_an_answer_keep_their_case() {
+    in_parts(passing::names_of_an_answer_keep_their_case);
+}
+
+#[test]
 fn host_and_forwarding_are_as_told() {
     in_parts(passing::host_and_forwarding_are_as_told);
 }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gake_shadow::Category;
@@ -54,6 +55,51 @@ pub fn a_request_arrives_as_it_was_sent_at_both() {
     assert!(seen.get("via").starts_with("1.1 gake ("), "{seen:?}");
     assert_eq!(seen.headers.len(), 11, "{seen:?}");
     assert_eq!(same_headers(unmarked(shadow.seen().remove(0))), same_headers(seen));
+    stop(proxy);
+}
+
+/// A master that keeps each head as it came and answers with names in several cases.
+fn keeping_heads() -> (Backend, Arc<Mutex<Vec<String>>>) {
+    let heads: Arc<Mutex<Vec<String>>> = Arc::default();
+    let kept = Arc::clone(&heads);
+    let master = Backend::raw(move |mut stream, _| {
+        let (mut head, mut byte) = (Vec::new(), [0]);
+        while stream.read(&mut byte).is_ok_and(|read| read == 1) {
+            head.push(byte[0]);
+            if head.ends_with(b"\r\n\r\n") {
+                kept.lock().unwrap().push(String::from_utf8(std::mem::take(&mut head)).unwrap());
+                let answer = "HTTP/1.1 200 OK\r\nX-A: 1\r\nSet-Cookie: a\r\nset-cookie: b\r\n\
+                              CONTENT-LENGTH: 0\r\n\r\n";
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        }
+    });
+    (master, heads)
+}
+
+#[test]
+pub fn names_of_a_request_keep_their_case() {
+    let (master, heads) = keeping_heads();
+    let proxy = start(config(&master, &[]));
+    let lines =
+        ["HOST: h", "X-A: 1", "X-TWICE: 1", "x-twice: 2", "X-Forwarded-FOR: 10.0.0.1, 127.0.0.1"];
+    let sent = lines.join("\r\n").replace(", 127.0.0.1", "");
+    talk(proxy.addr(), format!("GET / HTTP/1.1\r\n{sent}\r\nConnection: close\r\n\r\n"));
+    let head = heads.lock().unwrap().remove(0);
+    for line in lines {
+        assert!(head.contains(&format!("\r\n{line}\r\n")), "{line}: {head}");
+    }
+    stop(proxy);
+}
+
+#[test]
+pub fn names_of_an_answer_keep_their_case() {
+    let (master, _) = keeping_heads();
+    let proxy = start(config(&master, &[]));
+    let answer = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    for line in ["X-A: 1", "Set-Cookie: a", "set-cookie: b", "CONTENT-LENGTH: 0"] {
+        assert!(answer.contains(&format!("\r\n{line}\r\n")), "{line}: {answer}");
+    }
     stop(proxy);
 }
 
@@ -132,10 +178,10 @@ pub fn chunks_and_trailers_arrive_even_on_a_get() {
         "GET / HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: close, TE\r\nTrailer: X-T\r\n\
          Transfer-Encoding: chunked\r\n\r\n2;ext=1\r\nhi\r\n0\r\nX-T: 1\r\n\r\n",
     );
-    assert!(answer.contains("\r\n\r\n3\r\nabc\r\n0\r\nx-sum: 7\r\n"), "{answer}");
+    assert!(answer.contains("\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 7\r\n"), "{answer}");
     until_count(&proxy, 0, Category::Ok, 1);
     let seen = master.seen().remove(0);
-    assert_eq!(seen.text(), "2\r\nhi\r\n0\r\nx-t: 1\r\n\r\n");
+    assert_eq!(seen.text(), "2\r\nhi\r\n0\r\nX-T: 1\r\n\r\n");
     assert_eq!(seen.get("te"), "trailers");
     assert_eq!(shadow.seen()[0].text(), seen.text());
     stop(proxy);
@@ -260,7 +306,7 @@ pub fn an_answer_that_breaks_off_breaks_off_for_the_client() {
     });
     let proxy = start(config(&master, &[]));
     let answer = talk(proxy.addr(), "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert!(answer.ends_with("hello") && answer.contains("content-length: 10"), "{answer}");
+    assert!(answer.ends_with("hello") && answer.contains("Content-Length: 10"), "{answer}");
     assert_eq!(stop(proxy).stats.broken_answers, 1);
 }
 

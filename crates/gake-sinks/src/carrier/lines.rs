@@ -139,7 +139,7 @@ impl<D: Delivery> Carrier for Reconnecting<D> {
     }
 
     fn finish(&mut self) {
-        let end = Instant::now() + crate::exporter::RETRY;
+        let end = Instant::now() + super::RETRY;
         self.flush();
         while !self.waiting.is_empty() && Instant::now() < end {
             std::thread::sleep(PAUSE / 4);

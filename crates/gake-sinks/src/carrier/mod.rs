@@ -7,6 +7,8 @@ mod nats;
 mod page;
 mod push;
 
+use std::time::Duration;
+
 pub(crate) use datagrams::Datagrams;
 pub(crate) use file::File;
 pub use file::ZstdFrames;
@@ -14,6 +16,9 @@ pub(crate) use lines::{Lines, Reconnecting};
 pub(crate) use nats::{Nats, is_subject};
 pub(crate) use page::Page;
 pub(crate) use push::{PATIENCE, Post, Push};
+
+/// How long what could not be brought yet is tried again after the run's end.
+pub(crate) const RETRY: Duration = Duration::from_secs(15);
 
 /// What belongs together: a second's rows, for instance.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Format;
 use super::rows::ending;
 use crate::carrier::{Batch, Post};
-use crate::exporter::{ExportSecond, ExportStart, ExportVerdict};
+use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Nanoseconds in a millisecond, which Grafana counts in.
 const MILLI: u64 = 1_000_000;

@@ -1,9 +1,7 @@
-//! InfluxDB's line protocol, and the points of single requests as k6 names them.
+//! InfluxDB's line protocol.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use gake_core::record::{End, Outcome};
 use gake_text::foreign;
 use gake_wire::HttpRequest;
 use url::{Url, form_urlencoded};
@@ -12,9 +10,6 @@ use super::rows::{RowWriter, all_tags};
 use crate::address::SinkAddress;
 use crate::carrier::Post;
 use crate::figures::{Field, Row};
-
-/// Milliseconds in a nanosecond.
-const MS: f64 = 1e-6;
 
 /// Writes `measurement,tag=value field=1i 1700000000000000000`.
 pub(crate) struct Influx {
@@ -82,53 +77,6 @@ pub(crate) fn escape(text: &str, out: &mut String) {
         }
     }
     (body.len()..text.len()).for_each(|_| out.push_str("\\u005c"));
-}
-
-/// The points of one request, as k6 writes them: times in milliseconds.
-pub(super) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<Row<'a>> {
-    let exchange = &outcome.exchange;
-    let mut tags: Vec<(&'static str, Cow<'a, str>)> = Vec::new();
-    if let Some(name) = labels.get(usize::from(exchange.label)) {
-        tags.push(("name", Cow::Borrowed(name)));
-    }
-    let is_expected = match exchange.end {
-        End::Answered(answer) => {
-            tags.push(("status", Cow::Owned(answer.status.to_string())));
-            (200..400).contains(&answer.status) && !exchange.wrong_body
-        }
-        End::Fault(fault) => {
-            tags.push(("error", Cow::Borrowed(fault.name())));
-            false
-        }
-        End::Unfinished => {
-            tags.push(("error", Cow::Borrowed("unfinished")));
-            false
-        }
-    };
-    tags.push(("expected_response", Cow::Borrowed(if is_expected { "true" } else { "false" })));
-    let point = |measurement, value| Row {
-        measurement,
-        tags: tags.clone(),
-        fields: vec![("value", Field::Number(value))],
-    };
-    let ms = |nanos: u64| nanos as f64 * MS;
-    let mut points = vec![
-        point("http_reqs", 1.0),
-        point("http_req_failed", f64::from(u8::from(!is_expected))),
-        point("gake_response", ms(outcome.response())),
-    ];
-    if matches!(exchange.end, End::Answered(_)) {
-        let first = exchange.first_byte.unwrap_or(exchange.done);
-        points.extend([
-            point("http_req_duration", ms(exchange.service())),
-            point("http_req_waiting", ms(first.saturating_sub(exchange.write))),
-            point("http_req_receiving", ms(exchange.done.saturating_sub(first))),
-            point("http_req_blocked", ms(exchange.blocked)),
-            point("http_req_connecting", ms(exchange.connect.unwrap_or(0))),
-            point("http_req_tls_handshaking", ms(exchange.tls.unwrap_or(0))),
-        ]);
-    }
-    points
 }
 
 /// Where lines are posted. Of version 1 the database is created, as k6 does.

@@ -28,7 +28,7 @@ use url::Url;
 
 use crate::address::{SinkAddress, SinkKind};
 use crate::carrier::{Batch, PATIENCE, Post};
-use crate::exporter::{ExportSecond, ExportStart, ExportVerdict};
+use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Turns what happens in a run into batches of bytes. An empty batch is not carried.
 pub(crate) trait Format: Send {

@@ -12,8 +12,8 @@ use super::Format;
 use super::rows::{all_tags, ending};
 use super::thrift::{Struct, varint};
 use crate::carrier::Batch;
-use crate::exporter::{ExportSecond, ExportStart, ExportVerdict};
 use crate::figures::{self, Field, Row};
+use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 /// What a file begins and ends with.
 const MAGIC: &[u8; 4] = b"PAR1";

@@ -3,7 +3,6 @@
 use super::native::native;
 use super::page::label_name;
 use super::protobuf::Message;
-use super::script_series::label;
 use super::series::{SeriesWriter, Totals, cumulative};
 use crate::carrier::Batch;
 
@@ -95,4 +94,11 @@ pub(super) fn nothing() -> Vec<u8> {
 pub(super) fn compressed(bytes: &[u8]) -> Vec<u8> {
     // Compressing a vector in memory does not fail.
     snap::raw::Encoder::new().compress_vec(bytes).unwrap_or_default()
+}
+
+pub(super) fn label(name: &str, value: &str) -> Message {
+    let mut label = Message::default();
+    label.bytes(1, name.as_bytes());
+    label.bytes(2, value.as_bytes());
+    label
 }

@@ -8,10 +8,9 @@ use gake_core::record::{Outcome, Reading, Run};
 use serde_json::{Map, Value, json};
 
 use super::Format;
-use super::influx::raw_points;
 use crate::carrier::Batch;
-use crate::exporter::{ExportSecond, ExportStart, ExportVerdict};
 use crate::figures::{self, Field, Row};
+use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Writes one row.
 pub(crate) trait RowWriter: Send {
@@ -87,7 +86,7 @@ impl<W: RowWriter> Format for Rows<W> {
         let mut batch = Batch::default();
         for outcome in outcomes {
             let unix_ns = self.started + outcome.exchange.done;
-            for row in raw_points(outcome, labels) {
+            for row in figures::raw_points(outcome, labels) {
                 batch.rows += u64::from(self.writer.write(&row, unix_ns, &mut batch.bytes));
             }
         }

@@ -5,7 +5,7 @@ use gake_core::record::Histogram;
 
 use super::native::native;
 use super::protobuf::Message;
-use super::remote_write::compressed;
+use super::remote_write::{compressed, label};
 use crate::carrier::Batch;
 
 /// The resolution of k6's native histograms: buckets grow by 9 %.
@@ -160,13 +160,6 @@ fn series(
         Content::Histogram(histogram) => series.message(4, histogram),
     }
     series
-}
-
-pub(super) fn label(name: &str, value: &str) -> Message {
-    let mut label = Message::default();
-    label.bytes(1, name.as_bytes());
-    label.bytes(2, value.as_bytes());
-    label
 }
 
 #[cfg(test)]

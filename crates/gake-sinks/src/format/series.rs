@@ -7,8 +7,8 @@ use gake_core::record::{Histogram, Reading, Run, Tally};
 
 use super::Format;
 use crate::carrier::Batch;
-use crate::exporter::{ExportSecond, ExportStart, ExportVerdict};
 use crate::figures;
+use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Bounds of a classic histogram's buckets, in seconds.
 pub(super) const BOUNDS: [f64; 18] = [

@@ -11,8 +11,8 @@ use std::time::Instant;
 use gake_core::record::LevelUnit;
 use gake_sql::{Dsn, SqlSession};
 
+use crate::level::{FIRST, Level, PATIENCE, within};
 use crate::rates::Rates;
-use crate::sampler::{FIRST, Level, PATIENCE, within};
 use status::{Asking, Status};
 
 /// Reads one database.

@@ -13,9 +13,9 @@ use quinn::{
 
 use super::errors::of_lost;
 use super::socket::QuicSocket;
-use crate::fault;
-use crate::http2::ConnectionLimits;
-use crate::http3::StreamRequest;
+use crate::codec::http2::ConnectionLimits;
+use crate::codec::http3::StreamRequest;
+use crate::net::fault;
 
 /// Streams that the server may open: its control stream and those of QPACK, and some that it
 /// invents (RFC 9114, section 6.2.3).

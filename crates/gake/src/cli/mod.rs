@@ -12,6 +12,7 @@ mod grpc;
 mod history;
 mod report;
 mod run;
+mod script;
 mod serve;
 mod shadow;
 mod tips;
@@ -36,13 +37,12 @@ pub use find::{DimensionArg, FindArgs};
 pub use fleet::{AttachArgs, FleetCommand, FleetCommandArgs, ManifestArgs};
 pub use history::{HistoryArgs, HistoryCommand};
 pub use report::ReportArgs;
-pub use run::{Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs, SpecFormat};
+pub use run::{Arrivals, ConnectionArgs, RequestArgs, RunArgs, SpecFormat};
 pub use serve::ServeArgs;
 pub use shadow::{
     ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
     ShadowCommand, ShadowReportArgs, TapArgs,
 };
-pub use tls::TlsVersionArg;
 use values::KnownValues;
 pub use values::WatchedSource;
 pub use watch::{WatchArgs, WatchFormat};
@@ -119,6 +119,12 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Print a JSON schema, for editors and other programs
+    Schema {
+        /// Of what (default: list what there is)
+        #[arg(value_parser = SCHEMAS, hide_possible_values = true)]
+        name: Option<String>,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -139,6 +145,9 @@ const TOOL_NAMES: &[&str] =
 /// The tools that gake behaves as.
 const TOOLS: KnownValues<String> = KnownValues::new(TOOL_NAMES, |text| Ok(text.to_owned()));
 
+/// What has a JSON schema.
+const SCHEMAS: KnownValues<String> = KnownValues::new(&["spec"], |text| Ok(text.to_owned()));
+
 /// Commands with a manual page of their own.
 const COMMANDS: KnownValues<String> = KnownValues::new(
     &[
@@ -157,6 +166,7 @@ const COMMANDS: KnownValues<String> = KnownValues::new(
         "convert",
         "dashboard",
         "as",
+        "schema",
         "completions",
         "man",
     ],

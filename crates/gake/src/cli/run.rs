@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use gake_core::plan::{Expect, Rate};
-use gake_core::spec::value::UsersValue;
+use gake_core::spec::HttpVersion;
+use gake_core::spec::value::{OverflowValue, UsersValue};
 use gake_judge::Objective;
 
 use super::grpc::GrpcArgs;
+use super::script::ScriptRunArgs;
 use super::tls::TlsArgs;
 use super::values::{self, Stages, WatchedSource};
 use super::websocket::WebSocketArgs;
@@ -19,7 +21,7 @@ use gake_session::options::SaveArgs;
 use gake_session::options::TraceArgs;
 use gake_session::options::WebArgs;
 
-/// Load a URL or a targets file, and judge the run.
+/// Load a URL, a targets file or a k6 script, and judge the run.
 ///
 /// With a rate (or stages) the loop is open: requests leave when they are due, whatever the server
 /// does, and latency counts from that instant. Without, the loop is closed: a fixed number of
@@ -43,7 +45,7 @@ Examples:
   gake run traffic.gakerec --speed 2x --target http://localhost:8080
                                                    a recording, replayed at twice its speed
   gake run http://h/ -r 20k --nats nats://h:4222 --agents 4   on four machines (docs/fleet.md)
-  gake run script.js -u 50 -d 1m                   a k6 script, with the flags of k6 (docs/k6.md)
+  gake run script.js -u 50 -d 1m --slo 'p99<50ms'  a k6 script (docs/k6.md)
   gake run --spec checkout.toml                    several loads side by side, from a file
   gake run ws://localhost:8080/chat -c 100 --ws-message hello      messages in WebSocket sessions
   gake run grpc://localhost:50051/shop.v1.Shop/Order --proto shop.proto --data @order.json
@@ -77,6 +79,9 @@ pub struct RunArgs {
 
     #[command(flatten)]
     pub request: RequestArgs,
+
+    #[command(flatten)]
+    pub script: ScriptRunArgs,
 
     #[command(flatten)]
     pub connection: ConnectionArgs,
@@ -159,16 +164,23 @@ pub struct LoadArgs {
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 
-    /// Users of a closed loop: 50, or steps and ramps, in order: 50..200@30s,200@1m
-    #[arg(long, value_name = "USERS", conflicts_with_all = ["rate", "stages"])]
+    /// Users of a closed loop: 50, or steps and ramps, in order: 50..200@30s,200@1m. Users of a
+    /// script; with a rate, the most it may have (default 100)
+    #[arg(short, long, value_name = "USERS", visible_alias = "vus", conflicts_with = "stages")]
     pub users: Option<UsersValue>,
 
     /// How long to send requests: 30s, 2m, 1h; seconds without a unit (default 10s)
     #[arg(short, long, value_parser = values::positive_duration)]
     pub duration: Option<Duration>,
 
-    /// Number of requests to send
-    #[arg(short = 'n', long, value_parser = values::at_least_one)]
+    /// Number of requests to send; of a script, of iterations to run
+    #[arg(
+        short = 'n',
+        long,
+        visible_alias = "iterations",
+        short_alias = 'i',
+        value_parser = values::at_least_one
+    )]
     pub requests: Option<u64>,
 
     /// One request per user, all at once, with every connection kept open to the end: a spike of
@@ -196,9 +208,10 @@ pub struct LoadArgs {
     #[arg(long, value_name = "N", value_parser = values::connections)]
     pub max_in_flight: Option<usize>,
 
-    /// What to do with a request that is due while every connection is busy (default wait)
-    #[arg(long, value_enum)]
-    pub overflow: Option<OverflowArg>,
+    /// What to do with a request that is due while every connection is busy: let it wait, which
+    /// counts as latency (the default), or drop and count it
+    #[arg(long, value_parser = values::OVERFLOW)]
+    pub overflow: Option<OverflowValue>,
 
     /// How long to wait for responses at the end (default 5s; with -n alone, the time-out)
     #[arg(long, value_name = "TIME", value_parser = values::duration)]
@@ -301,27 +314,6 @@ pub struct RequestArgs {
     pub grpc: GrpcArgs,
 }
 
-/// A version of HTTP.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum HttpArg {
-    /// HTTP/1.0
-    #[value(name = "1.0")]
-    Http10,
-    /// HTTP/1.1
-    #[value(name = "1.1")]
-    Http11,
-    /// HTTP/2
-    #[value(name = "2")]
-    Http2,
-    /// HTTP/2 or 1.1
-    Auto,
-    /// HTTP/3
-    #[value(name = "3")]
-    Http3,
-    /// As auto, and HTTP/3 where answers offer it (Alt-Svc)
-    Auto3,
-}
-
 /// How to connect.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
@@ -350,9 +342,10 @@ pub struct ConnectionArgs {
     #[arg(long, conflicts_with_all = ["http", "http2"])]
     pub http3: bool,
 
-    /// HTTP version (default 1.1); auto: what ALPN chooses over TLS, 1.1 in clear text
-    #[arg(long, value_name = "VERSION", value_enum)]
-    pub http: Option<HttpArg>,
+    /// HTTP version (default 1.1); auto: what ALPN chooses over TLS, 1.1 in clear text; auto3: as
+    /// auto, and HTTP/3 where responses offer it (Alt-Svc)
+    #[arg(long, value_name = "VERSION", value_parser = values::HTTP)]
+    pub http: Option<HttpVersion>,
 
     /// Maximum number of concurrent requests on a connection of HTTP/2 or 3 (default 100; in a closed loop
     /// the users per connection: -c 50 --streams 10 is 500 users)
@@ -446,13 +439,4 @@ pub enum Arrivals {
     Uniform,
     /// Independent of each other
     Poisson,
-}
-
-/// What happens to a request that is due while every connection is busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OverflowArg {
-    /// Let it wait; the wait counts as latency
-    Wait,
-    /// Drop and count it
-    Drop,
 }

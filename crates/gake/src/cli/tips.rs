@@ -32,7 +32,7 @@ const TIPS: &[Tip] = &[
         "is -r here: -r 1000",
     ),
     tip(
-        &["--vus", "-u", "--concurrency", "--concurrent", "--clients", "--virtual-users"],
+        &["--concurrency", "--concurrent", "--clients", "--virtual-users"],
         "users",
         "is --users here (or -c): --users 50",
     ),
@@ -41,11 +41,7 @@ const TIPS: &[Tip] = &[
         "connections",
         "is -c here: -c 50",
     ),
-    tip(
-        &["--iterations", "-i", "--num-requests", "--count", "--amount"],
-        "requests",
-        "is -n here: -n 10000",
-    ),
+    tip(&["--num-requests", "--count", "--amount"], "requests", "is -n here: -n 10000"),
     tip(
         &["--stage", "-s", "--ramp-up", "--rampup", "--ramp"],
         "stages",

@@ -2,19 +2,22 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
+use gake_core::spec::TlsVersion;
+
+use super::values;
 
 /// Bounds on TLS, and what is told of it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS")]
 pub struct TlsArgs {
     /// The oldest version of TLS to speak (default 1.2)
-    #[arg(long, value_name = "VERSION", value_enum)]
-    pub tls_min: Option<TlsVersionArg>,
+    #[arg(long, value_name = "VERSION", value_parser = values::TLS)]
+    pub tls_min: Option<TlsVersion>,
 
     /// The newest version of TLS to speak (default 1.3)
-    #[arg(long, value_name = "VERSION", value_enum)]
-    pub tls_max: Option<TlsVersionArg>,
+    #[arg(long, value_name = "VERSION", value_parser = values::TLS)]
+    pub tls_max: Option<TlsVersion>,
 
     /// Offer only these cipher suites, the preferred one first:
     /// TLS_AES_128_GCM_SHA256,TLS_CHACHA20_POLY1305_SHA256
@@ -39,15 +42,4 @@ pub struct TlsArgs {
     /// Write the secrets of sessions to FILE, as the variable SSLKEYLOGFILE does, for Wireshark
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub key_log: Option<PathBuf>,
-}
-
-/// A version of TLS.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum TlsVersionArg {
-    /// TLS 1.2
-    #[value(name = "1.2")]
-    Tls12,
-    /// TLS 1.3
-    #[value(name = "1.3")]
-    Tls13,
 }

@@ -1,4 +1,4 @@
-//! Completions and manual pages, from the one definition of the command line.
+//! Completions and manual pages, from the one definition of the command line; JSON schemas.
 
 use std::io::{self, Write};
 
@@ -16,6 +16,21 @@ pub fn completions(shell: clap_complete::Shell, console: &Console) -> Result<Exi
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut cli::definition(), "gake", &mut script);
     console.result(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Done)
+}
+
+/// Prints a JSON schema, or lists those there are.
+///
+/// # Errors
+/// When there is no such schema, or the output is closed.
+pub fn schema(name: Option<&str>, console: &Console) -> Result<Exit, Failure> {
+    match name {
+        None => console.result("spec  a run as a file, for gake run --spec (docs/spec.md)\n")?,
+        Some("spec") => console.result(&gake_core::spec::json_schema())?,
+        Some(other) => {
+            return Err(Failure::usage(format!("there is no schema {other:?}; there is: spec")));
+        }
+    }
     Ok(Exit::Done)
 }
 

@@ -52,6 +52,7 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
                 "which tool? gake as TOOL ARGS..., where TOOL is one of {tools}"
             )))
         }
+        Command::Schema { name } => generate::schema(name.as_deref(), console),
         Command::Completions { shell } => generate::completions(shell, console),
         Command::Man { command } => generate::manual(command.as_deref(), console),
     }

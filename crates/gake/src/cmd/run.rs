@@ -16,7 +16,7 @@ use crate::spec;
 /// # Errors
 /// Why there is no result.
 pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
-    let mut asked = spec::of_run(args)?;
+    let mut asked = spec::of_run(args, console)?;
     if let Some(format) = args.spec.print_spec {
         console.result(&asked.print(format)?)?;
         return Ok(Exit::Done);

@@ -18,7 +18,7 @@ mod oha;
 mod vegeta;
 mod wrk;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
@@ -54,9 +54,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn run(args: &[OsString], console: &Console) -> Option<Result<Exit, Failure>> {
     let called = args.first().and_then(|path| Path::new(path).file_name()?.to_str());
     let is_as = args.get(1).is_some_and(|word| word == "as");
-    if let Some(script) = script_run(args) {
-        return Some(behave(k6::run_script, script, console));
-    }
     let by_name = called.and_then(|name| find(name).map(|main| (main, 1)));
     let (main, skip) = match (by_name, is_as, args.get(2).and_then(|tool| tool.to_str())) {
         (Some(found), _, _) => found,
@@ -73,19 +70,6 @@ pub fn run(args: &[OsString], console: &Console) -> Option<Result<Exit, Failure>
         _ => return None,
     };
     Some(behave(main, &args[skip..], console))
-}
-
-/// The arguments of a `gake run` whose target is a script, from the `run` on: its flags are k6's.
-fn script_run(args: &[OsString]) -> Option<&[OsString]> {
-    let rest = args.get(1..).filter(|rest| rest.first().is_some_and(|word| word == "run"))?;
-    rest.iter().any(|word| is_script(word)).then_some(rest)
-}
-
-/// Whether a word of a command line names a script that is there.
-pub fn is_script(word: &OsStr) -> bool {
-    let path = Path::new(word);
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("js" | "mjs" | "cjs" | "ts" | "tar")) && path.is_file()
 }
 
 fn find(name: &str) -> Option<Main> {

@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use gake_core::plan::Expect;
 use gake_core::spec::value::{
-    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, OverflowValue, RateValue,
-    SpeedValue, StagesValue, TimeValue, UsersValue,
+    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, RateValue, SpeedValue,
+    StagesValue, TimeValue, UsersValue,
 };
 use gake_core::spec::{
     BodySpec, ConnectionDraft, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec, ScenarioDraft,
-    TlsDraft, TlsVersion,
+    TlsDraft,
 };
 
 use super::varying;
-use crate::cli::{
-    Arrivals, ConnectionArgs, HttpArg, OverflowArg, RequestArgs, RunArgs, TlsVersionArg,
-};
+use crate::cli::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
 use crate::form::form;
+use gake_session::script::is_script;
 use gake_session::spec_error::failure;
 use gake_session::{Failure, recording};
 
@@ -56,11 +55,8 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
         Arrivals::Poisson => ArrivalsValue::Poisson,
     });
     scenario.think = time(load.think);
-    scenario.lanes = load.max_in_flight.map(count);
-    scenario.overflow = load.overflow.map(|overflow| match overflow {
-        OverflowArg::Wait => OverflowValue::Wait,
-        OverflowArg::Drop => OverflowValue::Drop,
-    });
+    scenario.max_in_flight = load.max_in_flight.map(count);
+    scenario.overflow = load.overflow;
     scenario.graceful_stop = time(load.drain);
     draft.warmup = time(load.warmup);
     draft.seed = load.seed.map(CountValue);
@@ -116,6 +112,11 @@ pub fn connections_or_users(scenario: &mut ScenarioDraft, connection: &Connectio
 }
 
 fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<(), Failure> {
+    if !args.request.targets && is_script(Path::new(target)) {
+        without_requests(args)?;
+        scenario.script = Some(target.into());
+        return Ok(());
+    }
     let replay = &args.replay;
     let asked = replay.replay || replay.speed.is_some() || replay.target.is_some();
     if let Some(format) = recording::known(asked, args.request.targets, target)? {
@@ -128,6 +129,37 @@ fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<
         return Ok(());
     }
     url_or_targets(&args.request, target, scenario)
+}
+
+/// Refuses flags about requests: a script says what is sent.
+fn without_requests(args: &RunArgs) -> Result<(), Failure> {
+    let request = &args.request;
+    let given = [
+        ("--method", request.method.is_some()),
+        ("--header", !request.header.is_empty()),
+        ("--data", !request.data.is_empty()),
+        ("--form", !request.form.is_empty()),
+        ("--data-file", request.data_file.is_some()),
+        ("--user", request.user.is_some()),
+        ("--expect", request.expect.is_some()),
+        ("--expect-body", request.expect_body.is_some()),
+        ("--stream", request.stream),
+        ("--ws-message", request.websocket.ws_message.is_some()),
+        ("--proto", !request.grpc.proto.is_empty()),
+        ("--speed", args.replay.speed.is_some()),
+        ("--target", args.replay.target.is_some()),
+        ("--warmup", args.load.warmup.is_some_and(|warmup| !warmup.is_zero())),
+        ("--trace-sample", args.trace.trace_sample.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some(("--warmup", _)) => Err(Failure::usage(
+            "--warmup: a script has no warm-up; give it a scenario that starts before the others",
+        )),
+        Some((flag, _)) => Err(Failure::usage(format!(
+            "{flag}: a script says itself what it sends; variables reach it by --env NAME=VALUE"
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn url_or_targets(
@@ -255,8 +287,8 @@ fn connection(args: &ConnectionArgs) -> RunDraft {
         key: args.key.clone(),
         session_tickets: args.tls.session_tickets.then_some(true),
         early_data: args.tls.tls_early_data.then_some(true),
-        min_version: args.tls.tls_min.map(version),
-        max_version: args.tls.tls_max.map(version),
+        min_version: args.tls.tls_min,
+        max_version: args.tls.tls_max,
         ciphers: args.tls.ciphers.clone(),
         ech: args.tls.ech.clone(),
         key_log: args.tls.key_log.clone(),
@@ -271,21 +303,7 @@ fn http(args: &ConnectionArgs) -> Option<HttpVersion> {
     if args.http3 {
         return Some(HttpVersion::Http3);
     }
-    Some(match args.http? {
-        HttpArg::Http10 => HttpVersion::Http10,
-        HttpArg::Http11 => HttpVersion::Http11,
-        HttpArg::Http2 => HttpVersion::Http2,
-        HttpArg::Auto => HttpVersion::Auto,
-        HttpArg::Http3 => HttpVersion::Http3,
-        HttpArg::Auto3 => HttpVersion::Auto3,
-    })
-}
-
-fn version(version: TlsVersionArg) -> TlsVersion {
-    match version {
-        TlsVersionArg::Tls12 => TlsVersion::Tls12,
-        TlsVersionArg::Tls13 => TlsVersion::Tls13,
-    }
+    args.http
 }
 
 fn time(time: Option<Duration>) -> Option<TimeValue> {

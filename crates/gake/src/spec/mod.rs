@@ -5,6 +5,7 @@
 
 mod flags;
 mod merge;
+mod scripts;
 #[cfg(test)]
 mod tests;
 mod varying;
@@ -21,7 +22,7 @@ use gake_core::spec::file::SpecFile;
 use gake_core::spec::{FieldPath, RequestSource, RunDraft, RunSpec, ScenarioSpec, Syntax};
 use gake_files::Access;
 use gake_lab::{Lab, LabConfig};
-use gake_run::{Inputs, LoadedRequests, Prepared, RunError};
+use gake_run::{Inputs, LoadedRequests, Prepared, RunError, Scripts};
 use gake_wire::Origin;
 
 pub use flags::without_load;
@@ -31,6 +32,7 @@ use crate::cmd::demo;
 use gake_session::Console;
 use gake_session::Failure;
 use gake_session::recording::inputs;
+use gake_session::script::ScriptLoader;
 use gake_session::spec_error::failure;
 
 /// What was asked for.
@@ -40,19 +42,21 @@ pub struct Asked {
     pub spec: RunSpec,
     /// The file that describes it, when there is one.
     file: Option<SpecFile>,
+    /// Loads its scripts, when it has some.
+    scripts: Option<ScriptLoader>,
 }
 
 /// Reads what the flags of `gake run` ask for, without touching what it names.
 ///
 /// # Errors
 /// When a file is no spec, or flags or fields contradict each other.
-pub fn of_run(args: &RunArgs) -> Result<Asked, Failure> {
-    let asked = asked(args)?;
+pub fn of_run(args: &RunArgs, console: &Console) -> Result<Asked, Failure> {
+    let asked = asked(args, console)?;
     let is_random = |scenario: &ScenarioSpec| match &scenario.load {
         Load::Open { process, .. } => *process != Process::Uniform,
         _ => false,
     };
-    let is_used = args.rand_url.is_some();
+    let is_used = args.rand_url.is_some() || asked.scripts.is_some();
     if args.load.seed.is_some() && !is_used && !asked.spec.scenarios.iter().any(is_random) {
         let problem = "--seed repeats random arrivals, and these are not: add --arrivals poisson";
         return Err(Failure::usage(problem));
@@ -81,17 +85,20 @@ pub fn take_target(args: &mut RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn asked(args: &RunArgs) -> Result<Asked, Failure> {
+fn asked(args: &RunArgs, console: &Console) -> Result<Asked, Failure> {
     let flags = flags::draft(args)?;
-    let Some(path) = &args.spec.spec else {
-        let spec = flags.decide().map_err(|error| failure(&error.into()))?;
-        return Ok(Asked { spec, file: None });
+    let (mut draft, file) = match &args.spec.spec {
+        None => (flags, None),
+        Some(path) => {
+            let file = read(path)?;
+            (merge::beside(file.draft().clone(), flags, args, path)?, Some(file))
+        }
     };
-    let file = read(path)?;
-    let draft = merge::beside(file.draft().clone(), flags, args, path)?;
-    match draft.decide() {
-        Ok(spec) => Ok(Asked { spec, file: Some(file) }),
-        Err(error) => Err(Failure::usage(file.locate(error))),
+    let scripts = scripts::load(&mut draft, args, console)?;
+    match (draft.decide(), file) {
+        (Ok(spec), file) => Ok(Asked { spec, file, scripts }),
+        (Err(error), Some(file)) => Err(Failure::usage(file.locate(error))),
+        (Err(error), None) => Err(failure(&error.into())),
     }
 }
 
@@ -177,18 +184,22 @@ impl Asked {
     /// When something cannot be resolved, or be what was meant.
     pub fn prepare_loaded(&self, loaded: &LoadedRequests) -> Result<Prepared, Failure> {
         let prepared = loaded.prepare(&self.spec).map_err(|error| self.failure(error))?;
+        if !prepared.scripts.is_empty() {
+            return Ok(prepared);
+        }
         let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
         check_tls(&self.spec, origins).map_err(|error| self.failure(error))?;
         Ok(prepared)
     }
 
-    fn inputs(&self) -> Inputs<'static> {
+    fn inputs(&self) -> Inputs<'_> {
         // A spec that came from there has used it up.
         let used = self.file.as_ref().is_some_and(|file| file.name() == "standard input");
         let mut inputs = inputs();
         if used {
             inputs.stdin = None;
         }
+        inputs.scripts = self.scripts.as_ref().map(|scripts| scripts as &dyn Scripts);
         inputs
     }
 

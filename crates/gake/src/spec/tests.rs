@@ -5,7 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gake_core::spec::file::SpecFile;
-use gake_core::spec::{BodySpec, RequestSource, RunSpec};
+use gake_core::spec::{
+    BodySpec, ConnectionDraft, Field, RequestDraft, RequestSource, RunDraft, RunSpec,
+    ScenarioDraft, TlsDraft,
+};
 use gake_run::Prepared;
 
 use super::*;
@@ -145,26 +148,73 @@ fn the_specs_of_the_documentation_are_specs() {
     }
 }
 
+/// The tables of docs/spec.md, made of the fields. `GAKE_BLESS=1` writes them.
 #[test]
-fn every_field_of_a_spec_is_documented() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/spec.md");
-    let page = fs::read_to_string(page).unwrap();
-    // A field that does not exist lists all that do.
-    for table in [
-        "x = 1",
-        "[connection]\nx = 1",
-        "[tls]\nx = 1",
-        "[[scenario]]\nx = 1",
-        "[[scenario]]\n[[scenario.request]]\nx = 1",
+fn the_reference_is_that_of_the_fields() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/spec.md");
+    let kept = fs::read_to_string(&path).unwrap();
+    let mut page = String::new();
+    let mut rest = kept.as_str();
+    for (name, fields) in TABLES {
+        let marker = format!("<!-- fields: {name} -->\n");
+        let (before, after) = rest.split_once(&marker).expect(&marker);
+        page.push_str(&format!("{before}{marker}{}", Field::reference(fields)));
+        rest = &after[after.find("<!-- end -->").expect("an end")..];
+    }
+    page.push_str(rest);
+    if std::env::var_os("GAKE_BLESS").is_some() {
+        fs::write(&path, &page).unwrap();
+    } else {
+        assert!(kept == page, "write docs/spec.md with GAKE_BLESS=1\n{page}");
+    }
+    let text = page.replace("<!--", "");
+    for field in TABLES.iter().flat_map(|(_, fields)| *fields).chain(RequestDraft::FIELDS) {
+        let key = if field.key == "scenarios" { "scenario" } else { field.key };
+        let forms = [format!("`{key}`"), format!("[{key}]"), format!(".{key}]")];
+        assert!(forms.iter().any(|form| text.contains(form)), "{key}");
+    }
+}
+
+const TABLES: [(&str, &[Field]); 4] = [
+    ("run", RunDraft::FIELDS),
+    ("scenario", ScenarioDraft::FIELDS),
+    ("connection", ConnectionDraft::FIELDS),
+    ("tls", TlsDraft::FIELDS),
+];
+
+#[test]
+fn the_flags_of_fields_are_those_of_a_run() {
+    let command = definition();
+    let run = command.get_subcommands().find(|command| command.get_name() == "run").unwrap();
+    let flags: Vec<String> = run
+        .get_arguments()
+        .flat_map(|arg| {
+            let long = arg.get_long().map(|long| format!("--{long}"));
+            long.into_iter().chain(arg.get_short().map(|short| format!("-{short}")))
+        })
+        .collect();
+    for field in TABLES.iter().flat_map(|(_, fields)| *fields) {
+        for flag in field.flag.split(", ").filter(|flag| !flag.is_empty()) {
+            assert!(flags.iter().any(|known| known == flag), "{}: {flag}", field.key);
+        }
+    }
+}
+
+#[test]
+fn the_schema_has_every_field() {
+    let schema: serde_json::Value = serde_json::from_str(&gake_core::spec::json_schema()).unwrap();
+    for (name, fields) in [
+        ("", RunDraft::FIELDS),
+        ("/$defs/ScenarioDraft", ScenarioDraft::FIELDS),
+        ("/$defs/ConnectionDraft", ConnectionDraft::FIELDS),
+        ("/$defs/TlsDraft", TlsDraft::FIELDS),
+        ("/$defs/RequestDraft", RequestDraft::FIELDS),
     ] {
-        let error = SpecFile::read("a.toml", table.as_bytes()).unwrap_err().to_string();
-        let fields: Vec<_> = error.split('`').skip(3).step_by(2).collect();
-        assert!(fields.len() >= 5, "{error}");
+        let table = schema.pointer(name).unwrap();
+        assert_eq!(table["additionalProperties"], false, "{name}");
         for field in fields {
-            assert!(
-                page.contains(&format!("`{field}`")) || page.contains(&format!("{field}]")),
-                "{field}"
-            );
+            let key = if field.key == "scenarios" { "scenario" } else { field.key };
+            assert!(table["properties"].get(key).is_some(), "{name}: {key}");
         }
     }
 }
@@ -191,8 +241,8 @@ fn flags_beside_a_file_change_what_it_says() {
     assert_eq!(spec("--slo errors<1%").objectives, ["errors<1%"]);
     assert_eq!(spec("-t 3").threads, Some(3));
     let connected = spec("--connect-timeout 1s").connection;
-    assert_eq!(connected.timeouts.connect, std::time::Duration::from_secs(1));
-    assert_eq!(connected.timeouts.total, plain.connection.timeouts.total, "the rest stays");
+    assert_eq!(connected.connect_timeout, std::time::Duration::from_secs(1));
+    assert_eq!(connected.timeout, plain.connection.timeout, "the rest stays");
     assert!(!connected.keepalive);
     let headers = spec("-H a:9").scenarios[0].request.headers.clone();
     assert_eq!(headers, [("B".to_owned(), "2".to_owned()), ("a".to_owned(), "9".to_owned())]);
@@ -204,6 +254,14 @@ fn flags_beside_a_file_change_what_it_says() {
     let rate = spec_beside(open, "-r 100 -d 2s -c 4").unwrap();
     let expected = Load::rate(100.0, std::time::Duration::from_secs(2));
     assert_eq!((&rate.scenarios[0].load, rate.scenarios[0].connections), (&expected, 4));
+}
+
+#[test]
+fn a_target_replaces_the_source_of_a_file() {
+    let file = "[[scenario]]\nurl = \"ws://h/\"\nws_message = \"hi\"\n";
+    let spec = spec_beside(file, "http://other/ -n 3 --max-redirs 2 -k").unwrap();
+    assert_eq!(spec.scenarios[0].source, RequestSource::Url("http://other/".to_owned()));
+    assert_eq!((spec.connection.max_redirects, spec.tls.insecure), (2, true));
 }
 
 #[test]

@@ -12,11 +12,10 @@ use scenario::Deciding;
 use super::error::{FieldPath, SpecError};
 use super::value::{CountValue, TimeValue};
 use super::{
-    ConnectionDraft, ConnectionSpec, HttpVersion, KeepSpec, RunDraft, RunSpec, SCENARIOS_MAX,
-    SERIES_MAX, ScenarioSpec, TlsDraft, TlsSpec, TlsVersion, VERSION,
+    ConnectionSpec, HttpVersion, RunDraft, RunSpec, SCENARIOS_MAX, SERIES_MAX, ScenarioSpec,
+    TlsSpec, TlsVersion, VERSION,
 };
 use crate::metric::MAX_SERIES;
-use crate::plan::{Rate, Timeouts};
 
 /// Longest name of a run, scenario or tag, in bytes.
 const NAME_MAX: usize = 200;
@@ -44,7 +43,8 @@ impl RunDraft {
         if self.scenarios.iter().any(grpc::is_grpc) {
             connection_draft.http.get_or_insert(HttpVersion::Http2);
         }
-        let connection = connection(connection_draft, &root.key("connection"))?;
+        let connection = ConnectionSpec::from(connection_draft);
+        check_connection(&connection)?;
         let list = root.key("scenario");
         if self.scenarios.is_empty() {
             return Err(SpecError::new(root, "it has no scenario: write [[scenario]] and its url"));
@@ -84,7 +84,8 @@ impl RunDraft {
             return Err(SpecError::new(path, format!("at most {SERIES_MAX}")));
         }
         let name = self.name.map(|name| named(name, &root.key("name"))).transpose()?;
-        let tls = tls(self.tls, connection.http)?;
+        let tls = TlsSpec::from(self.tls);
+        check_tls(&tls, connection.http)?;
         Ok(RunSpec {
             name,
             scenarios,
@@ -110,138 +111,83 @@ impl TryFrom<RunDraft> for RunSpec {
     }
 }
 
-fn connection(draft: ConnectionDraft, at: &FieldPath) -> Result<ConnectionSpec, SpecError> {
-    let default = Timeouts::default();
-    let positive = |time: Option<TimeValue>, key: &str| match time {
-        Some(TimeValue(Duration::ZERO)) => {
-            Err(SpecError::new(at.key(key), "it must be longer than 0"))
+/// Refuses settings of connections that contradict each other.
+fn check_connection(spec: &ConnectionSpec) -> Result<(), SpecError> {
+    let at = FieldPath::root().key("connection");
+    let refuse = |key, problem| Err(SpecError::new(at.key(key), problem));
+    for (key, time) in [
+        ("timeout", Some(spec.timeout)),
+        ("connect_timeout", Some(spec.connect_timeout)),
+        ("first_byte_timeout", spec.first_byte_timeout),
+    ] {
+        if time == Some(Duration::ZERO) {
+            return refuse(key, "it must be longer than 0");
         }
-        time => Ok(time.map(|TimeValue(time)| time)),
-    };
-    let count = |count: CountValue| usize::try_from(count.0).unwrap_or(usize::MAX);
-    let connect_rate = match draft.connect_rate.map(|rate| rate.0) {
-        Some(Rate::Max) => {
-            return Err(SpecError::new(at.key("connect_rate"), "write a number a second"));
-        }
-        Some(Rate::PerSecond(rate)) => Some(rate),
-        None => None,
-    };
-    if draft.proxy.is_some() && draft.unix_socket.is_some() {
-        let problem = "it says where every connection goes, and so does unix_socket";
-        return Err(SpecError::new(at.key("proxy"), problem));
     }
-    let http = draft.http.unwrap_or(HttpVersion::Http11);
-    let streams = draft.streams.map(|n| at_least_one(n, &at.key("streams"))).transpose()?;
-    if streams.is_some() && !http.is_multiplexed() {
-        return Err(SpecError::new(at.key("streams"), "it needs HTTP/2 or HTTP/3"));
+    if spec.connect_rate == Some(f64::INFINITY) {
+        return refuse("connect_rate", "write a number a second");
     }
-    for (field, is_given) in
-        [("proxy", draft.proxy.is_some()), ("unix_socket", draft.unix_socket.is_some())]
+    if spec.proxy.is_some() && spec.unix_socket.is_some() {
+        return refuse("proxy", "it says where every connection goes, and so does unix_socket");
+    }
+    if spec.streams == Some(0) {
+        return refuse("streams", "it must be at least 1");
+    }
+    let given = [
+        ("streams", spec.streams.is_some()),
+        ("stream_window", spec.stream_window.is_some()),
+        ("connection_window", spec.connection_window.is_some()),
+    ];
+    if let Some((key, _)) = given.into_iter().find(|(_, is_given)| *is_given)
+        && !spec.http.is_multiplexed()
     {
-        if is_given && http == HttpVersion::Http3 {
-            return Err(SpecError::new(at.key(field), "it carries no UDP, which HTTP/3 needs"));
+        return refuse(key, "it needs HTTP/2 or HTTP/3");
+    }
+    for (key, is_given) in
+        [("proxy", spec.proxy.is_some()), ("unix_socket", spec.unix_socket.is_some())]
+    {
+        if is_given && spec.http == HttpVersion::Http3 {
+            return refuse(key, "it carries no UDP, which HTTP/3 needs");
         }
     }
-    let keep = match (draft.keep_answers, draft.keep_body_bytes) {
-        (None, None) => None,
-        (None, Some(_)) => {
-            return Err(SpecError::new(at.key("keep_body_bytes"), "it needs keep_answers"));
+    if spec.keep_body_bytes.is_some() && spec.keep_answers.is_none() {
+        return refuse("keep_body_bytes", "it needs keep_answers");
+    }
+    for (key, window, min) in [
+        ("stream_window", spec.stream_window, 1),
+        ("connection_window", spec.connection_window, CONNECTION_WINDOW_MIN),
+    ] {
+        if window.is_some_and(|bytes| !(min..=WINDOW_MAX).contains(&bytes)) {
+            return Err(SpecError::new(at.key(key), format!("it is from {min} to {WINDOW_MAX}")));
         }
-        (Some(CountValue(answers)), bytes) => {
-            Some(KeepSpec { answers, body_bytes: bytes.map_or(0, count) })
-        }
-    };
-    Ok(ConnectionSpec {
-        timeouts: Timeouts {
-            connect: positive(draft.connect_timeout, "connect_timeout")?.unwrap_or(default.connect),
-            first_byte: positive(draft.first_byte_timeout, "first_byte_timeout")?,
-            total: positive(draft.timeout, "timeout")?.unwrap_or(default.total),
-        },
-        keepalive: draft.keepalive.unwrap_or(true),
-        max_redirects: draft.max_redirects.unwrap_or(0),
-        connect_rate,
-        idle_connections: draft.idle_connections.map_or(0, count),
-        max_idle: draft.max_idle.map(count),
-        http,
-        streams,
-        stream_window: window(draft.stream_window, 1, http, &at.key("stream_window"))?,
-        connection_window: window(
-            draft.connection_window,
-            CONNECTION_WINDOW_MIN,
-            http,
-            &at.key("connection_window"),
-        )?,
-        sources: draft.sources,
-        resolve: draft.resolve,
-        connect_to: draft.connect_to,
-        unix_socket: draft.unix_socket,
-        proxy: draft.proxy,
-        family: draft.family,
-        keep,
-    })
+    }
+    Ok(())
 }
 
-/// A flow-control window of at least `least` bytes.
-fn window(
-    bytes: Option<u32>,
-    least: u32,
-    http: HttpVersion,
-    at: &FieldPath,
-) -> Result<Option<u32>, SpecError> {
-    match bytes {
-        Some(_) if !http.is_multiplexed() => {
-            Err(SpecError::new(at.clone(), "it needs HTTP/2 or HTTP/3"))
-        }
-        Some(bytes) if !(least..=WINDOW_MAX).contains(&bytes) => {
-            Err(SpecError::new(at.clone(), format!("it is from {least} to {WINDOW_MAX}")))
-        }
-        bytes => Ok(bytes),
+/// Refuses settings of TLS that contradict each other.
+fn check_tls(spec: &TlsSpec, http: HttpVersion) -> Result<(), SpecError> {
+    let at = FieldPath::root().key("tls");
+    let refuse = |key, problem| Err(SpecError::new(at.key(key), problem));
+    if spec.session_tickets && http == HttpVersion::Http3 {
+        return refuse("session_tickets", "it needs TCP: HTTP/3 resumes no sessions here");
     }
-}
-
-fn tls(draft: TlsDraft, http: HttpVersion) -> Result<TlsSpec, SpecError> {
-    let session_tickets = draft.session_tickets.unwrap_or(false);
-    if session_tickets && http == HttpVersion::Http3 {
-        let at = FieldPath::root().key("tls").key("session_tickets");
-        return Err(SpecError::new(at, "it needs TCP: HTTP/3 resumes no sessions here"));
+    if spec.early_data && http.is_multiplexed() && http != HttpVersion::Http3 {
+        let problem = "it needs HTTP/1.1 or HTTP/3, and no negotiation between versions";
+        return refuse("early_data", problem);
     }
-    let early_data = draft.early_data.unwrap_or(false);
-    if early_data {
-        let refuse = |problem| {
-            let at = FieldPath::root().key("tls").key("early_data");
-            Err(SpecError::new(at, problem))
-        };
-        if http.is_multiplexed() && http != HttpVersion::Http3 {
-            return refuse("it needs HTTP/1.1 or HTTP/3, and no negotiation between versions");
-        }
-        if draft.max_version == Some(TlsVersion::Tls12) {
-            return refuse("it needs TLS 1.3");
+    let is_12 = spec.max_version == Some(TlsVersion::Tls12);
+    for (key, is_given) in [("early_data", spec.early_data), ("ech", spec.ech.is_some())] {
+        if is_given && is_12 {
+            return refuse(key, "it needs TLS 1.3");
         }
     }
-    if let (Some(min), Some(max)) = (draft.min_version, draft.max_version)
+    if let (Some(min), Some(max)) = (spec.min_version, spec.max_version)
         && min > max
     {
-        let at = FieldPath::root().key("tls").key("min_version");
         let problem = format!("{} is newer than max_version, {}", min.name(), max.name());
-        return Err(SpecError::new(at, problem));
+        return Err(SpecError::new(at.key("min_version"), problem));
     }
-    if draft.ech.is_some() && draft.max_version == Some(TlsVersion::Tls12) {
-        let at = FieldPath::root().key("tls").key("ech");
-        return Err(SpecError::new(at, "it needs TLS 1.3"));
-    }
-    Ok(TlsSpec {
-        insecure: draft.insecure.unwrap_or(false),
-        ca_certificates: draft.ca_certificates,
-        certificate: draft.certificate,
-        key: draft.key,
-        session_tickets,
-        early_data,
-        min_version: draft.min_version,
-        max_version: draft.max_version,
-        ciphers: draft.ciphers,
-        ech: draft.ech,
-        key_log: draft.key_log,
-    })
+    Ok(())
 }
 
 fn at_least_one(CountValue(count): CountValue, at: &FieldPath) -> Result<usize, SpecError> {

@@ -40,7 +40,7 @@ impl Deciding<'_> {
         if requests == Some(0) {
             return Err(self.refuse("requests", "it must be at least 1"));
         }
-        let (connections, lanes) = self.bounds(&load)?;
+        let (connections, max_in_flight) = self.bounds(&load)?;
         let overflow = self.overflow(&load)?;
         // Whoever asks for a count wants all of them answered; each is bounded by its time-out.
         let is_counted =
@@ -48,7 +48,7 @@ impl Deciding<'_> {
         let is_timed = self.draft.duration.is_some() || self.draft.stages.is_some();
         let graceful_stop = match self.draft.graceful_stop {
             Some(TimeValue(time)) => time,
-            None if is_counted && !is_timed => self.connection.timeouts.total,
+            None if is_counted && !is_timed => self.connection.timeout,
             None => DRAIN,
         };
         let tags = self.tags()?;
@@ -69,7 +69,7 @@ impl Deciding<'_> {
             requests,
             graceful_stop,
             connections,
-            lanes,
+            max_in_flight,
             overflow,
             tags,
             expect: draft.expect.map_or(expected, |expect| expect.0),
@@ -84,30 +84,13 @@ impl Deciding<'_> {
         SpecError::new(self.at.key(key), problem)
     }
 
-    /// The fields that are given, of those that say how arrivals come.
+    /// Whether a field is given. The rate `max` and a pace of 0 mean the closed loop without them.
     pub(super) fn given(&self, key: &str) -> bool {
         let draft = &self.draft;
         match key {
             "rate" => matches!(draft.rate, Some(rate) if rate.0 != Rate::Max),
-            "stages" => draft.stages.is_some(),
-            "users" => draft.users.is_some(),
-            "users_max" => draft.users_max.is_some(),
-            "think" => draft.think.is_some(),
             "pace" => draft.pace.is_some_and(|pace| !pace.0.is_zero()),
-            "iterations" => draft.iterations.is_some(),
-            "iterations_per_user" => draft.iterations_per_user.is_some(),
-            "graceful_ramp_down" => draft.graceful_ramp_down.is_some(),
-            "duration" => draft.duration.is_some(),
-            "requests" => draft.requests.is_some(),
-            "method" => draft.method.is_some(),
-            "body" => draft.body.is_some(),
-            "user" => draft.user.is_some(),
-            "to" => draft.to.is_some(),
-            "speed" => draft.speed.is_some(),
-            "select" => !draft.select.is_empty(),
-            "function" => draft.function.is_some(),
-            "environment" => !draft.environment.is_empty(),
-            _ => false,
+            key => draft.keys().contains(&key),
         }
     }
 
@@ -177,23 +160,23 @@ impl Deciding<'_> {
         }
     }
 
-    /// Connections and lanes.
+    /// Connections and max_in_flight.
     fn bounds(&self, load: &Load) -> Result<(usize, usize), SpecError> {
         let at_least_one = |count: Option<CountValue>, key: &str| {
             count.map(|count| at_least_one(count, &self.at.key(key))).transpose()
         };
         let connections = at_least_one(self.draft.connections, "connections")?;
-        let lanes = at_least_one(self.draft.lanes, "lanes")?;
+        let max_in_flight = at_least_one(self.draft.max_in_flight, "max_in_flight")?;
         if self.connection.http.is_multiplexed() {
-            return self.multiplexed(load.users(), connections, lanes);
+            return self.multiplexed(load.users(), connections, max_in_flight);
         }
         let Some(users) = load.users() else {
             let connections = connections.unwrap_or(OPEN_CONNECTIONS);
-            return Ok((connections, lanes.unwrap_or(connections)));
+            return Ok((connections, max_in_flight.unwrap_or(connections)));
         };
         for (key, given, why) in [
             ("connections", connections, "it needs a rate: in a closed loop each user has one"),
-            ("lanes", lanes, "it needs a rate: a user has one request in flight"),
+            ("max_in_flight", max_in_flight, "it needs a rate: a user has one request in flight"),
         ] {
             if given.is_some_and(|given| given != users) {
                 return Err(self.refuse(key, why));
@@ -207,16 +190,22 @@ impl Deciding<'_> {
         &self,
         users: Option<usize>,
         connections: Option<usize>,
-        lanes: Option<usize>,
+        max_in_flight: Option<usize>,
     ) -> Result<(usize, usize), SpecError> {
         let Some(users) = users else {
             let streams = self.connection.streams.unwrap_or(STREAMS);
             let all = |connections: usize| connections.saturating_mul(streams);
-            let lanes = lanes.unwrap_or_else(|| connections.map_or(OPEN_CONNECTIONS, all));
-            return Ok((connections.unwrap_or_else(|| lanes.div_ceil(streams)), lanes));
+            let max_in_flight =
+                max_in_flight.unwrap_or_else(|| connections.map_or(OPEN_CONNECTIONS, all));
+            return Ok((
+                connections.unwrap_or_else(|| max_in_flight.div_ceil(streams)),
+                max_in_flight,
+            ));
         };
-        if lanes.is_some_and(|lanes| lanes != users) {
-            return Err(self.refuse("lanes", "it needs a rate: a user has one request in flight"));
+        if max_in_flight.is_some_and(|max_in_flight| max_in_flight != users) {
+            return Err(
+                self.refuse("max_in_flight", "it needs a rate: a user has one request in flight")
+            );
         }
         let default = || users.div_ceil(self.connection.streams.unwrap_or(1));
         Ok((connections.unwrap_or_else(default).clamp(1, users.max(1)), users))
@@ -258,7 +247,7 @@ fn request(draft: RequestDraft, at: &FieldPath) -> Result<RequestSpec, SpecError
     Ok(RequestSpec {
         name: draft.name.map(|name| named(name, &at.key("name"))).transpose()?,
         method: draft.method,
-        url: draft.url,
+        url: draft.url.ok_or_else(|| SpecError::new(at.key("url"), "it is missing"))?,
         headers: draft.headers.into_iter().map(|line| (line.0, line.1)).collect(),
         body: draft.body.map(|body| body.0),
         weight: draft.weight.unwrap_or(1),

@@ -62,7 +62,10 @@ pub fn take(
     console: &Console,
 ) -> Result<Turns, Failure> {
     let descriptors = descriptors::raise();
-    let sides = [side(&args.a, args.slice, redactor)?, side(&args.b, args.slice, redactor)?];
+    let sides = [
+        side(&args.a, args.slice, redactor, console)?,
+        side(&args.b, args.slice, redactor, console)?,
+    ];
     // Plain requests have no metrics of their own.
     let own = SeriesTable::default();
     let known = sides.each_ref().map(|side| Known { plan: &side.prepared.plan, series: &own });
@@ -110,7 +113,12 @@ pub fn take(
 }
 
 /// Reads a side's command line.
-fn side(line: &str, slice: Duration, redactor: &Redactor) -> Result<Side, Failure> {
+fn side(
+    line: &str,
+    slice: Duration,
+    redactor: &Redactor,
+    console: &Console,
+) -> Result<Side, Failure> {
     let mut args = run_of(line)?;
     let (load, output) = (&args.load, &args.output);
     for (given, flag) in [
@@ -142,7 +150,7 @@ fn side(line: &str, slice: Duration, redactor: &Redactor) -> Result<Side, Failur
     }
     args.load.duration = Some(slice);
     args.load.warmup = args.load.warmup.filter(|warmup| !warmup.is_zero()).or(Some(WARMUP));
-    let mut asked = spec::of_run(&args)?;
+    let mut asked = spec::of_run(&args, console)?;
     let lab = asked.start_demo()?;
     let mut prepared = asked.prepare()?;
     prepared.redact(redactor);

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::Nanos;
-use gake_core::plan::Timeouts;
 use gake_core::record::Run;
 use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
 use gake_lab::{Lab, LabConfig};
@@ -144,11 +143,8 @@ fn drive(url: &str, users: usize, length: Duration) -> Result<Run, String> {
         ..ScenarioSpec::new(url, Load::closed(users))
     };
     let mut spec = RunSpec { threads: Some(1), ..RunSpec::new(scenario) };
-    spec.connection.timeouts = Timeouts {
-        connect: Duration::from_secs(2),
-        first_byte: None,
-        total: Duration::from_secs(5),
-    };
+    spec.connection.connect_timeout = Duration::from_secs(2);
+    spec.connection.timeout = Duration::from_secs(5);
     gake_run::run(&spec).map_err(|error| error.to_string())
 }
 

@@ -7,7 +7,6 @@ mod reach;
 mod target;
 mod trials;
 
-use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::thread::sleep;
@@ -29,7 +28,6 @@ use gake_text::units;
 
 use crate::cli::{DimensionArg, FindArgs};
 use crate::cmd::demo;
-use crate::personality::is_script;
 use crate::spec;
 use gake_session::Console;
 use gake_session::Results;
@@ -40,6 +38,7 @@ use gake_session::fleet::{self, FleetMaker};
 use gake_session::history::{Entry, Store, folder};
 use gake_session::options::Form;
 use gake_session::redaction::redactor;
+use gake_session::script::is_script;
 use gake_session::{Exit, Failure};
 use live::SearchLive;
 use target::{ScriptTarget, Target};
@@ -128,7 +127,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
 /// What makes the agents of each step, when others have the load.
 fn agents(args: &FindArgs) -> Result<Option<FleetMaker>, Failure> {
     let agents = FleetMaker::of(&args.fleet)?.map(FleetMaker::without_journal);
-    Ok(match is_script(OsStr::new(&args.target)) {
+    Ok(match is_script(Path::new(&args.target)) {
         true => agents.map(FleetMaker::of_scripts),
         false => agents,
     })
@@ -150,7 +149,7 @@ fn target(
     console: &Console,
 ) -> Result<(Target, Vec<Objective>), Failure> {
     let given = &args.search.slo;
-    if !is_script(OsStr::new(&args.target)) {
+    if !is_script(Path::new(&args.target)) {
         check(args, spec)?;
         let target = LoadedRequests::read(spec, gake_session::recording::inputs());
         let mut target = target.map_err(|error| gake_session::spec_error::failure(&error))?;

@@ -142,7 +142,7 @@ impl ScriptTarget {
                 .collect::<Result<_, _>>()
                 .map_err(Failure::usage)?,
         };
-        let keys = objectives.iter().flat_map(Objective::tag_keys).map(str::to_owned).collect();
+        let keys = objectives.iter().flat_map(Objective::tag_keys).collect();
         Ok((Self { path: path.to_owned(), console: *console, shown, keys }, objectives))
     }
 }

@@ -357,7 +357,7 @@ impl<'a> Trials<'a> {
             },
             None => Load::closed(trial.load.level() as usize),
         };
-        let lanes = load.users().unwrap_or(connections);
+        let max_in_flight = load.users().unwrap_or(connections);
         let mut spec = self.spec.clone();
         spec.seed = trial.seed;
         spec.warmup = trial.warmup;
@@ -369,7 +369,7 @@ impl<'a> Trials<'a> {
                 load: load.clone(),
                 duration: rate.is_none().then_some(trial.duration),
                 connections,
-                lanes,
+                max_in_flight,
                 graceful_stop: DRAIN.max(Duration::from_secs_f64(2.0 * self.unloaded.min(60.0))),
                 ..scenario.clone()
             };

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::Timeouts;
 use gake_core::spec::{
-    BodySpec, ConnectionSpec, HttpVersion, KeepSpec, RequestDefaults, RequestSource, RunSpec,
-    ScenarioSpec, TlsSpec,
+    BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
+    TlsSpec,
 };
 use gake_report::tools::ab::Without;
 use gake_wire::{Location, Scheme, basic_authorization};
@@ -225,10 +224,11 @@ impl Options {
         let (connect, total) = (self.timeout, self.timeout);
         RunSpec {
             connection: ConnectionSpec {
-                timeouts: Timeouts { connect, first_byte: None, total },
+                timeout: total,
+                connect_timeout: connect,
                 keepalive: self.keep_alive,
                 http: HttpVersion::Http10,
-                keep: Some(KeepSpec { answers: 1, body_bytes: 0 }),
+                keep_answers: Some(1),
                 sources: self.source.iter().cloned().collect(),
                 ..ConnectionSpec::default()
             },

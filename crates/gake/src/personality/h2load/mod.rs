@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::nanos;
-use gake_core::plan::{Stage, Timeouts};
+use gake_core::plan::Stage;
 use gake_core::record::{Fault, Histogram, Metric, Outcome, Run};
 use gake_core::schedule::Process;
 use gake_core::spec::{
@@ -148,7 +148,7 @@ fn spec(options: &Options) -> RunSpec {
         requests,
         graceful_stop: if ends.is_some() { Duration::ZERO } else { NEVER },
         connections: options.clients,
-        lanes: options.lanes(),
+        max_in_flight: options.lanes(),
         ..ScenarioSpec::new(source, load)
     };
     RunSpec {
@@ -181,11 +181,8 @@ fn connection(options: &Options) -> ConnectionSpec {
     let is_http2 = options.protocols != Protocols::Http1;
     let (stream_window, connection_window) = options.windows;
     ConnectionSpec {
-        timeouts: Timeouts {
-            connect: NEVER,
-            first_byte: None,
-            total: options.inactivity_timeout.unwrap_or(NEVER),
-        },
+        timeout: options.inactivity_timeout.unwrap_or(NEVER),
+        connect_timeout: NEVER,
         http: match options.protocols {
             Protocols::Http1 => HttpVersion::Http11,
             Protocols::Http2 => HttpVersion::Http2,

@@ -36,7 +36,7 @@ fn defaults_are_h2loads() {
 fn clients_are_connections_with_streams() {
     let spec = of("-n 1000 -c 50 -m 10 -t 2 -w 16 -W 20 http://h/");
     let scenario = &spec.scenarios[0];
-    assert_eq!((scenario.connections, scenario.lanes, spec.threads), (50, 500, Some(2)));
+    assert_eq!((scenario.connections, scenario.max_in_flight, spec.threads), (50, 500, Some(2)));
     assert_eq!((scenario.load.clone(), scenario.requests), (Load::closed(500), Some(1_000)));
     let connection = &spec.connection;
     assert_eq!((connection.http, connection.streams), (HttpVersion::Http2, Some(10)));

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::Timeouts;
 use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
     TlsSpec,
@@ -199,7 +198,8 @@ impl Options {
         RunSpec {
             threads: self.cpus,
             connection: ConnectionSpec {
-                timeouts: Timeouts { connect, first_byte: None, total },
+                timeout: total,
+                connect_timeout: connect,
                 keepalive: self.keepalive,
                 http: if is_http2 { HttpVersion::Http2 } else { HttpVersion::Http11 },
                 max_redirects: if self.redirects { REDIRECTS } else { 0 },

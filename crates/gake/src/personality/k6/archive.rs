@@ -9,10 +9,11 @@ use gake_k6::archive::Archive;
 use gake_k6::options::Options;
 use gake_run::script::{ConfiguredScript, LoadedScript, STDIN};
 
+use super::ANY;
 use super::flags::RunFlags;
 use super::load::{Refused, load};
-use super::{ANY, log};
 use gake_session::Console;
+use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
 /// The flags that only this command has: where the archive goes, and whether `-e` is left out.

@@ -15,13 +15,13 @@ use super::beside::OwnOutputs;
 use super::flags::RunFlags;
 use super::life::{Following, Ready};
 use super::load::load_source;
-use super::log;
 use crate::cli::AttachArgs;
 use crate::personality::native::Native;
 use gake_session::Console;
 use gake_session::Signals;
 use gake_session::origin::origin;
 use gake_session::redaction::redactor;
+use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
 /// How the result of a run is shown, as whoever started it wanted it.

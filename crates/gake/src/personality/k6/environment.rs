@@ -30,13 +30,6 @@ const VARIABLES: &[(&str, &str, Holds)] = &[
     ("K6_LINGER", "linger", Holds::Option),
 ];
 
-/// The environment of this process, where it is text.
-pub(super) fn of_process() -> BTreeMap<String, String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect()
-}
-
 /// A command line with the flags that the environment adds to it: those that it has not itself.
 ///
 /// # Errors

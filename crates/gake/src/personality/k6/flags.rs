@@ -8,10 +8,10 @@ use gake_k6::options::Options;
 use gake_k6::summary::SummaryMode;
 use gake_text::size::parse_size;
 
-use super::log::LogFormat;
 use super::open_loop::set_rate;
 use crate::cli::SpecFormat;
 use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::script::log::LogFormat;
 
 /// Flags that set an option, and the option's key.
 const OPTIONS: &[(Flag, &str)] = &[
@@ -131,8 +131,6 @@ pub struct RunFlags {
     pub linger: bool,
     /// Where the REST API listens; nowhere if it is empty.
     pub address: Option<String>,
-    /// Whether it listens at k6's address when no flag says where.
-    pub serves_by_default: bool,
     /// Where the log goes: `stderr`, `stdout`, `none`, `file=PATH`.
     pub log_output: Option<String>,
     /// How its lines are written.
@@ -222,7 +220,6 @@ impl RunFlags {
             no_color: parsed.on("no-color")?,
             linger: parsed.on("linger")?,
             address: parsed.last("address").map(str::to_owned),
-            serves_by_default: false,
             log_output: parsed.last("log-output").map(str::to_owned),
             log_format: LogFormat::named(parsed.last("log-format")),
         }))

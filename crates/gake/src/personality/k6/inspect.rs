@@ -9,10 +9,11 @@ use gake_k6::options::{Options, ShownOptions};
 use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
+use super::ANY;
 use super::flags::RunFlags;
 use super::load::{Refused, load};
-use super::{ANY, log};
 use gake_session::Console;
+use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
 /// Adds what all tiers of options together ask for.
@@ -105,7 +106,7 @@ fn end(scenario: &ScenarioSpec) -> Duration {
 
 /// The most users that scenarios have at one time.
 fn most_users(scenarios: &[ScenarioSpec]) -> usize {
-    let users = |one: &ScenarioSpec| one.load.users().unwrap_or(one.lanes);
+    let users = |one: &ScenarioSpec| one.load.users().unwrap_or(one.max_in_flight);
     let at = |instant: Duration| {
         let there = scenarios.iter().filter(|one| one.start <= instant && instant < end(one));
         there.map(users).sum()

@@ -25,7 +25,7 @@ use super::ending::{Shown, finish};
 use super::flags::RunFlags;
 use super::load::{Refused, load};
 use super::out::{self, OutSettings, Outputs};
-use super::{ANY, environment, log, progress};
+use super::{ANY, progress};
 use crate::cli::SpecFormat;
 use crate::personality::native::Native;
 use crate::spec;
@@ -36,6 +36,7 @@ use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::run::{Reconciliation, conclude};
+use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
 /// Thresholds are judged this often, in seconds.
@@ -304,8 +305,8 @@ fn loaded(flags: &RunFlags, console: &Console) -> Result<(ConfiguredScript, Scri
 /// taken, the run goes on without the API.
 fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String> {
     let asked = flags.address.as_deref();
-    let default = flags.serves_by_default.then_some(DEFAULT_ADDRESS);
-    let Some(address) = asked.or(default).filter(|address| !address.is_empty()) else {
+    let address = asked.unwrap_or(DEFAULT_ADDRESS);
+    let Some(address) = Some(address).filter(|address| !address.is_empty()) else {
         return match is_paused {
             true => {
                 Err("a paused run needs --address HOST:PORT, through which it is resumed"
@@ -350,7 +351,7 @@ impl Ready {
         console: &Console,
     ) -> Result<Self, Refused> {
         let ConfiguredScript { script, options, run, thresholds, given, environment, .. } = loaded;
-        let outs = OutSettings::of(&environment::of_process());
+        let outs = OutSettings::of(&gake_session::script::environment());
         let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(log)) };
         let prepared = script.prepare(&run).map_err(|error| refused(error.to_string()))?;
         let outputs = out::start(&flags.out, &options, &outs, console).map_err(refused)?;

@@ -10,9 +10,9 @@ use gake_session::Exit;
 use gake_session::run::writes::WRITES_BY;
 use gake_session::script::module_folder;
 
+use super::ANY;
 use super::flags::RunFlags;
 use super::life::{code, exit_of, told};
-use super::{ANY, environment};
 
 /// Why there is no run.
 pub(super) struct Refused {
@@ -24,7 +24,7 @@ pub(super) struct Refused {
 
 /// Loads the script, and joins the options of all tiers.
 pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<ConfiguredScript, Refused> {
-    let system = environment::of_process();
+    let system = gake_session::script::environment();
     let mut stdin = io::stdin().lock();
     match ScriptSource::read(&flags.script, module_folder(), Some(&mut stdin)) {
         Ok(source) => load_source(source, flags, &system, log),

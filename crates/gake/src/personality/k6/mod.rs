@@ -13,7 +13,7 @@ mod inspect;
 pub mod journey;
 mod life;
 mod load;
-mod log;
+
 mod new;
 mod open_loop;
 mod out;
@@ -44,7 +44,7 @@ const ABSENT: &[(&str, &str)] = &[("cloud", "gake has no cloud"), ("login", "gak
 /// Why it cannot be run as asked.
 pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
     match command_first(args).split_first() {
-        Some((command, rest)) if command == "run" => run(rest, true, native, console),
+        Some((command, rest)) if command == "run" => run(rest, native, console),
         Some((command, rest)) if RUNNING.contains(&command.as_str()) => {
             api::main(command, rest, console)
         }
@@ -102,29 +102,14 @@ fn usage(console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// `gake run` with a script: as `k6 run`, without k6's API unless a flag asks for it.
-///
-/// # Errors
-/// Why it cannot be run as asked.
-pub fn run_script(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
-    let args = args.strip_prefix(&["run".to_owned()]).unwrap_or(args);
-    run(args, false, native, console)
-}
-
-fn run(
-    args: &[String],
-    serves_by_default: bool,
-    native: &Native,
-    console: &Console,
-) -> Result<Exit, Failure> {
+fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
     let (own, args) = BesideArgs::take(args)?;
-    let flags = environment::with_flags(&args, &environment::of_process());
+    let flags = environment::with_flags(&args, &gake_session::script::environment());
     match flags.and_then(|args| RunFlags::read(&args)) {
-        Ok(Some(mut flags)) => {
+        Ok(Some(flags)) => {
             if let Some(format) = flags.print_spec {
                 return life::print_spec(&flags, format, console);
             }
-            flags.serves_by_default = serves_by_default;
             life::run(&flags, &own, native, console)
         }
         Ok(None) => {

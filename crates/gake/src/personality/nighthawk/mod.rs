@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::nanos;
-use gake_core::plan::{Overflow, Stage, Timeouts};
+use gake_core::plan::{Overflow, Stage};
 use gake_core::record::Outcome;
 use gake_core::schedule::Process;
 use gake_core::spec::{
@@ -103,7 +103,7 @@ fn spec(options: &Options) -> RunSpec {
             user: None,
         },
         connections: options.total(options.connections()),
-        lanes: options.total(options.lanes()),
+        max_in_flight: options.total(options.lanes()),
         overflow: match asked.open_loop {
             true => Overflow::Queue { waiting: options.total(asked.max_pending) },
             false => Overflow::Wait,
@@ -117,7 +117,7 @@ fn spec(options: &Options) -> RunSpec {
         tls: TlsSpec { insecure: true, ..TlsSpec::default() },
         ..RunSpec::new(scenario)
     };
-    spec.connection.timeouts = Timeouts { connect: asked.timeout, first_byte: None, total: NEVER };
+    (spec.connection.connect_timeout, spec.connection.timeout) = (asked.timeout, NEVER);
     if let Some(streams) = asked.max_streams {
         spec.connection.http = if asked.is_http3 { HttpVersion::Http3 } else { HttpVersion::Http2 };
         spec.connection.streams = Some(streams.min(asked.max_active) as usize);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::{Stage, Timeouts};
+use gake_core::plan::Stage;
 use gake_core::schedule::Process;
 use gake_core::spec::{
     ConnectionSpec, HttpVersion, IpFamily, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
@@ -316,7 +316,7 @@ impl Options {
             requests,
             graceful_stop: if waits || duration.is_none() { FOREVER } else { Duration::ZERO },
             connections,
-            lanes: users,
+            max_in_flight: users,
             ..ScenarioSpec::new(source, load)
         })
     }
@@ -356,11 +356,8 @@ impl Options {
         let http = self.http()?;
         let connect = parsed.read_with("connect-timeout", positive_duration)?;
         Ok(ConnectionSpec {
-            timeouts: Timeouts {
-                connect: connect.unwrap_or(Duration::from_secs(5)),
-                first_byte: None,
-                total: parsed.read_with("t", positive_duration)?.unwrap_or(FOREVER),
-            },
+            timeout: parsed.read_with("t", positive_duration)?.unwrap_or(FOREVER),
+            connect_timeout: connect.unwrap_or(Duration::from_secs(5)),
             // oha's requests of HTTP/1.0 do not ask for the connection to be kept.
             keepalive: !parsed.on("disable-keepalive")? && http != HttpVersion::Http10,
             max_redirects: parsed.get("redirect")?.unwrap_or(0),

@@ -44,8 +44,8 @@ fn the_defaults_are_ohas() {
     let scenario = &spec.scenarios[0];
     assert_eq!((&scenario.load, scenario.requests), (&Load::closed(50), Some(200)));
     assert_eq!(scenario.duration, None);
-    assert_eq!(spec.connection.timeouts.connect, Duration::from_secs(5));
-    assert!(spec.connection.timeouts.total > Duration::from_secs(365 * 86_400));
+    assert_eq!(spec.connection.connect_timeout, Duration::from_secs(5));
+    assert!(spec.connection.timeout > Duration::from_secs(365 * 86_400));
     assert!(!spec.tls.insecure && spec.connection.keepalive);
     assert_eq!(spec.connection.max_redirects, 0);
     let sent = sent("http://h/").unwrap();

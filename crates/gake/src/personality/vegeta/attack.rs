@@ -80,7 +80,7 @@ fn bound_connections(options: &mut Options) {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     for scenario in &mut options.spec.scenarios {
         scenario.connections = scenario.connections.min(most);
-        scenario.lanes = scenario.lanes.min(most);
+        scenario.max_in_flight = scenario.max_in_flight.min(most);
         if let Load::Closed { users, .. } = &mut scenario.load {
             *users = (*users).min(most);
         }

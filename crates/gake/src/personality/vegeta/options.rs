@@ -4,12 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::Timeouts;
-use gake_core::plan::targets::TargetFormat;
-use gake_core::spec::{
-    ConnectionSpec, HttpVersion, KeepSpec, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
-};
+use gake_core::spec::{ConnectionSpec, HttpVersion, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::vegeta::go;
+use gake_run::targets::TargetFormat;
 
 use super::super::flags::{Flag, Parsed, refused, switch, value};
 
@@ -199,7 +196,7 @@ fn scenario(parsed: &Parsed, timeout: Duration) -> Result<ScenarioSpec, String> 
         // Vegeta waits for whoever is still under way.
         graceful_stop: timeout,
         connections,
-        lanes: connections,
+        max_in_flight: connections,
         ..ScenarioSpec::new(RequestSource::Given(TARGETS.to_owned()), load)
     })
 }
@@ -214,7 +211,8 @@ fn connection(
     let no_keepalive = parsed.last("keepalive").is_some() && !parsed.on("keepalive")?;
     let source = parsed.last("laddr").filter(|addr| *addr != "0.0.0.0");
     Ok(ConnectionSpec {
-        timeouts: Timeouts { connect: timeout, first_byte: None, total: timeout },
+        timeout,
+        connect_timeout: timeout,
         keepalive: !no_keepalive,
         http: match (parsed.on("h2c")?, parsed.last("http2").is_none() || parsed.on("http2")?) {
             (true, _) => HttpVersion::Http2,
@@ -227,7 +225,8 @@ fn connection(
         unix_socket: parsed.last("unix-socket").filter(|path| !path.is_empty()).map(PathBuf::from),
         sources: source.map(str::to_owned).into_iter().collect(),
         connect_to: connect_to(parsed)?,
-        keep: Some(KeepSpec { answers: u64::MAX, body_bytes }),
+        keep_answers: Some(u64::MAX),
+        keep_body_bytes: Some(body_bytes),
         ..ConnectionSpec::default()
     })
 }
@@ -339,7 +338,7 @@ mod tests {
         let options = read("").unwrap();
         assert_eq!(options.spec.scenarios[0].load, Load::rate(50.0, Duration::MAX));
         assert_eq!(options.spec.scenarios[0].requests, None);
-        assert_eq!(options.spec.connection.timeouts.total, Duration::from_secs(30));
+        assert_eq!(options.spec.connection.timeout, Duration::from_secs(30));
         assert_eq!((options.redirects, options.targets.as_str()), (Some(10), "stdin"));
         assert!(options.spec.connection.keepalive && !options.spec.tls.insecure);
     }

@@ -7,8 +7,8 @@ use std::io::{self, BufRead, BufReader};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use gake_core::plan::targets::{Target, TargetBody, Targets};
 use gake_run::Bodies;
+use gake_run::targets::{Target, TargetBody, Targets};
 use gake_wire::{Feed, HttpRequest, Location, NextRequest, WeightedRequest};
 use tokio::sync::mpsc::{Receiver, channel};
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, nanos};
-use gake_core::plan::Timeouts;
 use gake_core::record::{Fault, Histogram, Metric, Run, Tally};
 use gake_core::spec::{RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_report::tools::wrk::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
@@ -94,11 +93,11 @@ fn spec(options: &Options) -> RunSpec {
         duration: options.rate.is_none().then_some(options.duration),
         graceful_stop: DRAIN,
         connections: options.connections,
-        lanes: options.connections,
+        max_in_flight: options.connections,
         ..ScenarioSpec::new(RequestSource::Url(options.url.clone()), load)
     };
     let mut spec = RunSpec { threads: Some(options.threads), ..RunSpec::new(scenario) };
-    spec.connection.timeouts = Timeouts { total: NEVER, ..Timeouts::default() };
+    spec.connection.timeout = NEVER;
     // Neither looks at certificates.
     spec.tls = TlsSpec { insecure: true, ..TlsSpec::default() };
     spec

@@ -1,0 +1,111 @@
+//! Scenarios of a draft whose load is that of their script's options.
+
+use gake_core::spec::{FieldPath, RunDraft, ScenarioDraft};
+use gake_judge::Objective;
+
+use super::ConfiguredScript;
+use crate::{RunError, Scripts};
+
+/// Replaces each scenario of `draft` that fires a script and says nothing of its load by the
+/// scenarios of the script's options, and adds the scripts' thresholds to the objectives. Returns
+/// the scripts that were loaded for it, by their paths in the draft.
+///
+/// # Errors
+/// When a script cannot be loaded, or its options describe what a spec cannot.
+pub fn expand(
+    draft: &mut RunDraft,
+    scripts: &dyn Scripts,
+) -> Result<Vec<(std::path::PathBuf, ConfiguredScript)>, RunError> {
+    let mut loaded: Vec<(std::path::PathBuf, ConfiguredScript)> = Vec::new();
+    let mut scenarios = Vec::with_capacity(draft.scenarios.len());
+    for (number, scenario) in std::mem::take(&mut draft.scenarios).into_iter().enumerate() {
+        let Some(path) = scenario.script.clone() else {
+            scenarios.push(scenario);
+            continue;
+        };
+        if !loaded.iter().any(|(known, _)| *known == path) {
+            loaded.push((path.clone(), scripts.load(&path)?));
+        }
+        let Some((_, script)) = loaded.iter().find(|(known, _)| *known == path) else { continue };
+        if sets_a_load(&scenario) {
+            scenarios.push(scenario);
+            continue;
+        }
+        let options = &script.options;
+        if options.execution_segment.is_some() || options.execution_segment_sequence.is_some() {
+            let at = FieldPath::root().key("scenario").index(number).key("script");
+            let problem = "its option executionSegment is a part of a test: run the whole of it \
+                           with --agents, or the part with gake as k6 run";
+            return Err(RunError::spec(at, problem));
+        }
+        let own = script.run.spec.draft().scenarios;
+        let is_only = own.len() == 1;
+        scenarios.extend(own.into_iter().map(|own| joined(own, &scenario, is_only)));
+    }
+    draft.scenarios = scenarios;
+    for (_, script) in &loaded {
+        for threshold in script.thresholds_as_objectives() {
+            if !draft.objectives.contains(&threshold) {
+                draft.objectives.push(threshold);
+            }
+        }
+    }
+    Ok(loaded)
+}
+
+/// Whether a scenario says how much it sends.
+fn sets_a_load(scenario: &ScenarioDraft) -> bool {
+    scenario.rate.is_some()
+        || scenario.stages.is_some()
+        || scenario.users.is_some()
+        || scenario.users_max.is_some()
+        || scenario.pace.is_some()
+        || scenario.iterations.is_some()
+        || scenario.iterations_per_user.is_some()
+        || scenario.requests.is_some()
+        || scenario.duration.is_some()
+}
+
+/// A scenario of a script's options, with what the draft says over it.
+fn joined(own: ScenarioDraft, over: &ScenarioDraft, is_only: bool) -> ScenarioDraft {
+    let mut scenario = own;
+    scenario.name = match (&over.name, scenario.name) {
+        (None, own) => own,
+        (Some(name), Some(own)) if !is_only => Some(format!("{name}:{own}")),
+        (Some(name), _) => Some(name.clone()),
+    };
+    scenario.script.clone_from(&over.script);
+    scenario.environment.extend(over.environment.clone());
+    scenario.tags.extend(over.tags.clone());
+    scenario.function = over.function.clone().or(scenario.function);
+    scenario.think = over.think.or(scenario.think);
+    scenario.arrivals = over.arrivals.or(scenario.arrivals);
+    scenario.overflow = over.overflow.or(scenario.overflow);
+    scenario.max_in_flight = over.max_in_flight.or(scenario.max_in_flight);
+    scenario.graceful_stop = over.graceful_stop.or(scenario.graceful_stop);
+    scenario.start = over.start.or(scenario.start);
+    scenario
+}
+
+impl ConfiguredScript {
+    /// Its thresholds as objectives are written: `http_req_duration:p(95)<500ms`.
+    #[must_use]
+    pub fn thresholds_as_objectives(&self) -> Vec<String> {
+        let mut objectives = Vec::new();
+        for (subject, metric) in self.thresholds.metrics() {
+            for expression in metric.expressions() {
+                let text = objective(subject, expression, metric.is_time());
+                let parsed = text.parse::<Objective>().ok().and_then(|it| it.of_script().ok());
+                objectives.push(parsed.map_or(text, |objective| objective.to_string()));
+            }
+        }
+        objectives
+    }
+}
+
+/// A threshold as an objective, which writes times with their unit.
+fn objective(subject: &str, expression: &str, is_time: bool) -> String {
+    let expression: String = expression.split_whitespace().collect();
+    let unit = if is_time && !expression.starts_with("count") { "ms" } else { "" };
+    format!("{subject}:{expression}{unit}")
+}

@@ -1,0 +1,62 @@
+//! How the scripts of a run ended, beside what they recorded.
+
+use gake_judge::{Evaluation, Summary, Unit};
+use gake_run::script::{PreparedScript, ScriptEnd};
+
+use crate::{Console, Exit};
+
+/// What a script's run came to apart from its figures.
+#[derive(Debug, Default)]
+pub(super) struct ScriptOutcome {
+    /// Why nothing ran, or why it ended early, or what failed after it.
+    errors: Vec<String>,
+    /// Which lines of the scripts took their time.
+    profiles: Vec<String>,
+}
+
+/// How the scripts ended; a script that marked its test as failed missed an objective.
+pub(super) fn outcome(
+    scripts: &[PreparedScript],
+    ends: &[ScriptEnd],
+    summary: &mut Summary,
+) -> ScriptOutcome {
+    let mut outcome = ScriptOutcome::default();
+    for (prepared, end) in scripts.iter().zip(ends) {
+        let test = &prepared.script.test;
+        if let Err(error) = &end.setup {
+            outcome.errors.push(format!("setup failed, and nothing was run: {error}"));
+        }
+        if let Err(error) = &end.teardown {
+            outcome.errors.push(format!("teardown failed: {error}"));
+        }
+        if let Some(abort) = test.aborted() {
+            outcome.errors.push(format!("the script ended the test: {}", abort.reason));
+        }
+        if test.has_failed() {
+            summary.verdict.objectives.push(Evaluation {
+                text: "the script does not call exec.test.fail".to_owned(),
+                value: None,
+                unit: Unit::Count,
+                met: false,
+                problem: Some("it marked the test as failed".to_owned()),
+            });
+        }
+        if let Some(profile) = &test.settings().profile {
+            outcome.profiles.push(profile.text());
+        }
+    }
+    outcome
+}
+
+impl ScriptOutcome {
+    /// Shows it; the exit code of a run that would end with `exit`.
+    pub(super) fn report(self, exit: Exit, console: &Console) -> Exit {
+        for profile in &self.profiles {
+            console.note(profile.trim_end());
+        }
+        for error in &self.errors {
+            console.error(error);
+        }
+        if self.errors.is_empty() { exit } else { Exit::CouldNot }
+    }
+}

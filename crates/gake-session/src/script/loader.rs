@@ -1,0 +1,54 @@
+//! Loads the scripts of a command's run.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use gake_k6::test::ScriptLog;
+use gake_run::script::{ConfiguredScript, ScriptSettings, ScriptSource};
+use gake_run::{RunError, Scripts};
+
+use super::module_folder;
+
+/// Loads the scripts that a spec names with the settings of a command. What was loaded to see its
+/// options is the first that runs.
+pub struct ScriptLoader {
+    settings: ScriptSettings,
+    log: ScriptLog,
+    ready: RefCell<Vec<(PathBuf, ConfiguredScript)>>,
+}
+
+impl ScriptLoader {
+    /// Loads with these settings; what scripts write goes to `log`.
+    #[must_use]
+    pub fn new(settings: ScriptSettings, log: ScriptLog) -> Self {
+        Self { settings, log, ready: RefCell::default() }
+    }
+
+    /// Keeps a loaded script for the next run.
+    pub fn keep(&self, path: &Path, script: ConfiguredScript) {
+        self.ready.borrow_mut().push((path.to_owned(), script));
+    }
+}
+
+impl Scripts for ScriptLoader {
+    fn load(&self, path: &Path) -> Result<ConfiguredScript, RunError> {
+        let mut ready = self.ready.borrow_mut();
+        if let Some(at) = ready.iter().position(|(known, _)| known == path) {
+            return Ok(ready.swap_remove(at).1);
+        }
+        let name = path.to_string_lossy();
+        let mut stdin = io::stdin().lock();
+        let source = ScriptSource::read(&name, module_folder(), Some(&mut stdin));
+        let source = source.map_err(|why| RunError::cannot(format!("{name}: {why}")))?;
+        let script = ConfiguredScript::load(source, &self.settings, self.log.clone());
+        script.map_err(|error| RunError::cannot(format!("{name}: {error}")))
+    }
+}
+
+impl fmt::Debug for ScriptLoader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptLoader").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,231 @@
+//! The log of a script, as k6 writes it: logfmt for programs, short lines for people.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use gake_k6::test::{LogLevel, LogLine, ScriptLog};
+
+use crate::Console;
+
+/// How lines of the log are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// logfmt for programs, short lines for people.
+    #[default]
+    Text,
+    /// An object of JSON a line.
+    Json,
+    /// The messages alone.
+    Raw,
+}
+
+impl LogFormat {
+    /// The format of this name, as `--log-format` has it; as in k6, any other name is that of text.
+    pub fn named(name: Option<&str>) -> Self {
+        match name {
+            Some("json") => Self::Json,
+            Some("raw") => Self::Raw,
+            _ => Self::Text,
+        }
+    }
+
+    fn written(self, line: &LogLine) -> String {
+        match self {
+            Self::Text => logfmt(line),
+            Self::Json => json(line),
+            Self::Raw => line.message.clone(),
+        }
+    }
+}
+
+/// Where lines of the log go.
+enum Place {
+    Error,
+    Result,
+    File(Mutex<File>),
+    Nowhere,
+}
+
+/// The log of a run. `output` is what `--log-output` says.
+///
+/// # Errors
+/// When it names no place, or its file cannot be created.
+pub fn log(
+    console: &Console,
+    output: Option<&str>,
+    format: LogFormat,
+    verbose: bool,
+) -> Result<ScriptLog, String> {
+    let place = match output {
+        None | Some("stderr") => Place::Error,
+        Some("stdout") => Place::Result,
+        Some("none") => Place::Nowhere,
+        Some(other) => {
+            let path = other.strip_prefix("file=").ok_or_else(|| {
+                format!(
+                    "--log-output {other} cannot be honoured: write stderr, stdout, none or \
+                     file=PATH"
+                )
+            })?;
+            let file = gake_files::create(path.as_ref(), gake_files::Access::Mask);
+            Place::File(Mutex::new(file.map_err(|error| format!("{path}: {error}"))?))
+        }
+    };
+    let (console, began) = (*console, Instant::now());
+    Ok(Arc::new(move |line: &LogLine| {
+        if line.level == LogLevel::Debug && !verbose {
+            return;
+        }
+        match &place {
+            Place::Nowhere => {}
+            Place::Error if console.live() && format == LogFormat::Text => {
+                console.note(&for_people(line, began));
+            }
+            Place::Error => console.note(&format.written(line)),
+            // A closed pipe is no news.
+            Place::Result => drop(console.result(&format!("{}\n", format.written(line)))),
+            Place::File(file) => write(file, &format.written(line)),
+        }
+    }))
+}
+
+/// The log of a run whose script writes its own lines to the file at `path`, as `--console-output`
+/// has it; the others go where they went.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn with_console_file(
+    others: ScriptLog,
+    path: &str,
+    format: LogFormat,
+) -> Result<ScriptLog, String> {
+    let file = gake_files::append(path.as_ref(), gake_files::Access::Mask);
+    let file = Mutex::new(file.map_err(|error| format!("open {path}: {error}"))?);
+    let is_source = |(key, value): &(&str, String)| *key == SOURCE && value == "console";
+    Ok(Arc::new(move |line: &LogLine| {
+        if !line.fields.iter().any(is_source) {
+            return others(line);
+        }
+        let mut line = line.clone();
+        line.fields.retain(|(key, _)| *key != SOURCE);
+        write(&file, &format.written(&line));
+    }))
+}
+
+/// The field that names what a line comes from.
+const SOURCE: &str = "source";
+
+fn write(file: &Mutex<File>, line: &str) {
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    // Nobody is left to tell when this fails.
+    let _ = writeln!(file, "{line}");
+}
+
+fn level(level: LogLevel) -> &'static str {
+    match level {
+        LogLevel::Debug => "debug",
+        LogLevel::Info => "info",
+        LogLevel::Warning => "warning",
+        LogLevel::Error => "error",
+    }
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// With its keys in order, as k6 has them.
+fn json(line: &LogLine) -> String {
+    let fields = line.fields.iter().map(|(key, value)| (*key, value.as_str()));
+    let (level, now) = (level(line.level), now());
+    let own = [("level", level), ("msg", line.message.as_str()), ("time", now.as_str())];
+    let all: BTreeMap<&str, &str> = fields.chain(own).collect();
+    // Texts: this cannot fail.
+    serde_json::to_string(&all).unwrap_or_default()
+}
+
+fn logfmt(line: &LogLine) -> String {
+    let now = now();
+    let mut text = format!("time=\"{now}\" level={}", level(line.level));
+    // As k6: a line that says nothing has no message.
+    if !line.message.is_empty() {
+        text += &format!(" msg={}", quoted(&line.message));
+    }
+    for (key, value) in &line.fields {
+        text += &format!(" {key}={}", quoted(value));
+    }
+    text
+}
+
+fn for_people(line: &LogLine, began: Instant) -> String {
+    let level = match line.level {
+        LogLevel::Debug => "DEBU",
+        LogLevel::Info => "INFO",
+        LogLevel::Warning => "WARN",
+        LogLevel::Error => "ERRO",
+    };
+    let mut text = format!("{level}[{:04}] {:<45}", began.elapsed().as_secs(), line.message);
+    for (key, value) in &line.fields {
+        text += &format!(" {key}={}", quoted(value));
+    }
+    text
+}
+
+/// A value of logfmt: in quotes unless it is plain.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._/@^+".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted += "\\\"",
+            '\\' => quoted += "\\\\",
+            '\n' => quoted += "\\n",
+            '\r' => quoted += "\\r",
+            '\t' => quoted += "\\t",
+            c if c.is_control() => quoted += &format!("\\x{:02x}", c as u32),
+            c if c.is_whitespace() && c != ' ' => quoted += &format!("\\u{:04x}", c as u32),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_the_format_that_is_asked_for() {
+        let fields = vec![("source", "console".to_owned())];
+        let line = LogLine { level: LogLevel::Warning, message: "a \"b\"".to_owned(), fields };
+        assert_eq!(LogFormat::named(Some("raw")).written(&line), "a \"b\"");
+        let json = LogFormat::named(Some("json")).written(&line);
+        let start = r#"{"level":"warning","msg":"a \"b\"","source":"console","time":""#;
+        assert!(json.starts_with(start), "{json}");
+        let text = LogFormat::named(Some("other")).written(&line);
+        assert!(text.ends_with(r#" level=warning msg="a \"b\"" source=console"#), "{text}");
+    }
+
+    #[test]
+    fn values_are_quoted_as_go_does() {
+        for (text, expected) in [
+            ("plain-1.2/x", "plain-1.2/x"),
+            ("", "\"\""),
+            ("two words", "\"two words\""),
+            ("a\n\t\"b\"\\", "\"a\\n\\t\\\"b\\\"\\\\\""),
+            ("é", "\"é\""),
+            ("\u{1b}[2J", "\"\\x1b[2J\""),
+            ("a\u{a0}b", "\"a\\u00a0b\""),
+        ] {
+            assert_eq!(quoted(text), expected);
+        }
+    }
+}

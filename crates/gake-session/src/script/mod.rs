@@ -1,0 +1,34 @@
+//! Scripts of a command: their log, their environment, and where modules from the network are kept.
+
+mod loader;
+pub mod log;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub use loader::ScriptLoader;
+
+/// Whether a target names a script that is there, or an archive of one, by the ending of its name.
+#[must_use]
+pub fn is_script(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("js" | "mjs" | "cjs" | "ts" | "tar")) && path.is_file()
+}
+
+/// The environment of this process, where it is text.
+#[must_use]
+pub fn environment() -> BTreeMap<String, String> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect()
+}
+
+/// Where modules from the network are kept: below `XDG_CACHE_HOME`, or `.cache` at home.
+#[must_use]
+pub fn module_folder() -> Option<PathBuf> {
+    // A relative path is to be ignored, by the specification of base directories.
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(base.join("gake/modules"))
+}

@@ -1,0 +1,81 @@
+//! The head of an answer as it came from a backend, for an answer whose body comes in parts.
+
+use bytes::Bytes;
+use gake_wire::http1::{Header, ResponseHead, Version};
+use http::{HeaderMap, StatusCode};
+
+use super::head::Lines;
+use super::line::{digits, is, write_line};
+
+/// A final answer's head.
+#[derive(Debug, Clone)]
+pub(crate) struct AnswerHead {
+    status: StatusCode,
+    reason: Box<str>,
+    /// Its lines, names as they were written.
+    lines: Bytes,
+}
+
+impl AnswerHead {
+    /// Of an answer in HTTP/1.1; `None` for a status that is none.
+    pub(crate) fn of_http1(head: &ResponseHead<'_>) -> Option<Self> {
+        let status = StatusCode::from_u16(head.status).ok()?;
+        let mut lines = Vec::new();
+        for line in head.headers {
+            write_line(&mut lines, line.name.as_bytes(), line.value);
+        }
+        Some(Self { status, reason: head.reason.into(), lines: lines.into() })
+    }
+
+    /// Of an answer in HTTP/2.
+    pub(crate) fn of_http2(status: StatusCode, headers: &HeaderMap) -> Self {
+        let mut lines = Vec::new();
+        for (name, value) in headers {
+            write_line(&mut lines, name.as_str().as_bytes(), value.as_bytes());
+        }
+        let reason = status.canonical_reason().unwrap_or("<none>").into();
+        Self { status, reason, lines: lines.into() }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The values of a name.
+    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.lines().filter(move |(known, _)| is(known, name)).map(|(_, value)| value)
+    }
+
+    /// The length of the body, where one line says it.
+    pub(crate) fn length(&self) -> Option<u64> {
+        let mut lengths = self.values("content-length");
+        match (lengths.next(), lengths.next()) {
+            (Some(length), None) => digits(length),
+            _ => None,
+        }
+    }
+
+    /// The headers as a map, as they came.
+    pub(crate) fn map(&self) -> HeaderMap {
+        self.lines().headers()
+    }
+
+    /// Shows it as the codec does.
+    pub(crate) fn show<T>(&self, look: impl FnOnce(&ResponseHead<'_>) -> T) -> T {
+        let header = |(name, value)| {
+            // A name is a token.
+            Header { name: std::str::from_utf8(name).unwrap_or_default(), value }
+        };
+        let headers: Vec<Header<'_>> = self.lines().map(header).collect();
+        look(&ResponseHead {
+            status: self.status.as_u16(),
+            reason: &self.reason,
+            version: Version::Http11,
+            headers: &headers,
+        })
+    }
+
+    fn lines(&self) -> Lines<'_> {
+        Lines::of(&self.lines)
+    }
+}

@@ -1,0 +1,256 @@
+//! The head of a request as bytes, written once and passed on: what changes it writes it anew, and a
+//! map of headers is made only for those who ask for one.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+
+use super::line::{digits, is, is_one_of, list, write_line};
+
+/// Bytes that lines added for a backend take, more or less.
+const ADDED_BYTES: usize = 128;
+
+/// What belongs to a client's hop, whatever `Connection` says.
+pub(crate) const REQUEST_HOP: &[&str] = &[
+    "connection",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "upgrade",
+];
+
+/// Names without which a message would be another one: `Connection` cannot take them out.
+pub(crate) const KEPT_NAMES: &[&str] = &["content-length", "host", "te", "transfer-encoding"];
+
+/// Names that say how the body is framed.
+pub(crate) const FRAMING_NAMES: &[&str] = &["content-length", "transfer-encoding"];
+
+/// How a body ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// After this number of bytes.
+    Length(u64),
+    Chunked,
+}
+
+/// A request's head: the request line in HTTP/1.1, `Name: value` lines, and the empty line.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestHead {
+    method: Method,
+    /// Path and query, as a part of `bytes`.
+    target: Range<usize>,
+    bytes: Bytes,
+}
+
+/// The end of a request line.
+const VERSION: &[u8] = b" HTTP/1.1\r\n";
+
+/// The lines of a head that are still to be looked at.
+#[derive(Clone)]
+pub(crate) struct Lines<'a>(&'a [u8]);
+
+impl<'a> Lines<'a> {
+    /// Of lines that [`write_line`] has written.
+    pub(super) fn of(lines: &'a [u8]) -> Self {
+        Self(lines)
+    }
+
+    /// The headers as a map.
+    pub(super) fn headers(self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in self {
+            // Only valid lines are written.
+            if let Ok(name) = HeaderName::from_bytes(name)
+                && let Ok(value) = HeaderValue::from_bytes(value)
+            {
+                headers.append(name, value);
+            }
+        }
+        headers
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = (&'a [u8], &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let end = memchr::memchr(b'\n', self.0)?;
+        let line = self.0[..end].strip_suffix(b"\r")?;
+        self.0 = &self.0[end + 1..];
+        let colon = memchr::memchr(b':', line)?;
+        Some((&line[..colon], line.get(colon + 2..)?))
+    }
+}
+
+/// Writes a head.
+pub(crate) struct HeadWriter {
+    method: Method,
+    target: Range<usize>,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl HeadWriter {
+    /// With the request line; `room` is about what the lines take.
+    pub(crate) fn new(method: &Method, target: &str, room: usize) -> Self {
+        let mut bytes = Vec::with_capacity(room);
+        bytes.extend_from_slice(method.as_str().as_bytes());
+        bytes.push(b' ');
+        let start = bytes.len();
+        bytes.extend_from_slice(target.as_bytes());
+        let target = start..bytes.len();
+        bytes.extend_from_slice(VERSION);
+        Self { method: method.clone(), target, bytes }
+    }
+
+    pub(crate) fn line(&mut self, name: &[u8], value: &[u8]) {
+        write_line(&mut self.bytes, name, value);
+    }
+
+    /// The head, whole.
+    pub(crate) fn finish(mut self) -> RequestHead {
+        self.bytes.extend_from_slice(b"\r\n");
+        RequestHead { method: self.method, target: self.target, bytes: self.bytes.into() }
+    }
+}
+
+impl RequestHead {
+    pub(crate) fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Path and query.
+    pub(crate) fn target(&self) -> &str {
+        std::str::from_utf8(&self.bytes[self.target.clone()]).unwrap_or("/")
+    }
+
+    /// The path without the query.
+    pub(crate) fn path(&self) -> &str {
+        self.target().split('?').next().unwrap_or_default()
+    }
+
+    pub(crate) fn uri(&self) -> Uri {
+        Uri::try_from(self.target()).unwrap_or_default()
+    }
+
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The header lines in their order: names as they were written, and values.
+    pub(crate) fn lines(&self) -> Lines<'_> {
+        let start = self.target.end + VERSION.len();
+        Lines(self.bytes.get(start..).unwrap_or_default())
+    }
+
+    /// The values of a name.
+    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + Clone {
+        self.lines().filter(move |(known, _)| is(known, name)).map(|(_, value)| value)
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.values(name).next().is_some()
+    }
+
+    pub(crate) fn has_host(&self) -> bool {
+        self.has("host")
+    }
+
+    /// The framing that it says.
+    pub(crate) fn framing(&self) -> Framing {
+        if self.has("transfer-encoding") {
+            return Framing::Chunked;
+        }
+        Framing::Length(self.values("content-length").next().and_then(digits).unwrap_or(0))
+    }
+
+    /// The headers as a map.
+    pub(crate) fn map(&self) -> HeaderMap {
+        self.lines().headers()
+    }
+
+    /// The same head without the lines of a name.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        self.filtered(|known| !is(known, name))
+    }
+
+    fn filtered(&self, is_kept: impl Fn(&[u8]) -> bool) -> Self {
+        let mut writer = HeadWriter::new(&self.method, self.target(), self.bytes.len());
+        for (name, value) in self.lines().filter(|(name, _)| is_kept(name)) {
+            writer.line(name, value);
+        }
+        writer.finish()
+    }
+
+    /// The same head with more lines.
+    pub(crate) fn with(&self, more: &[(&[u8], &[u8])]) -> Self {
+        if more.is_empty() {
+            return self.clone();
+        }
+        let mut bytes = Vec::with_capacity(self.bytes.len() + ADDED_BYTES);
+        bytes.extend_from_slice(self.bytes.strip_suffix(b"\r\n").unwrap_or(&self.bytes));
+        more.iter().for_each(|(name, value)| write_line(&mut bytes, name, value));
+        bytes.extend_from_slice(b"\r\n");
+        Self { bytes: bytes.into(), ..self.clone() }
+    }
+
+    /// The same head with the framing of a body that was read whole.
+    pub(crate) fn framed(&self, framing: Framing) -> Self {
+        if self.framing() == framing {
+            return self.clone();
+        }
+        self.filtered(|name| !is_one_of(name, FRAMING_NAMES)).with_framing(framing)
+    }
+
+    fn with_framing(&self, framing: Framing) -> Self {
+        match framing {
+            Framing::Chunked => self.with(&[(b"transfer-encoding", b"chunked")]),
+            Framing::Length(0) => self.clone(),
+            Framing::Length(bytes) => {
+                self.with(&[(b"content-length", bytes.to_string().as_bytes())])
+            }
+        }
+    }
+
+    /// What a hook made of it: another request line and other headers, without what belongs to a
+    /// hop and with this framing. Names that it had are written as they were.
+    pub(crate) fn changed(
+        &self,
+        method: &Method,
+        target: &Uri,
+        headers: &HeaderMap,
+        framing: Framing,
+    ) -> Self {
+        let named = |name: &[u8]| {
+            let mut lines = headers.get_all(http::header::CONNECTION).iter();
+            lines.any(|line| list(line.as_bytes()).any(|one| one.eq_ignore_ascii_case(name)))
+        };
+        let path = target.path_and_query().map_or("/", |path| path.as_str());
+        let mut writer = HeadWriter::new(method, path, self.bytes.len() + ADDED_BYTES);
+        for (name, value) in headers {
+            let known = name.as_str().as_bytes();
+            let is_kept = is_one_of(known, KEPT_NAMES);
+            let is_framing = is_one_of(known, FRAMING_NAMES);
+            if is_framing || is_one_of(known, REQUEST_HOP) || (!is_kept && named(known)) {
+                continue;
+            }
+            let value = value.as_bytes();
+            if is(known, "te") {
+                // Trailers pass through us; other transfer codings do not.
+                if list(value).any(|coding| is(coding, "trailers")) {
+                    writer.line(known, b"trailers");
+                }
+                continue;
+            }
+            let mut written = self.lines().map(|(name, _)| name);
+            let written = written.find(|name| name.eq_ignore_ascii_case(known));
+            writer.line(written.unwrap_or(known), value);
+        }
+        let is_zero = self.has("content-length") && framing == Framing::Length(0);
+        if is_zero {
+            writer.line(b"content-length", b"0");
+        }
+        writer.finish().with_framing(framing)
+    }
+}

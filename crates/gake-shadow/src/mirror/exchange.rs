@@ -1,0 +1,60 @@
+//! A copy and its answer, whatever the shadow speaks.
+
+use std::time::SystemTime;
+
+use gake_core::record::{Fault, Phase};
+
+use super::backend::ShadowBackend;
+use crate::collect::Slot;
+use crate::config::MarkerSecret;
+use crate::message::body::ShadowRequest;
+use crate::message::head::RequestHead;
+use crate::proxy::stream::Stream;
+use crate::proxy::upstream::edits;
+use crate::proxy::upstream::link::Scratch;
+use crate::proxy::watch::{Watch, before};
+
+/// The answer to a copy.
+pub(super) struct ShadowAnswer {
+    pub(super) status: u16,
+    pub(super) bytes: u64,
+    /// It went over the limit.
+    pub(super) cut: bool,
+}
+
+/// What a copy is sent with.
+pub(super) struct ShadowExchange<'a> {
+    pub(super) backend: &'a ShadowBackend,
+    pub(super) secret: Option<&'a MarkerSecret>,
+    pub(super) watch: &'a Watch,
+    pub(super) scratch: &'a Scratch,
+    /// Bytes of an answer's body that are read, more or less.
+    pub(super) limit: u64,
+    pub(super) slot: Option<&'a mut Slot>,
+}
+
+impl ShadowExchange<'_> {
+    /// A new stream to the shadow.
+    pub(super) async fn stream(&mut self) -> Result<Stream, Fault> {
+        let stream = before(self.watch, self.backend.target.connect())
+            .await
+            .ok_or(Fault::Timeout(Phase::Connect))??;
+        if let Some(slot) = &mut self.slot {
+            slot.connected();
+        }
+        Ok(stream)
+    }
+
+    /// The head of a copy as this shadow gets it, with what marks it as one.
+    pub(super) fn head(&self, request: &ShadowRequest) -> RequestHead {
+        let (head, target) = (&request.head, &self.backend.target);
+        let Some((name, value)) = &self.backend.config.marker else {
+            return edits::for_backend(head, target, &[]);
+        };
+        let signed = self
+            .secret
+            .map(|secret| secret.sign(value, SystemTime::now(), head.method(), head.target()));
+        let marker = (name.as_str().as_bytes(), signed.as_ref().unwrap_or(value).as_bytes());
+        edits::for_backend(head, target, &[marker])
+    }
+}

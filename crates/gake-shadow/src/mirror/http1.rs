@@ -1,0 +1,136 @@
+//! A copy to a shadow that speaks HTTP/1.1, over a connection of its lane.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use bytes::Bytes;
+use gake_core::record::{Fault, Phase};
+use gake_wire::http1::{ResponseHead, Visitor};
+use http::{Method, StatusCode};
+
+use super::exchange::{ShadowAnswer, ShadowExchange};
+use super::outgoing::Outgoing;
+use crate::collect::Slot;
+use crate::message::body::ShadowRequest;
+use crate::proxy::policy::headers;
+use crate::proxy::upstream::link::{Link, Scratch, is_stale};
+use crate::proxy::watch::before;
+
+/// How often a connection is read in one turn: others wait for theirs.
+const READS: usize = 16;
+
+/// One copy and its answer, on a new connection if the old one turns out to be closed. The
+/// connection is kept when it can be used again.
+pub(super) async fn send(
+    exchange: &mut ShadowExchange<'_>,
+    request: &ShadowRequest,
+    kept: &mut Option<Link>,
+) -> Result<ShadowAnswer, Fault> {
+    loop {
+        let mut link = match kept.take().and_then(Link::ready) {
+            Some(link) => link,
+            None => Link::new(Box::pin(exchange.stream()).await?),
+        };
+        let stale = link.used;
+        let mut outgoing = Outgoing::new(&exchange.head(request), &request.body);
+        let method = request.head.method();
+        link.start(*method == Method::HEAD);
+        let mut answer = Answer { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
+        let asking = ask(&mut link, &mut outgoing, &mut answer, exchange.scratch, exchange.limit);
+        let asked = before(exchange.watch, asking).await;
+        let Answer { status, bytes, .. } = answer;
+        return match asked {
+            None if status == 0 => Err(Fault::Timeout(Phase::FirstByte)),
+            None => Err(Fault::Timeout(Phase::Body)),
+            Some(Ok(AnswerEnd::Whole { reusable })) => {
+                *kept = Some(link).filter(|_| reusable);
+                Ok(ShadowAnswer { status, bytes, cut: false })
+            }
+            // The connection goes with what it still has to say.
+            Some(Ok(AnswerEnd::Cut)) => Ok(ShadowAnswer { status, bytes, cut: true }),
+            Some(Err(fault)) => {
+                let again = outgoing.is_untouched() || method.is_idempotent();
+                if stale && again && status == 0 && is_stale(fault) {
+                    continue;
+                }
+                Err(fault)
+            }
+        };
+    }
+}
+
+/// How an answer ended.
+enum AnswerEnd {
+    Whole {
+        /// The connection can take another copy.
+        reusable: bool,
+    },
+    /// It went over the limit.
+    Cut,
+}
+
+/// Writes a copy, and reads its answer meanwhile.
+async fn ask(
+    link: &mut Link,
+    outgoing: &mut Outgoing,
+    answer: &mut Answer<'_>,
+    scratch: &Scratch,
+    limit: u64,
+) -> Result<AnswerEnd, Fault> {
+    let (mut is_written, mut broken) = (false, None);
+    poll_fn(|cx| {
+        if !is_written && broken.is_none() {
+            match outgoing.poll(link, cx) {
+                Poll::Ready(Ok(())) => is_written = true,
+                // An answer may have come before.
+                Poll::Ready(Err(fault)) => broken = Some(fault),
+                Poll::Pending => {}
+            }
+        }
+        for _ in 0..READS {
+            match link.poll_read(cx, scratch, answer) {
+                Poll::Ready(Ok(Some(response))) => {
+                    let reusable = response.reusable() && is_written;
+                    let cut = answer.bytes > limit;
+                    let asked = if cut { AnswerEnd::Cut } else { AnswerEnd::Whole { reusable } };
+                    return Poll::Ready(Ok(asked));
+                }
+                Poll::Ready(Ok(None)) if answer.bytes > limit => {
+                    return Poll::Ready(Ok(AnswerEnd::Cut));
+                }
+                Poll::Ready(Ok(None)) => {}
+                Poll::Ready(Err(fault)) => return Poll::Ready(Err(broken.unwrap_or(fault))),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
+}
+
+/// Takes note of an answer as it comes.
+struct Answer<'a> {
+    /// 0 before the head.
+    status: u16,
+    bytes: u64,
+    slot: Option<&'a mut Slot>,
+}
+
+impl Visitor for Answer<'_> {
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        self.status = head.status;
+        if let Some(slot) = &mut self.slot
+            && let Ok(status) = StatusCode::from_u16(head.status)
+        {
+            slot.head(status, &headers::end_to_end(headers::map_of(head.headers)));
+        }
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        if let Some(slot) = &mut self.slot {
+            slot.piece(&Bytes::copy_from_slice(bytes));
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A body in HTTP/1.1 that has come and was not passed on, in the pieces in which it came.
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use gake_wire::http1::{Header, Visitor};
+use http::HeaderMap;
+use http_body::Frame;
+
+use crate::proxy::policy::headers::map_of;
+
+/// Frames, and the trailers behind them.
+#[derive(Debug, Default)]
+pub(crate) struct BodyFrames {
+    /// One behind the other.
+    bytes: BytesMut,
+    lengths: VecDeque<usize>,
+    trailers: Option<HeaderMap>,
+}
+
+impl BodyFrames {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lengths.is_empty() && self.trailers.is_none()
+    }
+
+    /// The next one; trailers are the last.
+    pub(crate) fn next(&mut self) -> Option<Frame<Bytes>> {
+        match self.lengths.pop_front() {
+            Some(length) => Some(Frame::data(self.bytes.split_to(length).freeze())),
+            None => self.trailers.take().map(Frame::trailers),
+        }
+    }
+}
+
+impl Visitor for BodyFrames {
+    fn body(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.lengths.push_back(bytes.len());
+    }
+
+    fn wants_trailers(&self) -> bool {
+        true
+    }
+
+    fn trailers(&mut self, trailers: &[Header<'_>]) {
+        self.trailers = Some(map_of(trailers));
+    }
+}

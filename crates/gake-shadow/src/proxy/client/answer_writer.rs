@@ -1,0 +1,283 @@
+//! An answer on its way to the client as bytes: the head without what belonged to the backend's
+//! hop, the body in a framing of ours.
+
+use bytes::Bytes;
+use gake_wire::http1::{Header, ResponseHead, Visitor};
+use http::{HeaderMap, StatusCode};
+
+use crate::collect::Slot;
+use crate::message::chunks::{write_chunk, write_end};
+use crate::message::line::{is, is_one_of, list, write_line};
+use crate::proxy::policy::headers::{self, ANSWER_HOP, VIA_US};
+use crate::proxy::upstream::link::SWITCHING;
+
+/// What is ready of a message is put together up to this size before it is written.
+pub(crate) const TOGETHER: usize = 16 << 10;
+
+/// What is known of an answer before it comes.
+pub(crate) struct Answering<'a> {
+    pub(crate) request_is_head: bool,
+    /// The client speaks HTTP/1.0.
+    pub(crate) is_old: bool,
+    /// Trailers may stand behind it.
+    pub(crate) takes_trailers: bool,
+    /// It is known to have no body, whatever its head says.
+    pub(crate) is_empty: bool,
+    /// The connection ends behind it.
+    pub(crate) closes: bool,
+    /// The value of `Date`, where the backend sends none.
+    pub(crate) date: &'a [u8],
+}
+
+/// How far an answer has been written.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerState {
+    /// Of the final head; 0 before.
+    pub(crate) status: u16,
+    /// The backend's framing cannot be passed on; nothing was written.
+    pub(crate) is_strange: bool,
+    /// Its end is the connection's: the client knows no chunks.
+    pub(crate) is_ended_by_close: bool,
+    is_chunked: bool,
+    /// The `Trailer` lines, when the client takes what they announce.
+    announced: Vec<Box<[u8]>>,
+    trailers: Option<HeaderMap>,
+}
+
+/// Writes an answer as it is parsed.
+pub(crate) struct AnswerWriter<'a> {
+    pub(crate) state: &'a mut AnswerState,
+    pub(crate) about: Answering<'a>,
+    pub(crate) out: &'a mut Vec<u8>,
+    /// Takes note of it for those who listen to exchanges.
+    pub(crate) slot: Option<&'a mut Slot>,
+}
+
+impl Answering<'_> {
+    /// The version in the status line.
+    pub(crate) fn version(&self) -> &'static [u8] {
+        if self.is_old { b"HTTP/1.0" } else { b"HTTP/1.1" }
+    }
+
+    /// Says what becomes of the connection, where the version does not say it.
+    pub(crate) fn write_connection(&self, has_end: bool, out: &mut Vec<u8>) {
+        match (self.is_old, self.closes) {
+            (true, false) if has_end => write_line(out, b"connection", b"keep-alive"),
+            (false, true) => write_line(out, b"connection", b"close"),
+            _ => {}
+        }
+    }
+}
+
+impl AnswerState {
+    /// Whether the client gets something of it.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.status != 0 && !self.is_strange
+    }
+
+    /// Takes note of the fields behind the body.
+    pub(crate) fn trailers(&mut self, trailers: HeaderMap) {
+        self.trailers = Some(trailers);
+    }
+
+    /// Writes data of the body.
+    pub(crate) fn body(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        match self.is_chunked {
+            // It would be the end.
+            true if bytes.is_empty() => {}
+            true => write_chunk(out, bytes),
+            false => out.extend_from_slice(bytes),
+        }
+    }
+
+    /// Writes the end of a whole body.
+    pub(crate) fn finish(&self, out: &mut Vec<u8>) {
+        if self.is_chunked {
+            write_end(out, self.announced.iter().map(|line| &**line), self.trailers.as_ref());
+        }
+    }
+}
+
+impl Visitor for AnswerWriter<'_> {
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        let facts = Facts::of(head.headers);
+        self.state.status = head.status;
+        if facts.is_strange {
+            self.state.is_strange = true;
+            return;
+        }
+        if head.status == SWITCHING {
+            return self.switched(head, &facts);
+        }
+        if let Some(slot) = &mut self.slot
+            && let Ok(status) = StatusCode::from_u16(head.status)
+        {
+            slot.head(status, &headers::end_to_end(headers::map_of(head.headers)));
+        }
+        self.status_line(head);
+        let can_body = !self.about.request_is_head && !matches!(head.status, 204 | 304);
+        for header in head.headers {
+            self.line(header, &facts, can_body);
+        }
+        if self.about.takes_trailers {
+            let lines = head.headers.iter().filter(|line| is(line.name.as_bytes(), "trailer"));
+            self.state.announced = lines.map(|line| line.value.into()).collect();
+        }
+        write_line(self.out, b"via", VIA_US.as_bytes());
+        let says_length = facts.length.is_some() && !facts.is_coded;
+        let has_end = !can_body || says_length || self.about.is_empty;
+        if can_body && !says_length && self.about.is_empty {
+            write_line(self.out, b"content-length", b"0");
+        }
+        self.state.is_ended_by_close = self.about.is_old && !has_end;
+        self.about.write_connection(has_end, self.out);
+        if !has_end && !self.about.is_old {
+            write_line(self.out, b"transfer-encoding", b"chunked");
+            self.state.is_chunked = true;
+        }
+        if !facts.has_date {
+            write_line(self.out, b"date", self.about.date);
+        }
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        if self.state.is_strange {
+            return;
+        }
+        if let Some(slot) = &mut self.slot {
+            slot.piece(&Bytes::copy_from_slice(bytes));
+        }
+        self.state.body(bytes, self.out);
+    }
+
+    fn wants_trailers(&self) -> bool {
+        self.about.takes_trailers || self.slot.is_some()
+    }
+
+    fn trailers(&mut self, trailers: &[Header<'_>]) {
+        let trailers = headers::map_of(trailers);
+        if let Some(slot) = &mut self.slot {
+            slot.trailers(&trailers);
+        }
+        self.state.trailers(trailers);
+    }
+}
+
+impl AnswerWriter<'_> {
+    /// Writes the head that switches protocols. What it says of the connection is for the client.
+    fn switched(&mut self, head: &ResponseHead<'_>, facts: &Facts<'_>) {
+        if let Some(slot) = &mut self.slot {
+            let mut headers = headers::map_of(head.headers);
+            headers::add_via(&mut headers);
+            slot.head(StatusCode::SWITCHING_PROTOCOLS, &headers);
+        }
+        self.status_line(head);
+        for header in head.headers {
+            let name = header.name.as_bytes();
+            // There is no body that they could be about.
+            if !is_one_of(name, &["content-length", "transfer-encoding", "trailer"]) {
+                write_line(self.out, name, header.value);
+            }
+        }
+        write_line(self.out, b"via", VIA_US.as_bytes());
+        if !facts.has_date {
+            write_line(self.out, b"date", self.about.date);
+        }
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    fn status_line(&mut self, head: &ResponseHead<'_>) {
+        self.out.extend_from_slice(self.about.version());
+        self.out.push(b' ');
+        let digits = [head.status / 100, head.status / 10 % 10, head.status % 10];
+        self.out.extend(digits.map(|digit| b'0' + digit as u8));
+        self.out.push(b' ');
+        self.out.extend_from_slice(head.reason.as_bytes());
+        self.out.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes a header, unless it belongs to the backend's hop or says another framing than ours.
+    fn line(&mut self, header: &Header<'_>, facts: &Facts<'_>, can_body: bool) {
+        let name = header.name.as_bytes();
+        if is_one_of(name, ANSWER_HOP) || facts.names(name) {
+            return;
+        }
+        if is(name, "content-length") {
+            // The first says it for all; an answer without a body says one only to HEAD.
+            let written = self.about.request_is_head || can_body;
+            if let Some(length) = facts.length
+                && !facts.is_coded
+                && written
+                && std::ptr::eq(length.line, header.value)
+            {
+                write_line(self.out, name, length.first);
+            }
+            return;
+        }
+        if is(name, "trailer") && (!can_body || self.about.is_old) {
+            return;
+        }
+        write_line(self.out, name, header.value);
+    }
+}
+
+/// Whether an answer is framed in a way that cannot be passed on: a coding that is not ours.
+pub(crate) fn is_strangely_framed(head: &ResponseHead<'_>) -> bool {
+    Facts::of(head.headers).is_strange
+}
+
+/// What one pass over an answer's headers finds.
+#[derive(Default)]
+struct Facts<'a> {
+    length: Option<Length<'a>>,
+    /// There is a `Transfer-Encoding`.
+    is_coded: bool,
+    is_strange: bool,
+    has_date: bool,
+    /// The lines of `Connection`, when they name more than what is always left out.
+    connection: Vec<&'a [u8]>,
+}
+
+#[derive(Clone, Copy)]
+struct Length<'a> {
+    line: &'a [u8],
+    /// The first of a list.
+    first: &'a [u8],
+}
+
+impl<'a> Facts<'a> {
+    fn of(headers: &[Header<'a>]) -> Self {
+        let mut facts = Self::default();
+        for header in headers {
+            let (name, value) = (header.name.as_bytes(), header.value);
+            match name.len() {
+                4 if is(name, "date") => facts.has_date = true,
+                10 if is(name, "connection") => {
+                    let usual = ["keep-alive", "close"].iter().any(|word| is(value, word));
+                    if !usual {
+                        facts.connection.push(value);
+                    }
+                }
+                14 if is(name, "content-length") && facts.length.is_none() => {
+                    let first = value.split(|byte| *byte == b',').next().unwrap_or_default();
+                    facts.length = Some(Length { line: value, first: first.trim_ascii() });
+                }
+                17 if is(name, "transfer-encoding") => {
+                    facts.is_strange |= facts.is_coded || !is(value, "chunked");
+                    facts.is_coded = true;
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+
+    /// Whether `Connection` names a header that may be left out.
+    fn names(&self, name: &[u8]) -> bool {
+        let named = || self.connection.iter().flat_map(|line| list(line));
+        !self.connection.is_empty()
+            && named().any(|one| one.eq_ignore_ascii_case(name))
+            && !is_one_of(name, &["host", "content-length", "transfer-encoding", "te"])
+    }
+}

@@ -1,0 +1,147 @@
+//! One client's connection: served until it ends, is too slow, or becomes a tunnel.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::proxy::client::Client;
+use crate::proxy::client::direct;
+use crate::proxy::client::head_buffer::HeadBuffer;
+use crate::proxy::client::parts;
+use crate::proxy::client::request;
+use crate::proxy::client::side::{ClientSide, NextStep};
+use crate::proxy::http2;
+use crate::proxy::http2::watched::Watched;
+use crate::proxy::policy::forwarded::Origin;
+use crate::proxy::shared::count;
+use crate::proxy::stream::Stream;
+use crate::proxy::worker::Worker;
+
+/// A TLS handshake may take this long.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Once we have said our last word, the client may take this long to see it, and send this much
+/// that is discarded: a close with bytes unread is a reset, which takes away what was written.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 256 << 10;
+
+/// Serves a connection to its end.
+pub(crate) async fn serve(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+    let counters = worker.shared.counters.get(worker.index);
+    if let Some(counters) = counters {
+        count(&counters.connections);
+        count(&counters.open);
+    }
+    // In a scope of its own, so that the count follows the close.
+    serve_open(Rc::clone(&worker), stream, peer).await;
+    if let Some(counters) = counters {
+        counters.open.fetch_sub(1, Relaxed);
+    }
+    worker.left();
+}
+
+async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
+    let (stream, tls) = match &worker.acceptor {
+        None => (Stream::Plain(stream), false),
+        // Boxed, like all that is not there as long as the connection: thousands may wait.
+        Some(acceptor) => {
+            let handshake = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream));
+            match Box::pin(handshake).await {
+                Ok(Ok(stream)) => (Stream::Tls(Box::new(stream.into())), true),
+                Ok(Err(_)) => return count(&worker.counters().malformed),
+                Err(_) => return count(&worker.counters().client_timeouts),
+            }
+        }
+    };
+    let watch = Rc::new(worker.ticker.watch());
+    watch.set(worker.patience.head);
+    let origin = Origin::new(peer, worker.shared.config.listen.port(), tls);
+    let client = Rc::new(Client::new(worker, peer, watch, origin));
+    let mut received = HeadBuffer::new(client.worker.shared.config.limits.head_bytes);
+    let mut stream = stream;
+    let mut is_first = true;
+    let chosen = stream.has_chosen_http2();
+    while chosen || opened(&client, &mut stream, &mut received).await {
+        if chosen || (is_first && http2::connection::is_preface(received.bytes())) {
+            let early = received.take();
+            let io = Watched::new(stream, early, &client);
+            return Box::pin(http2::connection::serve(&client, io)).await;
+        }
+        is_first = false;
+        let rules = client.worker.shared.rules();
+        let read = request::read(received.bytes(), rules, &mut client.origin.borrow_mut());
+        let request = match read {
+            Ok(request) => request,
+            Err(rejection) => {
+                let mut side =
+                    ClientSide { client: &client, stream: &mut stream, received: &mut received };
+                let then = Box::pin(side.reject(rejection)).await;
+                return end(stream, then).await;
+            }
+        };
+        received.consume(request.length);
+        client.note_odd(request.odd_names);
+        if client.worker.passes_bytes {
+            // Boxed for the same reason.
+            match Box::pin(direct::serve(&client, &mut stream, &mut received, request)).await {
+                NextStep::Next => continue,
+                then => return end(stream, then).await,
+            }
+        }
+        // The same for all others.
+        let serving = Box::pin(parts::serve(&client, stream, received, request));
+        let (then, rest, behind) = match serving.await {
+            Some(after) => after,
+            None => return,
+        };
+        if then != NextStep::Next {
+            return end(rest, then).await;
+        }
+        (stream, received) = (rest, behind);
+    }
+}
+
+/// Ends a connection as the last request on it wants it.
+async fn end(stream: Stream, then: NextStep) {
+    match then {
+        NextStep::Close => Box::pin(linger(stream)).await,
+        // Dropped.
+        NextStep::Next | NextStep::Gone => {}
+    }
+}
+
+/// Waits for a request's head; `false` when the client has left, was too slow, or is to leave.
+async fn opened(client: &Rc<Client>, stream: &mut Stream, received: &mut HeadBuffer) -> bool {
+    std::future::poll_fn(|cx| {
+        client.watch.register(cx);
+        if let Poll::Ready(came) = received.poll(stream, cx) {
+            return Poll::Ready(matches!(came, Ok(true)));
+        }
+        let leaves = client.worker.is_stopping() && received.is_empty();
+        if leaves || client.watch.fired() { Poll::Ready(false) } else { Poll::Pending }
+    })
+    .await
+}
+
+/// Says goodbye, and waits a moment for the client to hear it.
+async fn linger(mut stream: Stream) {
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    let drain = async {
+        let mut buffer = [0; 4096];
+        let mut left = LINGER_BYTES;
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            left = left.saturating_sub(read);
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    // A client that has left already ends it at once.
+    let _ = tokio::time::timeout(LINGER, drain).await;
+}

@@ -1,0 +1,148 @@
+//! What the requests of one client's connection share, and whose turn it is.
+
+pub(crate) mod answer_writer;
+pub(crate) mod body;
+pub(crate) mod connection;
+pub(crate) mod date;
+pub(crate) mod direct;
+pub(crate) mod head_buffer;
+pub(crate) mod incoming;
+pub(crate) mod parts;
+pub(crate) mod refusal;
+pub(crate) mod request;
+pub(crate) mod side;
+pub(crate) mod transaction;
+pub(crate) mod tunnel;
+pub(crate) mod upload;
+
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::Frame;
+
+use crate::proxy::policy::forwarded::Origin;
+use crate::proxy::watch::Watch;
+use crate::proxy::worker::Worker;
+
+/// What the requests of one connection share.
+pub(crate) struct Client {
+    pub(crate) worker: Rc<Worker>,
+    pub(crate) peer: SocketAddr,
+    pub(crate) watch: Rc<Watch>,
+    pub(crate) origin: RefCell<Origin>,
+    turn: Cell<Turn>,
+}
+
+/// Who has to do something next, and is to blame when it takes too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// The client may ask, or not.
+    Idle,
+    /// The client must send more of its body, or take more of the answer.
+    Client,
+    /// The client broke off in the middle of its body, or sent one that is not valid.
+    BrokenOff,
+    /// The backend must take more of the request, or send more of the answer.
+    Backend,
+}
+
+impl Client {
+    pub(crate) fn new(
+        worker: Rc<Worker>,
+        peer: SocketAddr,
+        watch: Rc<Watch>,
+        origin: Origin,
+    ) -> Self {
+        let (origin, turn) = (RefCell::new(origin), Cell::new(Turn::Idle));
+        Self { worker, peer, watch, origin, turn }
+    }
+
+    /// Counts names of a request that were taken out for their characters.
+    pub(crate) fn note_odd(&self, names: u64) {
+        if names > 0 {
+            self.worker.counters().odd_names.fetch_add(names, Relaxed);
+        }
+    }
+
+    /// A piece of a request's body, or the fields behind it without what may not stand there.
+    pub(crate) fn cleaned(&self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        match frame.into_trailers() {
+            Ok(mut trailers) => {
+                self.clean_trailers(&mut trailers);
+                Frame::trailers(trailers)
+            }
+            Err(frame) => frame,
+        }
+    }
+
+    /// Takes out of the fields behind a body what may not stand there.
+    pub(crate) fn clean_trailers(&self, trailers: &mut HeaderMap) {
+        self.note_odd(self.worker.shared.inbound.clean_trailers(trailers));
+    }
+
+    /// A request has come, its head or all of it; it is the backend's turn.
+    pub(crate) fn asked(&self) {
+        self.turn.set(Turn::Backend);
+        self.watch.set(self.worker.patience.first_byte);
+    }
+
+    /// A piece of the request's body has come.
+    pub(crate) fn sends(&self) {
+        self.turn.set(Turn::Backend);
+        self.watch.set(self.worker.patience.client);
+    }
+
+    /// The next piece of the request's body has not come yet.
+    pub(crate) fn starves(&self) {
+        self.turn.set(Turn::Client);
+    }
+
+    /// No more of the request's body will come.
+    pub(crate) fn broke_off(&self) {
+        self.turn.set(Turn::BrokenOff);
+    }
+
+    /// Whose turn it is.
+    pub(crate) fn turn(&self) -> Turn {
+        self.turn.get()
+    }
+
+    /// The answer's body begins to flow, as soon as the client takes it.
+    pub(crate) fn body_begins(&self) {
+        self.turn.set(Turn::Client);
+        self.watch.set(self.worker.patience.idle);
+    }
+
+    /// A piece of the answer has come.
+    pub(crate) fn body_moves(&self) {
+        self.turn.set(Turn::Client);
+        self.watch.extend();
+    }
+
+    /// The next piece of the answer has not come yet.
+    pub(crate) fn body_waits(&self) {
+        self.turn.set(Turn::Backend);
+    }
+
+    /// The answer is whole; the next request may come.
+    pub(crate) fn answered(&self) {
+        self.turn.set(Turn::Idle);
+        self.worker.mirror.answered();
+        self.watch.set(self.worker.patience.head);
+    }
+
+    /// The same client as one of several requests at once sees it.
+    pub(crate) fn stream(&self, watch: Rc<Watch>) -> Self {
+        Self {
+            worker: Rc::clone(&self.worker),
+            peer: self.peer,
+            watch,
+            origin: self.origin.clone(),
+            turn: Cell::new(Turn::Idle),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! A request in HTTP/1.1 that does not pass as bytes: its body comes and is answered in parts.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use gake_wire::http1::Visitor;
+use http_body::{Body, Frame};
+
+use crate::proxy::client::answer_writer::{AnswerState, AnswerWriter, Answering, TOGETHER};
+use crate::proxy::client::body::ClientStream;
+use crate::proxy::client::head_buffer::HeadBuffer;
+use crate::proxy::client::refusal::Refusal;
+use crate::proxy::client::request::ClientRequest;
+use crate::proxy::client::side::NextStep;
+use crate::proxy::client::tunnel;
+use crate::proxy::client::{Client, Turn};
+use crate::proxy::exchange::answer::{Answer, AnswerBody};
+use crate::proxy::exchange::request_body::RequestBody;
+use crate::proxy::exchange::service;
+use crate::proxy::shared::count;
+use crate::proxy::stream::Stream;
+use crate::proxy::upstream::Upstream;
+
+type Handling = Pin<Box<dyn Future<Output = Result<Answer, Refusal>>>>;
+
+/// How a request ends.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Answered,
+    /// The answer broke off; its beginning was passed on.
+    BrokenOff,
+    /// The client has left.
+    Gone,
+    TooSlow,
+}
+
+/// A request under way.
+struct Serving<'a> {
+    client: &'a Rc<Client>,
+    side: Rc<ClientStream>,
+    stage: Stage,
+    state: AnswerState,
+    is_head: bool,
+    is_old: bool,
+    takes_trailers: bool,
+    /// The client was told that the connection ends, or wants it to.
+    closes: bool,
+    /// What the client has not taken yet.
+    out: Vec<u8>,
+    taken: usize,
+    end: Option<End>,
+}
+
+enum Stage {
+    /// The head of the answer is awaited.
+    Handling(Handling),
+    Body(AnswerBody),
+}
+
+/// Answers a request. Returns what comes after it, and the client's stream with what came behind the
+/// request; `None` when the client is gone.
+pub(crate) async fn serve(
+    client: &Rc<Client>,
+    stream: Stream,
+    received: HeadBuffer,
+    request: ClientRequest,
+) -> Option<(NextStep, Stream, HeadBuffer)> {
+    let (is_head, is_old) = (request.is_head(), request.is_old);
+    let ClientRequest { head, body, expects, upgrade, closes, takes_trailers, .. } = request;
+    let side = ClientStream::new(stream, received, body, expects);
+    let incoming = RequestBody::Http1(side.body(client));
+    let handling = service::handle(Rc::clone(client), head, upgrade, incoming);
+    let stage = Stage::Handling(Box::pin(handling));
+    let mut serving = Serving {
+        client,
+        side: Rc::clone(&side),
+        stage,
+        state: AnswerState::default(),
+        is_head,
+        is_old,
+        takes_trailers,
+        closes,
+        out: Vec::new(),
+        taken: 0,
+        end: None,
+    };
+    let end = poll_fn(|cx| serving.poll(cx)).await;
+    let closes = serving.closes;
+    let (is_ended_by_close, is_whole) =
+        (serving.state.is_ended_by_close, matches!(end, End::Answered));
+    let switched = match serving.stage {
+        Stage::Body(AnswerBody::Switched(upstream)) => Some(upstream),
+        Stage::Handling(_) | Stage::Body(_) => None,
+    };
+    let (then, stream, received) = after(client, &side, (end, closes), switched).await?;
+    if is_ended_by_close && is_whole {
+        stream.set_close_is_error(false);
+    }
+    let is_cut = is_ended_by_close && !is_whole;
+    Some((if is_cut { NextStep::Gone } else { then }, stream, received))
+}
+
+/// What comes after a request.
+async fn after(
+    client: &Rc<Client>,
+    side: &ClientStream,
+    (end, closes): (End, bool),
+    switched: Option<Box<Upstream>>,
+) -> Option<(NextStep, Stream, HeadBuffer)> {
+    let worker = &client.worker;
+    let (stream, mut received, has_come) = side.end()?;
+    match end {
+        End::Gone => None,
+        End::TooSlow => {
+            match client.turn() {
+                // Closing an idle connection is not a fault.
+                Turn::Idle => {}
+                Turn::Client | Turn::BrokenOff => count(&worker.counters().client_timeouts),
+                Turn::Backend => count(&worker.counters().broken_answers),
+            }
+            // The connection is dropped with all it had.
+            Some((NextStep::Gone, stream, received))
+        }
+        End::BrokenOff => Some((NextStep::Close, stream, received)),
+        End::Answered => {
+            if let Some(far) = switched.and_then(|upstream| upstream.into_stream()) {
+                let near = (stream, received.take());
+                tunnel::run(client, near, far).await;
+                return None;
+            }
+            // What has not come of the request keeps the next one from being read.
+            let closes = closes || !has_come || worker.is_stopping();
+            Some((if closes { NextStep::Close } else { NextStep::Next }, stream, received))
+        }
+    }
+}
+
+impl Serving<'_> {
+    /// Reads and writes what can be read and written.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        loop {
+            let mut moves = true;
+            while moves && self.end.is_none() && self.out.len() < TOGETHER {
+                moves = self.advance(cx);
+            }
+            match self.pass_on(cx) {
+                Poll::Ready(true) => {}
+                Poll::Ready(false) => return Poll::Ready(End::Gone),
+                Poll::Pending => return self.wait(cx),
+            }
+            if let Some(end) = self.end {
+                return Poll::Ready(end);
+            }
+            if !moves {
+                return self.wait(cx);
+            }
+        }
+    }
+
+    /// Adds what has come of the answer; whether there was something.
+    fn advance(&mut self, cx: &mut Context<'_>) -> bool {
+        match &mut self.stage {
+            Stage::Handling(handling) => match handling.as_mut().poll(cx) {
+                Poll::Ready(answer) => {
+                    self.begin(answer);
+                    true
+                }
+                Poll::Pending => false,
+            },
+            Stage::Body(body) => match Pin::new(body).poll_frame(cx) {
+                Poll::Pending => false,
+                Poll::Ready(next) => {
+                    match next {
+                        Some(Ok(frame)) => self.add(frame),
+                        Some(Err(_)) => self.end = Some(End::BrokenOff),
+                        None => self.finish(),
+                    }
+                    true
+                }
+            },
+        }
+    }
+
+    /// The head of the answer has come, or there will be none.
+    fn begin(&mut self, answer: Result<Answer, Refusal>) {
+        let worker = &self.client.worker;
+        self.side.begin_answer(&mut self.out);
+        self.closes |= worker.is_stopping();
+        // Nothing that follows on a connection with a doubtful request is trusted.
+        self.closes |= answer.as_ref().is_err_and(|refusal| !refusal.is_backends());
+        let about = Answering {
+            request_is_head: self.is_head,
+            is_old: self.is_old,
+            takes_trailers: self.takes_trailers,
+            is_empty: answer.as_ref().is_ok_and(|answer| answer.body.is_end_stream()),
+            closes: self.closes,
+            date: &worker.date.now(),
+        };
+        let Answer { head, body } = match answer {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                self.out.extend_from_slice(&refusal.bytes(&about));
+                self.end = Some(End::Answered);
+                return;
+            }
+        };
+        let (state, out) = (&mut self.state, &mut self.out);
+        let mut writer = AnswerWriter { state, about, out, slot: None };
+        head.show(|head| writer.head(head));
+        if self.state.is_ended_by_close {
+            // Until the answer is whole, a close would make it seem so.
+            self.side.set_close_is_error();
+            self.closes = true;
+        }
+        self.stage = Stage::Body(body);
+        self.end_if_whole();
+    }
+
+    /// A part of the body has come.
+    fn add(&mut self, frame: Frame<Bytes>) {
+        match frame.into_data() {
+            Ok(piece) => self.state.body(&piece, &mut self.out),
+            Err(frame) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    self.state.trailers(trailers);
+                }
+                return self.finish();
+            }
+        }
+        self.end_if_whole();
+    }
+
+    fn end_if_whole(&mut self) {
+        let Stage::Body(body) = &self.stage else { return };
+        if body.is_end_stream() {
+            self.finish();
+        }
+    }
+
+    /// The body has ended.
+    fn finish(&mut self) {
+        self.state.finish(&mut self.out);
+        self.end = Some(End::Answered);
+    }
+
+    /// Writes to the client what there is for it; `false` when it takes no more.
+    fn pass_on(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        if self.out.is_empty() {
+            return Poll::Ready(true);
+        }
+        while self.taken < self.out.len() {
+            match ready!(self.side.poll_write(cx, &self.out[self.taken..])) {
+                None => return Poll::Ready(false),
+                Some(written) => {
+                    self.taken += written;
+                    self.client.watch.extend();
+                }
+            }
+        }
+        let flushed = ready!(self.side.poll_flush(cx));
+        // While nothing is on its way no buffer is kept.
+        (self.out, self.taken) = (Vec::new(), 0);
+        Poll::Ready(flushed)
+    }
+
+    /// Nothing can be done now.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        if self.side.is_gone(cx) {
+            return Poll::Ready(End::Gone);
+        }
+        let watch = &self.client.watch;
+        watch.register(cx);
+        if watch.fired() { Poll::Ready(End::TooSlow) } else { Poll::Pending }
+    }
+}

@@ -1,0 +1,76 @@
+//! Answers of our own: what was refused or failed, and why, in a line of text.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use gake_core::record::{Fault, Phase};
+use http::StatusCode;
+
+use crate::message::line::write_line;
+use crate::proxy::client::answer_writer::Answering;
+use crate::proxy::upstream::fault;
+
+/// A request that gets no backend's answer.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    reason: Cow<'static, str>,
+}
+
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, reason: reason.into() }
+    }
+
+    /// 400.
+    pub(crate) fn bad(reason: &'static str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, reason)
+    }
+
+    /// 502, or 504 when time was over.
+    pub(crate) fn of_fault(backend: &str, fault: Fault) -> Self {
+        let status = match fault {
+            Fault::Timeout(Phase::Connect | Phase::FirstByte) | Fault::ConnectTimeout => {
+                StatusCode::GATEWAY_TIMEOUT
+            }
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        Self::new(status, format!("backend {backend:?}: {}", fault::sentence(fault)))
+    }
+
+    /// Whether it is a backend that is to blame.
+    pub(crate) fn is_backends(&self) -> bool {
+        matches!(self.status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
+    }
+
+    /// The answer as bytes, without its body for HEAD.
+    pub(crate) fn bytes(self, about: &Answering<'_>) -> Vec<u8> {
+        let (status, text) = self.into_text();
+        let mut bytes = about.version().to_vec();
+        bytes.extend_from_slice(format!(" {status}\r\n").as_bytes());
+        write_line(&mut bytes, b"content-type", b"text/plain");
+        about.write_connection(true, &mut bytes);
+        write_line(&mut bytes, b"content-length", text.len().to_string().as_bytes());
+        write_line(&mut bytes, b"date", about.date);
+        bytes.extend_from_slice(b"\r\n");
+        if !about.request_is_head {
+            bytes.extend_from_slice(&text);
+        }
+        bytes
+    }
+
+    /// The status of the answer, and its body.
+    pub(crate) fn into_text(self) -> (StatusCode, Bytes) {
+        (self.status, format!("gake: {} {}\n", self.status, self.reason).into())
+    }
+}
+
+/// The answer to bytes that are no valid request.
+pub(crate) fn malformed(status: StatusCode, date: &[u8]) -> Vec<u8> {
+    let mut bytes = format!("HTTP/1.1 {status}\r\n").into_bytes();
+    write_line(&mut bytes, b"content-length", b"0");
+    write_line(&mut bytes, b"connection", b"close");
+    write_line(&mut bytes, b"date", date);
+    bytes.extend_from_slice(b"\r\n");
+    bytes
+}

@@ -1,0 +1,140 @@
+//! The client's side of a request.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use gake_core::record::{Fault, Phase};
+use tokio::io::AsyncWriteExt;
+
+use crate::proxy::client::answer_writer::Answering;
+use crate::proxy::client::head_buffer::HeadBuffer;
+use crate::proxy::client::refusal::{self, Refusal};
+use crate::proxy::client::request::Rejection;
+use crate::proxy::client::{Client, Turn};
+use crate::proxy::shared::count;
+use crate::proxy::stream::Stream;
+use crate::proxy::upstream::link::Link;
+use crate::proxy::watch::before;
+
+/// What comes after a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NextStep {
+    /// The next request.
+    Next,
+    /// The client is told that the connection ends.
+    Close,
+    /// The client is gone, or the connection breaks off.
+    Gone,
+}
+
+/// A request that is answered in the master's place.
+pub(crate) struct Refused {
+    pub(crate) is_head: bool,
+    /// The client speaks HTTP/1.0.
+    pub(crate) is_old: bool,
+    /// The connection ends behind the answer.
+    pub(crate) closes: bool,
+}
+
+/// The client's side.
+pub(crate) struct ClientSide<'a> {
+    pub(crate) client: &'a Rc<Client>,
+    pub(crate) stream: &'a mut Stream,
+    /// What has come behind the request.
+    pub(crate) received: &'a mut HeadBuffer,
+}
+
+impl ClientSide<'_> {
+    /// Whether the client has left. One that has sent more already is taken to stay.
+    pub(crate) fn is_gone(&mut self, cx: &mut Context<'_>) -> bool {
+        self.received.is_empty() && self.received.has_ended(self.stream, cx)
+    }
+
+    /// A connection to the master; `None` when the client has left before it was made.
+    pub(crate) async fn connect(&mut self) -> Option<Result<Link, Fault>> {
+        let Self { client, .. } = *self;
+        let worker = &client.worker;
+        client.watch.set(worker.patience.connect);
+        let mut connecting = pin!(worker.master.target.connect());
+        let connected = poll_fn(|cx| {
+            if let Poll::Ready(connected) = connecting.as_mut().poll(cx) {
+                return Poll::Ready(Some(connected));
+            }
+            if self.is_gone(cx) {
+                return Poll::Ready(None);
+            }
+            client.watch.register(cx);
+            match client.watch.fired() {
+                true => Poll::Ready(Some(Err(Fault::Timeout(Phase::Connect)))),
+                false => Poll::Pending,
+            }
+        })
+        .await?;
+        client.watch.set(worker.patience.first_byte);
+        Some(connected.map(Link::new))
+    }
+
+    /// The answer is with the client.
+    pub(crate) fn answered(&self, closes: bool) -> NextStep {
+        self.client.answered();
+        if closes || self.client.worker.is_stopping() { NextStep::Close } else { NextStep::Next }
+    }
+
+    /// Time was over in the middle of an answer.
+    pub(crate) fn too_slow(&self) -> NextStep {
+        let counters = self.client.worker.counters();
+        match self.client.turn() {
+            Turn::Client => count(&counters.client_timeouts),
+            _ => count(&counters.broken_answers),
+        }
+        NextStep::Gone
+    }
+
+    /// Answers a request that goes no further.
+    pub(crate) async fn reject(&mut self, rejection: Rejection) -> NextStep {
+        let worker = &self.client.worker;
+        match rejection {
+            Rejection::Malformed(status) => {
+                count(&worker.counters().malformed);
+                let answer = refusal::malformed(status, &worker.date.now());
+                self.write(&answer, NextStep::Close).await
+            }
+            Rejection::Refused { refusal, is_head, is_old } => {
+                count(&worker.counters().requests);
+                self.refuse(refusal, Refused { is_head, is_old, closes: true }).await
+            }
+        }
+    }
+
+    /// Answers a request in the master's place.
+    pub(crate) async fn refuse(&mut self, refusal: Refusal, refused: Refused) -> NextStep {
+        let Refused { is_head, is_old, closes } = refused;
+        let worker = &self.client.worker;
+        let counters = worker.counters();
+        count(if refusal.is_backends() { &counters.master_faults } else { &counters.refused });
+        let then = self.answered(closes);
+        let answer = refusal.bytes(&Answering {
+            request_is_head: is_head,
+            is_old,
+            takes_trailers: false,
+            is_empty: false,
+            closes: then == NextStep::Close,
+            date: &worker.date.now(),
+        });
+        self.write(&answer, then).await
+    }
+
+    async fn write(&mut self, answer: &[u8], then: NextStep) -> NextStep {
+        let written = async {
+            self.stream.write_all(answer).await?;
+            // TLS may hold some of it.
+            self.stream.flush().await
+        };
+        match before(&self.client.watch, written).await {
+            Some(Ok(())) => then,
+            _ => NextStep::Gone,
+        }
+    }
+}

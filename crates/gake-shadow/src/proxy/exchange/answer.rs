@@ -1,0 +1,170 @@
+//! The body of an answer on its way to the client.
+
+use std::fmt;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use gake_core::record::{Fault, Phase};
+use http_body::{Body, Frame, SizeHint};
+
+use crate::collect::Slot;
+use crate::exchange::BackendFailure;
+use crate::message::answer_head::AnswerHead;
+use crate::proxy::client::{Client, Turn};
+use crate::proxy::shared::count;
+use crate::proxy::upstream::Upstream;
+use crate::proxy::upstream::pool::Pool;
+
+/// An answer as it comes from a backend.
+pub(crate) struct Answer {
+    pub(crate) head: AnswerHead,
+    pub(crate) body: AnswerBody,
+}
+
+/// An answer's body.
+pub(crate) enum AnswerBody {
+    Empty,
+    /// None: the protocol has been switched.
+    Switched(Box<Upstream>),
+    Text(Option<Bytes>),
+    Relay(Box<Relay>),
+}
+
+/// A backend's answer as it comes; its connection goes back to the pool at the end.
+pub(crate) struct Relay {
+    upstream: Option<Upstream>,
+    pool: Rc<Pool>,
+    client: Rc<Client>,
+    slot: Option<Box<Slot>>,
+    broken: bool,
+}
+
+/// The answer broke off; the client's connection must, too.
+#[derive(Debug)]
+pub(crate) struct BrokenOff;
+
+impl fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the backend's answer broke off")
+    }
+}
+
+impl std::error::Error for BrokenOff {}
+
+impl Relay {
+    /// The body of an answer whose head has come.
+    pub(crate) fn body(
+        upstream: Upstream,
+        pool: Rc<Pool>,
+        client: Rc<Client>,
+        slot: Option<Box<Slot>>,
+    ) -> AnswerBody {
+        let is_empty = upstream.is_at_end();
+        let upstream = Some(upstream);
+        let mut relay = Box::new(Self { upstream, pool, client, slot, broken: false });
+        relay.client.body_begins();
+        if is_empty {
+            relay.end();
+            return AnswerBody::Empty;
+        }
+        AnswerBody::Relay(relay)
+    }
+
+    fn end(&mut self) {
+        if let Some(upstream) = self.upstream.take() {
+            upstream.give_back(&self.pool, self.client.worker.ticker.now());
+            self.client.answered();
+        }
+        if let Some(slot) = self.slot.take() {
+            slot.done(false);
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        if self.broken {
+            return Poll::Ready(Some(Err(BrokenOff)));
+        }
+        let Some(upstream) = &mut self.upstream else { return Poll::Ready(None) };
+        match upstream.poll_body(&self.client.worker.scratch, cx) {
+            Poll::Pending => {
+                self.client.body_waits();
+                Poll::Pending
+            }
+            Poll::Ready(Some(Ok(frame))) => {
+                self.client.body_moves();
+                if let Some(slot) = &mut self.slot {
+                    slot.frame(&frame);
+                }
+                // Behind trailers or the last byte no more is asked for.
+                if frame.is_trailers() || upstream.is_at_end() {
+                    self.end();
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(fault))) => {
+                count(&self.client.worker.counters().broken_answers);
+                self.upstream = None;
+                if let Some(slot) = self.slot.take() {
+                    slot.failed(BackendFailure::Fault(fault));
+                }
+                // In HTTP/2 an error discards what is still to be written: it is written when
+                // there is nothing to wait for but us.
+                self.broken = true;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Poll::Ready(None) => {
+                self.end();
+                Poll::Ready(None)
+            }
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        let late = self.client.turn() == Turn::Backend && self.client.watch.fired();
+        if late && let Some(slot) = self.slot.take() {
+            slot.failed(BackendFailure::Fault(Fault::Timeout(Phase::Body)));
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        match self.get_mut() {
+            Self::Empty | Self::Switched(_) => Poll::Ready(None),
+            Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Self::Relay(relay) => relay.poll(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Empty | Self::Switched(_) => true,
+            Self::Text(text) => text.is_none(),
+            Self::Relay(relay) => !relay.broken && relay.upstream.is_none(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Empty | Self::Switched(_) => SizeHint::with_exact(0),
+            Self::Text(text) => {
+                SizeHint::with_exact(text.as_ref().map_or(0, |text| text.len() as u64))
+            }
+            Self::Relay(relay) => match &relay.upstream {
+                Some(upstream) => upstream.size_hint(),
+                None => SizeHint::with_exact(0),
+            },
+        }
+    }
+}

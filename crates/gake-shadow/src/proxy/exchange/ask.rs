@@ -1,0 +1,102 @@
+//! Asking a backend on the client's path: a connection from the pool or a new one, and once more
+//! when an idle one turns out to be closed.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::record::{Fault, Phase};
+use http_body::Body;
+
+use crate::collect::Slot;
+use crate::message::answer_head::AnswerHead;
+use crate::message::body::{ShadowBody, ShadowRequest};
+use crate::message::head::RequestHead;
+use crate::mirror::PendingCopies;
+use crate::proxy::client::Client;
+use crate::proxy::exchange::send_body::SendBody;
+use crate::proxy::shared::count;
+use crate::proxy::upstream::fault;
+use crate::proxy::upstream::link::Link;
+use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::{Upstream, UpstreamRequest};
+use crate::proxy::watch::before;
+
+/// What is asked.
+pub(crate) struct Ask {
+    pub(crate) head: RequestHead,
+    /// The head asks to switch protocols.
+    pub(crate) is_upgrade: bool,
+    pub(crate) body: SendBody,
+    /// The same, should its body have to be sent again.
+    pub(crate) again: Option<Arc<ShadowRequest>>,
+    /// The shadows' copies of a request that is whole already. They go out with the request: were
+    /// they sent before, a client that leaves while a connection is made would have asked the
+    /// shadows alone.
+    pub(crate) copies: Option<(PendingCopies, Arc<ShadowRequest>)>,
+}
+
+/// Asks, and waits for the answer's head.
+pub(crate) async fn run(
+    client: &Rc<Client>,
+    pool: &Pool,
+    ask: Ask,
+    mut slot: Option<&mut Slot>,
+) -> Result<(Upstream, AnswerHead), Fault> {
+    let worker = &client.worker;
+    let Ask { head, is_upgrade, mut body, again, mut copies } = ask;
+    let mut pooled = Upstream::idle(pool, worker.ticker.now());
+    loop {
+        let stale = pooled.is_some();
+        let connected = match pooled.take() {
+            Some(upstream) => Ok(upstream),
+            None => Box::pin(connect(client, pool, slot.as_deref_mut())).await,
+        };
+        // A backend that cannot be reached keeps nothing from the shadows.
+        if let Some((pending, request)) = copies.take() {
+            pending.send(&request);
+        }
+        let mut upstream = connected?;
+        // Asking twice must not do anything twice, and the body is gone after the first time.
+        let is_empty = body.is_end_stream();
+        let request = UpstreamRequest { head: &head, is_upgrade, body, target: &pool.target };
+        let unanswered = match upstream.ask(request, &client.watch, &worker.scratch).await {
+            Ok(answer) => return Ok((upstream, answer)),
+            Err(unanswered) => unanswered,
+        };
+        let (fault, untouched) = (unanswered.fault, unanswered.is_untouched);
+        let closed = matches!(fault, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write);
+        let repeats = untouched || head.method().is_idempotent();
+        body = match (unanswered.unsent, &again) {
+            _ if !stale || !(closed || untouched) => return Err(fault),
+            // Not a byte of it was written.
+            (Some(body), _) => body,
+            (None, Some(request)) if repeats => {
+                SendBody::Copy(ShadowBody::new(Arc::clone(request)))
+            }
+            (None, None) if repeats && is_empty => SendBody::Empty,
+            (None, _) => return Err(fault),
+        };
+        count(&worker.counters().stale_reconnects);
+    }
+}
+
+async fn connect(
+    client: &Rc<Client>,
+    pool: &Pool,
+    slot: Option<&mut Slot>,
+) -> Result<Upstream, Fault> {
+    client.watch.set(client.worker.patience.connect);
+    let stream = before(&client.watch, pool.target.connect())
+        .await
+        .ok_or(Fault::Timeout(Phase::Connect))??;
+    if let Some(slot) = slot {
+        slot.connected();
+    }
+    client.watch.set(client.worker.patience.first_byte);
+    if pool.target.backend.http2 {
+        let place = pool.streams.open(stream, client.worker.ticker.now()).await;
+        place.map(Upstream::shared).map_err(|error| fault::of(&error, Phase::Connect))
+    } else {
+        Ok(Upstream::new(Link::new(stream)))
+    }
+}

@@ -1,0 +1,56 @@
+//! A request's body read whole, where it must be whole before it is passed on.
+
+use std::pin::Pin;
+use std::rc::Rc;
+
+use http::StatusCode;
+use http_body::Body;
+
+use crate::collect::Collector;
+use crate::message::body::{BodyKeeper, KeptBody};
+use crate::proxy::client::Client;
+use crate::proxy::client::refusal::Refusal;
+use crate::proxy::exchange::request_body::RequestBody;
+use crate::proxy::shared::count;
+use crate::proxy::watch::before;
+
+/// Reads a body up to the limit on copies.
+pub(crate) async fn whole(
+    client: &Rc<Client>,
+    mut incoming: RequestBody,
+    collector: Option<&Collector>,
+) -> Result<KeptBody, Refusal> {
+    let worker = &client.worker;
+    let limit = worker.shared.config.limits.shadow_body;
+    let mut keeper = BodyKeeper::default();
+    client.watch.set(worker.patience.client);
+    while !incoming.is_end_stream() {
+        let next = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx));
+        let Some(frame) = before(&client.watch, next).await else {
+            count(&worker.counters().client_timeouts);
+            let reason = "the request's body did not come in time";
+            return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, reason));
+        };
+        let Some(frame) = frame else { break };
+        let frame =
+            frame.map_err(|_| Refusal::bad("the request's body did not come to its end"))?;
+        let frame = client.cleaned(frame);
+        client.watch.set(worker.patience.client);
+        if let Some(piece) = frame.data_ref() {
+            keeper.take(piece, limit);
+        } else if let Some(trailers) = frame.trailers_ref() {
+            keeper.trailers(trailers);
+        }
+        if keeper.is_over() {
+            let reason = "the request's body is over the limit for what must be read whole";
+            return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, reason));
+        }
+    }
+    let seen = keeper.seen();
+    let kept = keeper.finish();
+    if let Some(collector) = collector {
+        collector.body(&kept, seen, false);
+    }
+    client.asked();
+    Ok(kept)
+}

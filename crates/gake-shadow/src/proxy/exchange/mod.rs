@@ -1,0 +1,128 @@
+//! What every exchange with backends needs, whichever way its bodies go.
+
+pub(crate) mod answer;
+pub(crate) mod ask;
+pub(crate) mod gather;
+pub(crate) mod race;
+pub(crate) mod request_body;
+pub(crate) mod send_body;
+pub(crate) mod service;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gake_core::clock::nanos;
+use gake_core::record::Fault;
+use http::StatusCode;
+
+use crate::collect::{Collector, Slot};
+use crate::exchange::BackendFailure;
+use crate::message::answer_head::AnswerHead;
+use crate::message::head::RequestHead;
+use crate::mirror::{PendingCopies, bits};
+use crate::proxy::client::answer_writer::is_strangely_framed;
+use crate::proxy::client::refusal::Refusal;
+use crate::proxy::client::{Client, Turn};
+use crate::proxy::exchange::answer::{Answer, AnswerBody, Relay};
+use crate::proxy::policy::headers;
+use crate::proxy::shared::count;
+use crate::proxy::upstream::Upstream;
+use crate::proxy::upstream::pool::Pool;
+use crate::proxy::worker::Worker;
+
+/// No answer, or none that can be passed on.
+pub(crate) fn failed(
+    client: &Rc<Client>,
+    pool: &Pool,
+    slot: Option<Box<Slot>>,
+    fault: Fault,
+) -> Refusal {
+    if let Some(slot) = slot {
+        slot.failed(match client.turn() {
+            Turn::BrokenOff => BackendFailure::ClientGone,
+            _ => BackendFailure::Fault(fault),
+        });
+    }
+    match client.turn() {
+        Turn::Client => {
+            count(&client.worker.counters().client_timeouts);
+            let reason = "the request's body did not come in time";
+            Refusal::new(StatusCode::REQUEST_TIMEOUT, reason)
+        }
+        Turn::BrokenOff => Refusal::bad("the request's body did not come to its end"),
+        Turn::Idle | Turn::Backend => Refusal::of_fault(&pool.target.backend.name, fault),
+    }
+}
+
+/// The answer's head has come.
+pub(crate) fn answered(
+    client: &Rc<Client>,
+    pool: &Rc<Pool>,
+    upstream: Upstream,
+    head: AnswerHead,
+    mut slot: Option<Box<Slot>>,
+    upgrade: bool,
+) -> Result<Answer, Refusal> {
+    let counters = client.worker.counters();
+    let status = head.status();
+    let switched = status == StatusCode::SWITCHING_PROTOCOLS;
+    if head.show(is_strangely_framed) || (switched && !upgrade) {
+        return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
+    }
+    counters.answers[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
+    if switched {
+        count(&counters.upgrades);
+        if let Some(mut slot) = slot {
+            let mut headers = head.map();
+            headers::add_via(&mut headers);
+            slot.head(status, &headers);
+            slot.done(true);
+        }
+        return Ok(Answer { head, body: AnswerBody::Switched(Box::new(upstream)) });
+    }
+    if let Some(slot) = &mut slot {
+        slot.head(status, &headers::end_to_end(head.map()));
+    }
+    let body = Relay::body(upstream, Rc::clone(pool), Rc::clone(client), slot);
+    Ok(Answer { head, body })
+}
+
+/// The lines of a head that asks to switch protocols.
+pub(crate) fn switching(protocol: &[u8]) -> [(&[u8], &[u8]); 2] {
+    [(b"upgrade", protocol), (b"connection", b"upgrade")]
+}
+
+/// Collects an exchange, if there are listeners.
+pub(crate) fn collector(client: &Client, head: &RequestHead) -> Option<Arc<Collector>> {
+    let shared = &client.worker.shared;
+    if shared.feed.is_empty() {
+        return None;
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Some(Collector::new(
+        &shared.feed,
+        nanos(now),
+        client.peer,
+        head,
+        shared.config.limits.answer_body,
+    ))
+}
+
+/// The entries of the chosen shadows.
+pub(crate) fn entries(
+    worker: &Worker,
+    shadows: u32,
+    collector: Option<&Arc<Collector>>,
+) -> Option<PendingCopies> {
+    let slots = collector.map_or_else(Vec::new, |collector| {
+        bits(shadows)
+            .map(|shadow| {
+                let config = &worker.shared.shadows[shadow].config;
+                collector.slot(shadow + 1, &config.backend.name, config.role)
+            })
+            .collect()
+    });
+    (shadows != 0).then(|| PendingCopies::new(&worker.mirror, shadows, slots))
+}

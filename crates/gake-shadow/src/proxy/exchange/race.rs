@@ -1,0 +1,131 @@
+//! A race: several backends are asked, and the first to answer answers the client.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use gake_core::record::Fault;
+
+use crate::collect::{Collector, Slot};
+use crate::exchange::{BackendFailure, Role};
+use crate::hooks::{self, ChangeScope};
+use crate::message::answer_head::AnswerHead;
+use crate::message::body::{ShadowBody, ShadowRequest};
+use crate::message::head::{Framing, RequestHead};
+use crate::mirror::bits;
+use crate::proxy::client::Client;
+use crate::proxy::client::refusal::Refusal;
+use crate::proxy::exchange;
+use crate::proxy::exchange::answer::Answer;
+use crate::proxy::exchange::ask::{self, Ask};
+use crate::proxy::exchange::gather;
+use crate::proxy::exchange::request_body::RequestBody;
+use crate::proxy::exchange::send_body::SendBody;
+use crate::proxy::upstream::Upstream;
+use crate::proxy::upstream::edits;
+use crate::proxy::upstream::pool::Pool;
+
+/// Who runs.
+pub(crate) struct Contenders {
+    pub(crate) master: bool,
+    pub(crate) shadows: u32,
+    pub(crate) collector: Option<Arc<Collector>>,
+}
+
+/// One backend's answer, or none.
+struct Finish {
+    pool: Rc<Pool>,
+    slot: Option<Box<Slot>>,
+    answer: Result<(Upstream, AnswerHead), Fault>,
+}
+
+type Running = Pin<Box<dyn Future<Output = Finish>>>;
+
+/// Asks everybody with a body that is read whole before.
+pub(crate) async fn run(
+    client: &Rc<Client>,
+    head: RequestHead,
+    incoming: RequestBody,
+    contenders: Contenders,
+) -> Result<Answer, Refusal> {
+    let collector = contenders.collector;
+    let mut body = gather::whole(client, incoming, collector.as_deref()).await?;
+    body.chunked = head.framing() == Framing::Chunked;
+    let request = Arc::new(ShadowRequest { head, body });
+    let mut running: Vec<Running> = Vec::new();
+    if contenders.master {
+        let pool = Rc::clone(&client.worker.master);
+        running.push(Box::pin(runner(client, pool, 0, Role::Master, &request, collector.as_ref())));
+    }
+    for shadow in bits(contenders.shadows) {
+        let pool = Rc::clone(&client.worker.contenders[shadow]);
+        let role = client.worker.shared.shadows[shadow].config.role;
+        running.push(Box::pin(runner(
+            client,
+            pool,
+            shadow + 1,
+            role,
+            &request,
+            collector.as_ref(),
+        )));
+    }
+    drop(collector);
+    let mut last = None;
+    while !running.is_empty() {
+        let (place, finish) = std::future::poll_fn(|cx| {
+            let mut all = running.iter_mut().enumerate();
+            let first = all.find_map(|(place, one)| match one.as_mut().poll(cx) {
+                Poll::Ready(finish) => Some((place, finish)),
+                Poll::Pending => None,
+            });
+            first.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await;
+        drop(running.swap_remove(place));
+        let Finish { pool, slot, answer } = finish;
+        match answer {
+            // The others are dropped with their connections.
+            Ok((upstream, answer)) => {
+                return exchange::answered(client, &pool, upstream, answer, slot, false);
+            }
+            Err(fault) => last = Some(exchange::failed(client, &pool, slot, fault)),
+        }
+    }
+    Err(last.unwrap_or_else(|| Refusal::bad("no backend was asked")))
+}
+
+fn runner(
+    client: &Rc<Client>,
+    pool: Rc<Pool>,
+    order: usize,
+    role: Role,
+    request: &Arc<ShadowRequest>,
+    collector: Option<&Arc<Collector>>,
+) -> impl Future<Output = Finish> + use<> {
+    let (client, mut request) = (Rc::clone(client), Arc::clone(request));
+    let name = Arc::clone(&pool.target.backend.name);
+    let mut slot = collector.map(|collector| {
+        let mut slot = collector.slot(order, &name, role);
+        slot.unless_told(BackendFailure::NotSent("race_lost"));
+        slot
+    });
+    async move {
+        if let Some(hooks) = &client.worker.shared.hooks
+            && hooks.munges(&name) != ChangeScope::No
+        {
+            match hooks::munge_whole(hooks, &name, &request).await {
+                Some(changed) => request = changed,
+                None if role == Role::Master => {}
+                None => return Finish { pool, slot, answer: Err(Fault::Script) },
+            }
+        }
+        let head = edits::for_backend(&request.head, &pool.target, &[]);
+        let body = SendBody::Copy(ShadowBody::new(Arc::clone(&request)));
+        let again = Some(request);
+        let ask = Ask { head, is_upgrade: false, body, again, copies: None };
+        let answer = ask::run(&client, &pool, ask, slot.as_deref_mut()).await;
+        Finish { pool, slot, answer }
+    }
+}

@@ -1,0 +1,77 @@
+//! A request of HTTP/2 as one that is passed on.
+
+use http::header::{CONTENT_LENGTH, COOKIE, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::request::Parts;
+use http::{Method, StatusCode};
+use httparse::Header;
+
+use crate::message::line::digits;
+use crate::proxy::client::refusal::Refusal;
+use crate::proxy::client::request::{
+    ClientRequest, LINES, ParsedHead, Rejection, RequestTarget, Rules,
+};
+use crate::proxy::policy::forwarded::Origin;
+
+/// Reads a head; `is_whole` when no body follows.
+///
+/// The codec has refused what belongs to a connection, bodies of another length than the first
+/// `Content-Length` says, and targets that are no path. What it leaves to us is the rest.
+pub(crate) fn read(
+    head: &Parts,
+    is_whole: bool,
+    rules: Rules<'_>,
+    origin: &mut Origin,
+) -> Result<ClientRequest, Rejection> {
+    let is_chunked = check(head, is_whole).map_err(|refusal| Rejection::Refused {
+        refusal,
+        is_head: head.method == Method::HEAD,
+        is_old: false,
+    })?;
+    // One line in HTTP/1.1, several pieces here (RFC 9113, section 8.2.3).
+    let cookies: Vec<&[u8]> =
+        head.headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
+    let cookie = cookies.join(&b"; "[..]);
+    let others = head.headers.iter().filter(|(name, _)| **name != COOKIE);
+    let mut lines: Vec<Header<'_>> = others
+        .map(|(name, value)| Header { name: name.as_str(), value: value.as_bytes() })
+        .collect();
+    if !cookies.is_empty() {
+        lines.push(Header { name: COOKIE.as_str(), value: &cookie });
+    }
+    if is_chunked {
+        // Its end is known when it comes.
+        lines.push(Header { name: TRANSFER_ENCODING.as_str(), value: b"chunked" });
+    }
+    let parsed = ParsedHead {
+        method: head.method.clone(),
+        target: RequestTarget::of_uri(head.uri.clone()),
+        is_old: false,
+        needs_host: false,
+        lines: &lines,
+    };
+    parsed.accept(rules, origin)
+}
+
+/// Whether the body has to go in chunks, or why the request is refused.
+fn check(head: &Parts, is_whole: bool) -> Result<bool, Refusal> {
+    let headers = &head.headers;
+    if headers.len() > LINES {
+        let reason = "there are too many headers";
+        return Err(Refusal::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, reason));
+    }
+    if head.uri.authority().is_none() && !headers.contains_key(HOST) {
+        return Err(Refusal::bad("there is neither an authority nor a Host header"));
+    }
+    if headers.contains_key(TRANSFER_ENCODING) {
+        return Err(Refusal::bad("there is a transfer coding in HTTP/2"));
+    }
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    match (lengths.next(), lengths.next()) {
+        (None, _) => Ok(!is_whole),
+        (Some(one), None) => match digits(one.as_bytes()) {
+            Some(_) => Ok(false),
+            None => Err(Refusal::bad("the Content-Length is not one number")),
+        },
+        _ => Err(Refusal::bad("there are several Content-Lengths")),
+    }
+}

@@ -1,0 +1,131 @@
+//! Who gets a request.
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use http::StatusCode;
+
+use crate::hooks::{self, Selection};
+use crate::message::head::RequestHead;
+use crate::mirror::gate;
+use crate::mirror::ledger::Category;
+use crate::proxy::client::Client;
+use crate::proxy::client::refusal::Refusal;
+use crate::proxy::worker::Worker;
+
+/// Who gets a request; shadows are a bit each.
+pub(crate) enum Choice {
+    /// The master answers.
+    Master { shadows: u32 },
+    /// The first to answer answers.
+    Race { master: bool, shadows: u32 },
+}
+
+/// Asks the hook, if there is one, then each shadow's policy; every shadow's ledger gets its entry
+/// or will get it from who sends the copy.
+pub(crate) async fn choose(
+    client: &Rc<Client>,
+    head: &RequestHead,
+    upgrade: bool,
+) -> Result<Choice, Refusal> {
+    let worker = &client.worker;
+    let selection = match &worker.shared.hooks {
+        Some(hooks) if hooks.selects() => {
+            let selection = hooks
+                .select(hooks::RequestHead {
+                    method: head.method().clone(),
+                    uri: head.uri(),
+                    headers: head.map(),
+                    client: client.peer,
+                })
+                .await;
+            client.asked();
+            let Some(selection) = selection else {
+                for backend in &worker.shared.shadows {
+                    backend.worker_page(worker.index).settle(Category::SelectFailed);
+                }
+                return Ok(Choice::Master { shadows: 0 });
+            };
+            selection
+        }
+        _ => Selection::All,
+    };
+    let (master, named) = named(client, &selection);
+    let race = !upgrade && (selection == Selection::Race || (!master && named != 0));
+    let shadows = by_policy(worker, head, Conditions { named, upgrade, race });
+    match (race, master, shadows) {
+        (true, false, 0) | (false, false, _) => Err(Refusal::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "no backend was selected that may answer this request",
+        )),
+        (true, true, 0) | (false, true, _) => Ok(Choice::Master { shadows }),
+        (true, master, shadows) => Ok(Choice::Race { master, shadows }),
+    }
+}
+
+/// What is asked of the shadows' policies.
+struct Conditions {
+    /// The shadows that are chosen.
+    named: u32,
+    upgrade: bool,
+    race: bool,
+}
+
+/// The shadows whose policy allows it, when no hook has a say; the ledgers get their entries as in
+/// [`choose`].
+pub(crate) fn all(worker: &Worker, head: &RequestHead, upgrade: bool) -> u32 {
+    by_policy(worker, head, Conditions { named: u32::MAX, upgrade, race: false })
+}
+
+fn by_policy(worker: &Worker, head: &RequestHead, question: Conditions) -> u32 {
+    let Conditions { named, upgrade, race } = question;
+    let killed = worker.shared.killed.load(Relaxed);
+    let mut shadows = 0;
+    for (number, backend) in worker.shared.shadows.iter().enumerate() {
+        let page = backend.worker_page(worker.index);
+        if named & (1 << number) == 0 {
+            page.settle(Category::Unselected);
+            continue;
+        }
+        let allowed = if upgrade {
+            Err(Category::Upgrade)
+        } else if killed {
+            Err(Category::Killed)
+        } else if race {
+            gate::may_see(&backend.config, head.method(), head.path())
+        } else {
+            let mut draws = worker.draws.borrow_mut();
+            gate::may_copy(&backend.config, &backend.gate, head, &mut draws)
+        };
+        match allowed {
+            Ok(()) => shadows |= 1 << number,
+            Err(category) => page.settle(category),
+        }
+        if race && shadows & (1 << number) != 0 {
+            page.settle(Category::Raced);
+        }
+    }
+    shadows
+}
+
+/// Whether the master is chosen, and which shadows are.
+fn named(client: &Client, selection: &Selection) -> (bool, u32) {
+    let shared = &client.worker.shared;
+    let Selection::Names(names) = selection else {
+        // The number of shadows is checked before the start.
+        return (true, u32::MAX);
+    };
+    let (mut master, mut shadows) = (false, 0);
+    for name in names {
+        if *name == *shared.master.backend.name {
+            master = true;
+        } else if let Some(number) =
+            shared.shadows.iter().position(|backend| *name == *backend.config.backend.name)
+        {
+            shadows |= 1 << number;
+        } else if let Some(hooks) = &shared.hooks {
+            hooks.unknown_name();
+        }
+    }
+    (master, shadows)
+}

@@ -1,0 +1,166 @@
+//! A connection to a backend, spoken to with gake-wire's codec by its user: no task, no channel, no
+//! map of headers.
+
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use gake_core::record::{Fault, Phase};
+use gake_wire::fault;
+use gake_wire::http1::{
+    Eof, Malformed, Progress, Response, ResponseLimits, ResponseParser, Visitor,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::proxy::stream::Stream;
+
+/// Bytes of the head of an answer, at most.
+const HEAD_BYTES: usize = 128 << 10;
+/// Header lines of an answer, at most.
+const HEADERS: usize = 100;
+/// The status that switches protocols.
+pub(crate) const SWITCHING: u16 = 101;
+/// Bytes read at once.
+const READ_BYTES: usize = 64 << 10;
+
+/// The buffer that all reads of a thread go through: what is read is passed on at once.
+pub(crate) struct Scratch(RefCell<Box<[u8]>>);
+
+/// A connection to a backend.
+pub(crate) struct Link {
+    stream: Stream,
+    parser: ResponseParser,
+    /// What came behind an answer that switched protocols.
+    rest: Vec<u8>,
+    /// Whether it has been asked before: then the backend may close it just as we ask.
+    pub(crate) used: bool,
+    /// The tick of its last use.
+    pub(crate) since: u64,
+}
+
+impl Scratch {
+    pub(crate) fn new() -> Self {
+        Self(RefCell::new(vec![0; READ_BYTES].into_boxed_slice()))
+    }
+
+    /// Lends the buffer.
+    pub(crate) fn with<T>(&self, read: impl FnOnce(&mut [u8]) -> T) -> T {
+        read(&mut self.0.borrow_mut())
+    }
+}
+
+impl Link {
+    /// A connection that has just been opened.
+    pub(crate) fn new(stream: Stream) -> Self {
+        let limits = ResponseLimits {
+            head_bytes: HEAD_BYTES,
+            headers: HEADERS,
+            ..ResponseLimits::default()
+        };
+        let parser = ResponseParser::new(limits).ignoring_length_beside_transfer_encoding();
+        Self { stream, parser, rest: Vec::new(), used: false, since: 0 }
+    }
+
+    /// Itself, if it can take a request now: the backend has neither closed it nor said anything
+    /// unasked.
+    pub(crate) fn ready(mut self) -> Option<Self> {
+        let mut byte = [0];
+        let mut byte = ReadBuf::new(&mut byte);
+        let mut cx = Context::from_waker(Waker::noop());
+        Pin::new(&mut self.stream).poll_read(&mut cx, &mut byte).is_pending().then_some(self)
+    }
+
+    /// Expects the answer to a request that is about to be written.
+    pub(crate) fn start(&mut self, is_head: bool) {
+        self.used = true;
+        self.parser.start(is_head);
+    }
+
+    /// The same for a request to switch protocols.
+    pub(crate) fn start_upgrade(&mut self) {
+        self.used = true;
+        self.parser.start_upgrade();
+    }
+
+    /// After an answer that switched protocols: the stream, and what was read beyond the answer.
+    pub(crate) fn into_stream(self) -> (Stream, Bytes) {
+        (self.stream, self.rest.into())
+    }
+
+    /// Writes what the kernel takes, and returns how much that was.
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize, Fault>> {
+        match ready!(Pin::new(&mut self.stream).poll_write(cx, bytes)) {
+            Ok(0) => Poll::Ready(Err(Fault::Write)),
+            Ok(written) => Poll::Ready(Ok(written)),
+            Err(error) => Poll::Ready(Err(fault::of_write(&error))),
+        }
+    }
+
+    /// Hands over what TLS still holds.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        Pin::new(&mut self.stream).poll_flush(cx).map_err(|error| fault::of_write(&error))
+    }
+
+    /// Reads once, and shows the answer to `visitor`; the response when it is whole.
+    pub(crate) fn poll_read<V: Visitor>(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &Scratch,
+        visitor: &mut V,
+    ) -> Poll<Result<Option<Response>, Fault>> {
+        let mut bytes = scratch.0.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut bytes);
+        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer));
+        Poll::Ready(match read {
+            Err(error) => Err(fault::of_read(&error, self.phase())),
+            Ok(()) if buffer.filled().is_empty() => self.ended().map(Some),
+            Ok(()) => {
+                let in_body = self.parser.in_body();
+                match self.parser.feed_with(buffer.filled(), visitor) {
+                    Ok(Progress::More) => Ok(None),
+                    Ok(Progress::Done(response)) => {
+                        if response.status == SWITCHING {
+                            self.rest = buffer.filled()[response.consumed..].to_vec();
+                        }
+                        Ok(Some(response))
+                    }
+                    Err(malformed) => Err(of_malformed(malformed, in_body)),
+                }
+            }
+        })
+    }
+
+    /// How far the answer has come.
+    fn phase(&self) -> Phase {
+        if self.parser.in_body() { Phase::Body } else { Phase::FirstByte }
+    }
+
+    /// The backend closed its side.
+    fn ended(&mut self) -> Result<Response, Fault> {
+        let phase = self.phase();
+        match self.parser.eof() {
+            Eof::Complete(response) => Ok(Response { keep_alive: false, ..response }),
+            Eof::Nothing | Eof::Cut => Err(Fault::ClosedEarly(phase)),
+        }
+    }
+}
+
+/// Whether the backend may only have closed an idle connection as it was asked.
+pub(crate) fn is_stale(fault: Fault) -> bool {
+    matches!(fault, Fault::ClosedEarly(Phase::FirstByte) | Fault::Reset | Fault::Write)
+}
+
+fn of_malformed(malformed: Malformed, in_body: bool) -> Fault {
+    if malformed.is_too_large() {
+        Fault::TooLarge("head")
+    } else if in_body {
+        Fault::Malformed("a bad chunk")
+    } else {
+        Fault::Malformed("not an HTTP/1.1 answer")
+    }
+}

@@ -1,0 +1,181 @@
+//! A backend's connection as a request in parts uses it: of HTTP/1.1, driven by the reader of the
+//! answer, or a place on one of HTTP/2.
+
+pub(crate) mod edits;
+pub(crate) mod fault;
+pub(crate) mod http1;
+pub(crate) mod link;
+pub(crate) mod pool;
+pub(crate) mod request_writer;
+pub(crate) mod target;
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use gake_core::record::{Fault, Phase};
+use http_body::{Body, Frame, SizeHint};
+
+use crate::message::answer_head::AnswerHead;
+use crate::message::head::RequestHead;
+use crate::proxy::exchange::send_body::SendBody;
+use crate::proxy::http2::intake::StreamBody;
+use crate::proxy::http2::shared_streams::{self, StreamLease, UnsentRequest};
+use crate::proxy::stream::Stream;
+use crate::proxy::upstream::http1::Http1;
+use crate::proxy::upstream::link::{Link, Scratch};
+use crate::proxy::upstream::pool::Pool;
+use crate::proxy::upstream::target::Target;
+use crate::proxy::watch::{Watch, before};
+
+/// A connection to a backend, or a place on one that is shared, and the answer that comes over it.
+pub(crate) enum Upstream {
+    Http1(Box<Http1>),
+    Http2 { place: StreamLease, answer: Option<StreamBody> },
+}
+
+/// Why there is no answer's head.
+pub(crate) struct Unanswered {
+    pub(crate) fault: Fault,
+    /// The request's body, when not a byte of it was written.
+    pub(crate) unsent: Option<SendBody>,
+    /// The backend did nothing with the request, whatever was written of it.
+    pub(crate) is_untouched: bool,
+}
+
+/// A request to a backend.
+pub(crate) struct UpstreamRequest<'a> {
+    pub(crate) head: &'a RequestHead,
+    /// The head asks to switch protocols.
+    pub(crate) is_upgrade: bool,
+    pub(crate) body: SendBody,
+    pub(crate) target: &'a Target,
+}
+
+impl From<Fault> for Unanswered {
+    fn from(fault: Fault) -> Self {
+        Self { fault, unsent: None, is_untouched: false }
+    }
+}
+
+impl Upstream {
+    /// An idle connection, or a place on one that is shared; `now` is the present tick.
+    pub(crate) fn idle(pool: &Pool, now: u64) -> Option<Self> {
+        if pool.target.backend.http2 {
+            pool.streams.take(now).map(Self::shared)
+        } else {
+            pool.take_link(now).map(Self::new)
+        }
+    }
+
+    /// Keeps the connection for the next request, if it can take one and is not shared.
+    pub(crate) fn give_back(self, pool: &Pool, now: u64) {
+        if let Self::Http1(http1) = self
+            && let Some(link) = http1.into_link()
+        {
+            pool.keep_link(link, now);
+        }
+    }
+
+    /// A connection of HTTP/1.1.
+    pub(crate) fn new(link: Link) -> Self {
+        Self::Http1(Box::new(Http1::new(link)))
+    }
+
+    /// One of HTTP/2, which is shared.
+    pub(crate) fn shared(place: StreamLease) -> Self {
+        Self::Http2 { place, answer: None }
+    }
+
+    /// After an answer that switched protocols: the stream, and what was read beyond the answer.
+    /// HTTP/2 switches to nothing.
+    pub(crate) fn into_stream(self) -> Option<(Stream, Bytes)> {
+        match self {
+            Self::Http1(http1) => Some(http1.into_stream()),
+            Self::Http2 { .. } => None,
+        }
+    }
+
+    /// Sends a request and waits for the answer's head, until the watch fires. What is read goes
+    /// through `scratch`.
+    pub(crate) async fn ask(
+        &mut self,
+        request: UpstreamRequest<'_>,
+        watch: &Watch,
+        scratch: &Scratch,
+    ) -> Result<AnswerHead, Unanswered> {
+        match self {
+            Self::Http1(http1) => {
+                http1.start(request.head, request.is_upgrade, request.body);
+                let head = poll_fn(|cx| http1.poll_head(scratch, cx));
+                match before(watch, head).await {
+                    Some(Ok(head)) => Ok(head),
+                    Some(Err(fault)) => {
+                        let is_untouched = http1.is_untouched();
+                        Err(Unanswered { fault, unsent: None, is_untouched })
+                    }
+                    None => Err(Fault::Timeout(Phase::FirstByte).into()),
+                }
+            }
+            Self::Http2 { place, answer } => {
+                let UpstreamRequest { head, body, target, .. } = request;
+                let request = shared_streams::request(head, target, body)?;
+                let asked =
+                    place.ask(request).map_err(|UnsentRequest { error, request }| Unanswered {
+                        fault: fault::of(&error, Phase::FirstByte),
+                        is_untouched: request.is_some(),
+                        unsent: request.map(|request| request.into_body()),
+                    })?;
+                match before(watch, asked).await {
+                    Some(Ok(came)) => {
+                        let (head, body) = came.into_parts();
+                        *answer = Some(body);
+                        Ok(AnswerHead::of_http2(head.status, &head.headers))
+                    }
+                    Some(Err(error)) => Err(Unanswered {
+                        fault: fault::of(&error, Phase::FirstByte),
+                        is_untouched: fault::is_untouched(&error),
+                        unsent: None,
+                    }),
+                    None => {
+                        place.doubt();
+                        Err(Fault::Timeout(Phase::FirstByte).into())
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next part of the answer's body.
+    pub(crate) fn poll_body(
+        &mut self,
+        scratch: &Scratch,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+        match self {
+            Self::Http1(http1) => http1.poll_body(scratch, cx),
+            Self::Http2 { answer: Some(body), .. } => {
+                Pin::new(body).poll_frame(cx).map_err(|error| fault::of(&error, Phase::Body))
+            }
+            Self::Http2 { answer: None, .. } => Poll::Ready(None),
+        }
+    }
+
+    /// Whether nothing more of the answer comes.
+    pub(crate) fn is_at_end(&self) -> bool {
+        match self {
+            Self::Http1(http1) => http1.is_at_end(),
+            Self::Http2 { answer, .. } => answer.as_ref().is_none_or(StreamBody::is_end_stream),
+        }
+    }
+
+    /// How many bytes of the answer's body come, where that is known.
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Http1(http1) => http1.size_hint(),
+            Self::Http2 { answer: Some(body), .. } => body.size_hint(),
+            Self::Http2 { answer: None, .. } => SizeHint::with_exact(0),
+        }
+    }
+}

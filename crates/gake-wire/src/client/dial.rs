@@ -1,0 +1,377 @@
+//! Opening connections.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::clock::{Clock, Nanos, SECOND};
+use gake_core::record::{Exchange, Fault, Phase};
+use rustix::time::{ClockId, clock_gettime};
+use rustls::ClientConfig;
+use rustls::client::ClientConnection;
+use rustls::pki_types::ServerName;
+use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::TlsConnector;
+
+use crate::client::early::EarlyRequest;
+use crate::client::meter::{Meter, OpenGuard};
+use crate::client::network::{Network, is_loopback};
+use crate::client::request::PreparedRequest;
+use crate::client::transport::{AnyTransport, Http1, Http2, Opening, WebSocket, websocket_open};
+use crate::codec::http1::KnownHeads;
+use crate::codec::websocket::Upgrade;
+use crate::net::address::Address;
+use crate::net::alarm::Alarm;
+use crate::net::alternative::Alternatives;
+use crate::net::deadline::Deadline;
+use crate::net::fault;
+use crate::net::ports::LocalPorts;
+use crate::net::scratch::Scratch;
+use crate::net::sockopt;
+use crate::net::stream::Stream;
+use crate::tls::facts::ConnectionFacts;
+use crate::tls::handshakes::Handshake;
+use crate::tls::protocol::Protocol;
+use crate::tls::stapling;
+
+/// A source address whose ports ran out is left alone for this long: every further try would
+/// search the whole port range in the kernel.
+const SOURCE_PAUSE: Nanos = SECOND;
+
+/// Opens the connections of one thread.
+#[derive(Debug)]
+pub(crate) struct Dialer<C> {
+    pub(crate) network: Arc<Network>,
+    pub(crate) clock: C,
+    pub(crate) meter: Rc<Meter>,
+    scratch: Rc<Scratch>,
+    /// The number of the next connection, for turns among addresses and sources.
+    next: Cell<usize>,
+    /// Until when each source is left alone.
+    paused: RefCell<Vec<Nanos>>,
+    /// The heads that each origin sends, by its number.
+    known: RefCell<Vec<Rc<RefCell<KnownHeads>>>>,
+    /// Where origins offer HTTP/3.
+    pub(crate) alternatives: Alternatives,
+}
+
+/// A connection before anything is spoken on it.
+pub(crate) struct Connected {
+    pub(crate) stream: Stream,
+    /// `None` for a Unix socket.
+    peer: Option<SocketAddr>,
+    pub(crate) open: OpenGuard,
+    /// When it was open, and how long that took.
+    times: (Nanos, Nanos),
+    /// Bytes of the request that the server accepted with the handshake.
+    early: usize,
+}
+
+impl<C: Clock + Clone + 'static> Dialer<C> {
+    /// `first` is where the turns start, different for each worker.
+    pub(crate) fn new(
+        network: Arc<Network>,
+        clock: C,
+        (meter, scratch): (Rc<Meter>, Rc<Scratch>),
+        first: usize,
+    ) -> Self {
+        let sources = &network.settings.sources.addresses;
+        let paused = RefCell::new(vec![0; sources.len().max(network.loopback_sources.len())]);
+        let next = Cell::new(first);
+        let (known, alternatives) = (RefCell::default(), Alternatives::default());
+        Self { network, clock, meter, scratch, next, paused, known, alternatives }
+    }
+
+    /// Opens a connection to an origin, by its number, and notes in `exchange` how long it took. The
+    /// request that it is opened for may go with the handshake; then it is to be the first on the
+    /// connection. `alarm` is set to the end of the request; the connect time-out is kept within it,
+    /// and it is set back after.
+    pub(crate) async fn dial(
+        &self,
+        to: (u32, Option<&PreparedRequest>),
+        alarm: &Alarm<'_>,
+        deadline: &Deadline,
+        exchange: &mut Exchange,
+    ) -> Result<AnyTransport, Fault> {
+        let begun = self.clock.now();
+        let limit = begun.saturating_add(deadline.connect);
+        alarm.set(limit.min(deadline.end));
+        let opened = alarm.before(pin!(self.open(to, begun, exchange))).await;
+        alarm.set(deadline.end);
+        opened.unwrap_or(Err(match limit < deadline.end {
+            true => Fault::ConnectTimeout,
+            false => Fault::Timeout(Phase::Connect),
+        }))
+    }
+
+    async fn open(
+        &self,
+        (number, request): (u32, Option<&PreparedRequest>),
+        begun: Nanos,
+        exchange: &mut Exchange,
+    ) -> Result<AnyTransport, Fault> {
+        let Network { tls, early, upgrade, settings, .. } = &*self.network;
+        let request = request.filter(|request| request.rendered.replayable);
+        if settings.protocol == Protocol::Http3 {
+            return self.open_quic((number, request), None, begun, exchange).await;
+        }
+        if let Some(port) = self.alternatives.port(number)
+            && let Some(opened) = self.open_alternative(number, port, begun, exchange).await
+        {
+            return Ok(opened);
+        }
+        let is_tunnelled = upgrade.is_some();
+        let tls = match (&early.tls, request) {
+            (Some(tls), Some(request)) => (Some(tls), Some(&*request.rendered.first)),
+            _ => (tls.as_ref(), None),
+        };
+        let connected = self.connect(number, begun, exchange, tls, is_tunnelled).await?;
+        match upgrade {
+            Some(upgrade) => self.upgrade(connected, upgrade, exchange).await,
+            None => self.speak(connected, number),
+        }
+    }
+
+    /// Connects to an origin, with TLS if it has a name for that; with the handshake may go a
+    /// request. Even a plain one goes through the proxy's tunnel if it `is_tunnelled`.
+    pub(crate) async fn connect(
+        &self,
+        number: u32,
+        begun: Nanos,
+        exchange: &mut Exchange,
+        (tls, request): (Option<&Arc<ClientConfig>>, Option<&[u8]>),
+        is_tunnelled: bool,
+    ) -> Result<Connected, Fault> {
+        let discovered;
+        let origin = match self.network.origins.get(number as usize) {
+            Some(origin) => origin,
+            None => {
+                discovered = self.network.discovered(number).ok_or(Fault::Dns)?;
+                &*discovered
+            }
+        };
+        let turn = self.turn();
+        let addresses = &origin.addresses;
+        let permitted = self.network.permitted()?;
+        let (stream, peer) = match &addresses[turn % addresses.len()] {
+            // Each source takes its turn with every address.
+            Address::Tcp(address) => {
+                (self.open_tcp(*address, turn / addresses.len()).await?, Some(*address))
+            }
+            Address::Unix(path) => (open_unix(path).await?, None),
+        };
+        let has_tunnel = origin.server_name.is_some() || is_tunnelled;
+        let stream = match (self.network.proxy(), stream) {
+            (Some(proxy), Stream::Tcp(mut tcp)) if has_tunnel => {
+                proxy.tunnel(&mut tcp, &origin.tunnel_authority()).await?;
+                Stream::Tcp(tcp)
+            }
+            (_, stream) => stream,
+        };
+        let open = self.meter.opened(permitted);
+        let connected = self.clock.now();
+        let connect = connected - begun;
+        // The times of an arrival that opens several connections, for redirects, add up.
+        exchange.connect = Some(exchange.connect.unwrap_or(0) + connect);
+        let (stream, early) = match (&origin.server_name, tls) {
+            (Some(name), Some(config)) => {
+                let request = request.map(EarlyRequest::new);
+                self.secure(stream, (name, config), request, connected, exchange).await?
+            }
+            (Some(_), None) => return Err(Fault::Tls("TLS was not set up for this origin")),
+            (None, _) => (stream, 0),
+        };
+        Ok(Connected { stream, peer, open, times: (connected, connect), early })
+    }
+
+    /// Makes a handshake, which begins at `connected`; how many bytes of the request that went with
+    /// it the server accepted.
+    async fn secure(
+        &self,
+        stream: Stream,
+        (name, config): (&ServerName<'static>, &Arc<ClientConfig>),
+        mut request: Option<EarlyRequest<'_>>,
+        connected: Nanos,
+        exchange: &mut Exchange,
+    ) -> Result<(Stream, usize), Fault> {
+        let begin = |session: &mut ClientConnection| {
+            if let Some(request) = &mut request {
+                request.send(session, exchange, connected);
+            }
+        };
+        let (stream, is_stapled) = stapling::watched(secure(name, config, stream, begin)).await;
+        let stream = stream?;
+        let handshake = self.clock.now() - connected;
+        exchange.tls = Some(exchange.tls.unwrap_or(0) + handshake);
+        let sent = request.filter(EarlyRequest::is_sent);
+        let is_early_accepted = sent.as_ref().map(|_| stream.is_early_data_accepted());
+        if let Some(facts) = stream.tls_facts() {
+            self.meter.handshake(Handshake { facts, is_stapled, is_early_accepted });
+        }
+        let accepted = sent.filter(|_| is_early_accepted == Some(true));
+        Ok((stream, accepted.map_or(0, |request| request.len())))
+    }
+
+    /// A session of a WebSocket, or a connection whose upgrade was refused. The upgrade is part of
+    /// what connecting took.
+    async fn upgrade(
+        &self,
+        connected: Connected,
+        upgrade: &Upgrade,
+        exchange: &mut Exchange,
+    ) -> Result<AnyTransport, Fault> {
+        let Connected { mut stream, open, times, .. } = connected;
+        let begun = self.clock.now();
+        let upgraded = websocket_open::open(&mut stream, upgrade, &self.scratch).await?;
+        self.meter.add_bytes(upgraded.bytes_in, upgraded.bytes_out);
+        let took = self.clock.now() - begun;
+        exchange.connect = Some(exchange.connect.unwrap_or(0) + took);
+        let answer = self.network.settings.answer.clone();
+        WebSocket::new(stream, &upgraded, answer, &self.scratch, open, times)
+            .map(AnyTransport::WebSocket)
+    }
+
+    /// A connection to origin `number` that speaks what both sides want.
+    fn speak(&self, connected: Connected, number: u32) -> Result<AnyTransport, Fault> {
+        let Connected { stream, peer, open, times, early } = connected;
+        let settings = &self.network.settings;
+        let has_http2 = stream.alpn().is_some_and(|protocol| protocol == b"h2");
+        let is_http2 = match settings.protocol {
+            Protocol::Http1 | Protocol::WebSocket => false,
+            Protocol::Negotiated | Protocol::Advertised => has_http2,
+            Protocol::Http3 => return Err(Fault::Quic("HTTP/3 goes over QUIC")),
+            Protocol::Http2 if stream.is_plain() && self.network.has_proxy() => {
+                return Err(Fault::Proxy("it carries no HTTP/2 in clear"));
+            }
+            Protocol::Http2 if stream.is_plain() || has_http2 => true,
+            Protocol::Http2 => return Err(Fault::Tls("the peer does not offer HTTP/2")),
+        };
+        let tls = stream.tls_facts();
+        let facts = ConnectionFacts { peer, is_http2, tls };
+        if !is_http2 {
+            let known = self.known(number);
+            let http1 = Http1::new(stream, facts, known, settings.limits, open, times);
+            http1.has_sent(early);
+            return Ok(AnyTransport::Http1(http1));
+        }
+        let limits = settings.connection_limits();
+        let (at, took) = times;
+        let opening = Opening { limits, facts, is_single_use: !settings.keepalive, at, took };
+        let scratch = Rc::clone(&self.scratch);
+        let http2 = Http2::new(stream, &opening, scratch, self.clock.clone(), open);
+        Ok(AnyTransport::Http2(http2))
+    }
+
+    /// The number of the next connection.
+    pub(crate) fn turn(&self) -> usize {
+        self.next.replace(self.next.get().wrapping_add(1))
+    }
+
+    /// The heads that an origin sends.
+    fn known(&self, number: u32) -> Rc<RefCell<KnownHeads>> {
+        let mut known = self.known.borrow_mut();
+        let number = number as usize;
+        if number >= known.len() {
+            known.resize_with(number + 1, Rc::default);
+        }
+        Rc::clone(&known[number])
+    }
+
+    async fn open_tcp(&self, address: SocketAddr, turn: usize) -> Result<Stream, Fault> {
+        let own = &self.network.settings.sources.addresses;
+        let sources = match own.is_empty() && is_loopback(address.ip()) {
+            true => &self.network.loopback_sources,
+            false => own,
+        };
+        if sources.is_empty() {
+            return self.connect_from(address, None).await.map_err(|e| fault::of_connect(&e));
+        }
+        let count = sources.len();
+        for step in 0..count {
+            let at = (turn + step) % count;
+            let source = sources[at];
+            let fits = source.is_ipv4() == address.is_ipv4();
+            if !fits || self.paused.borrow()[at] > self.clock.now() {
+                continue;
+            }
+            match self.connect_from(address, Some(source)).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => match fault::of_connect(&error) {
+                    Fault::NoLocalPort => {
+                        self.paused.borrow_mut()[at] = self.clock.now() + SOURCE_PAUSE;
+                    }
+                    fault => return Err(fault),
+                },
+            }
+        }
+        Err(Fault::NoLocalPort)
+    }
+
+    async fn connect_from(
+        &self,
+        address: SocketAddr,
+        source: Option<IpAddr>,
+    ) -> io::Result<Stream> {
+        let socket = self.network.settings.sources.socket(address.ip(), source)?;
+        if let Some(range) = self.network.ports.and_then(LocalPorts::own_range) {
+            // A kernel that refuses it searches as it always did.
+            let _ = sockopt::local_port_range(socket.as_fd(), range);
+        }
+        if self.network.is_small {
+            // Congestion control has no say in requests that fit into the initial window, except
+            // that BBR, where it is the default, delays them to pace them and costs CPU time for
+            // each. Reno is always there; a kernel that refuses it goes on with its own.
+            let _ = socket.set_tcp_congestion(b"reno");
+        }
+        let before = thread_cpu();
+        let begun = socket.connect(&address.into());
+        self.meter.connect_called(thread_cpu().saturating_sub(before));
+        match begun {
+            Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
+            _ => {}
+        }
+        let stream = TcpStream::from_std(socket.into())?;
+        stream.writable().await?;
+        match stream.take_error()? {
+            Some(error) => Err(error),
+            None => Ok(Stream::Tcp(stream)),
+        }
+    }
+}
+
+/// CPU time of this thread: what a call costs however busy the machine is.
+fn thread_cpu() -> Nanos {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as u64 * SECOND + now.tv_nsec as u64
+}
+
+/// Makes a handshake over `stream`; `begin` gets the session before anything is sent.
+async fn secure(
+    name: &ServerName<'static>,
+    config: &Arc<ClientConfig>,
+    stream: Stream,
+    begin: impl FnOnce(&mut ClientConnection),
+) -> Result<Stream, Fault> {
+    let connector = TlsConnector::from(Arc::clone(config));
+    let secured = match stream {
+        Stream::Tcp(tcp) => {
+            let secured = connector.connect_with(name.clone(), tcp, begin).await;
+            secured.map(|stream| Stream::TcpTls(Box::new(stream)))
+        }
+        Stream::Unix(unix) => {
+            let secured = connector.connect_with(name.clone(), unix, begin).await;
+            secured.map(|stream| Stream::UnixTls(Box::new(stream)))
+        }
+        secured => Ok(secured),
+    };
+    secured.map_err(|error| fault::of_handshake(&error))
+}
+
+async fn open_unix(path: &Path) -> Result<Stream, Fault> {
+    UnixStream::connect(path).await.map(Stream::Unix).map_err(|error| fault::of_connect(&error))
+}

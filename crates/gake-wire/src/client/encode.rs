@@ -1,0 +1,109 @@
+//! What a request says in HTTP/2 and HTTP/3, and to open a WebSocket.
+
+use std::sync::Arc;
+
+use crate::client::grpc;
+use crate::client::request::Message;
+use crate::codec::http1::request::RequestError;
+use crate::codec::http2::{RequestTemplate, SharedFields};
+use crate::codec::http3::StreamRequest;
+use crate::codec::websocket::Upgrade;
+use crate::net::location::Scheme;
+
+/// Headers that HTTP/2 and HTTP/3 do not have (RFC 9113, section 8.2.2; RFC 9114, section 4.2).
+const LEFT_OUT: &[&str] =
+    &["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
+/// The fields of a request in HTTP/2 and HTTP/3.
+struct RequestFields<'a> {
+    /// Method, scheme and path.
+    own: (&'a str, &'a str, &'a str),
+    /// The authority, and the headers: what requests are likely to share.
+    shared: Vec<(String, Vec<u8>)>,
+    /// The length of the body, when it is announced.
+    length: Option<String>,
+    is_grpc: bool,
+}
+
+impl Message {
+    /// The request in HTTP/2: what HTTP/1.1 would send, but for headers that HTTP/2 does not have.
+    /// The message must be one that HTTP/1.1 can send.
+    pub(crate) fn template(&self) -> RequestTemplate {
+        let RequestFields { own, shared, length, is_grpc } = self.fields();
+        let shared: Vec<_> =
+            shared.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+        let length = length.as_ref().map(|length| ("content-length", length.as_bytes()));
+        let shared = Arc::new(SharedFields::new(&shared));
+        let mut template = RequestTemplate::new(own, shared, length.as_slice(), self.body.clone());
+        template.is_grpc = is_grpc;
+        template
+    }
+
+    /// The same request in HTTP/3.
+    pub(crate) fn stream_request(&self) -> StreamRequest {
+        let RequestFields { own: (method, scheme, path), shared, length, is_grpc } = self.fields();
+        let own = [(":method", method), (":scheme", scheme), (":path", path)];
+        let own = own.map(|(name, value)| (name, value.as_bytes()));
+        let shared = shared.iter().map(|(name, value)| (name.as_str(), value.as_slice()));
+        let length = length.as_ref().map(|length| ("content-length", length.as_bytes()));
+        let fields = own.into_iter().chain(shared).chain(length);
+        let mut request = StreamRequest::new(fields, self.body.clone());
+        (request.is_head, request.is_grpc) = (method == "HEAD", is_grpc);
+        request
+    }
+
+    fn fields(&self) -> RequestFields<'_> {
+        let given =
+            |wanted: &str| self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let own_authority = self.location.authority();
+        let authority = given("host").map_or(own_authority.as_str(), |(_, value)| value.trim());
+        let mut shared = vec![(":authority".to_owned(), authority.as_bytes().to_vec())];
+        let text = self.headers.iter().map(|(name, value)| (name, value.as_bytes()));
+        let opaque = self.opaque.iter().map(|(name, value)| (name, value.as_slice()));
+        for (name, value) in text.chain(opaque) {
+            let name = name.to_ascii_lowercase();
+            if !matches!(name.as_str(), "host" | "content-length") && !is_left_out(&name, value) {
+                shared.push((name, value.trim_ascii().to_vec()));
+            }
+        }
+        if given("user-agent").is_none() {
+            let agent = concat!("gake/", env!("CARGO_PKG_VERSION"));
+            shared.push(("user-agent".to_owned(), agent.as_bytes().to_vec()));
+        }
+        let body = self.body.as_deref().unwrap_or_default();
+        // RFC 9110, section 8.6: methods that mean content announce even an empty one.
+        let announces =
+            !body.is_empty() || matches!(self.method.as_str(), "POST" | "PUT" | "PATCH");
+        let is_streamed = given("transfer-encoding").is_some();
+        let content_type = given("content-type").map(|(_, value)| value.trim());
+        let is_grpc = content_type.is_some_and(grpc::is_content_type);
+        // A body of gRPC ends with its stream.
+        let has_length =
+            (announces && !is_streamed && !is_grpc) || given("content-length").is_some();
+        let length = has_length.then(|| body.len().to_string());
+        let scheme = if self.location.scheme == Scheme::Https { "https" } else { "http" };
+        let own = (self.method.as_str(), scheme, self.location.target.as_str());
+        RequestFields { own, shared, length, is_grpc }
+    }
+
+    /// The upgrade to a WebSocket at its location, with its headers.
+    pub(crate) fn upgrade(&self) -> Result<Upgrade, RequestError> {
+        let authority = self.location.authority();
+        Upgrade::new((&authority, &self.location.target), &self.headers, &self.opaque)
+    }
+
+    /// The names of its headers that HTTP/2 does not have.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = &str> {
+        let headers = self.headers.iter();
+        let is_out = |(name, value): &&(String, String)| {
+            is_left_out(&name.to_ascii_lowercase(), value.as_bytes())
+        };
+        headers.filter(is_out).map(|(name, _)| name.as_str())
+    }
+}
+
+/// `name` in small letters.
+fn is_left_out(name: &str, value: &[u8]) -> bool {
+    LEFT_OUT.contains(&name)
+        || name == "te" && !value.trim_ascii().eq_ignore_ascii_case(b"trailers")
+}

@@ -1,0 +1,199 @@
+//! The client: sends any number of concurrent requests over connections that it keeps.
+
+pub(crate) mod call;
+pub(crate) mod dial;
+pub(crate) mod dial_quic;
+pub(crate) mod early;
+pub(crate) mod encode;
+pub(crate) mod error;
+pub(crate) mod grpc;
+pub(crate) mod kept;
+pub(crate) mod meter;
+pub(crate) mod network;
+pub(crate) mod origin;
+pub(crate) mod pool;
+pub(crate) mod redirect;
+pub(crate) mod request;
+pub(crate) mod session;
+pub(crate) mod settings;
+pub(crate) mod shared;
+pub(crate) mod transport;
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{Counts, End, Exchange, Fault, Kept};
+use gake_core::schedule::Slice;
+use gake_core::work::Gauges;
+
+use self::call::Call;
+use self::kept::KeepVisitor;
+use self::network::Network;
+use self::pool::{Bounds, Pool};
+use self::request::{HttpRequest, PreparedRequest};
+use self::shared::Shared;
+use self::transport::AnyTransport;
+use crate::codec::http1::Visitor;
+use crate::net::deadline::Deadline;
+
+/// Idle connections that a user keeps, beside one for each origin known before the run.
+const OWN_IDLE_EXTRA: usize = 4;
+
+/// A client of one thread. Clones share its connections.
+///
+/// Its futures run on a local runtime of that thread. Concurrent requests share nothing but
+/// the thread; the transport decides how many go over one connection.
+#[derive(Debug)]
+pub struct Client<C> {
+    shared: Rc<Shared<C>>,
+    pool: Rc<Pool<AnyTransport>>,
+}
+
+impl<C> Clone for Client<C> {
+    fn clone(&self) -> Self {
+        Self { shared: Rc::clone(&self.shared), pool: Rc::clone(&self.pool) }
+    }
+}
+
+impl<C: Clock + Clone + 'static> Client<C> {
+    /// The client of a thread that has `slice` of the network's connections.
+    #[must_use]
+    pub fn new(network: Arc<Network>, slice: Slice, clock: C) -> Self {
+        let settings = &network.settings;
+        let bounds = Bounds {
+            open: slice.part(settings.connections).max(1),
+            idle: usize::MAX,
+            idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| slice.part_up(max)),
+        };
+        let streams = if network.expects_multiplexing() { settings.streams } else { 1 };
+        let shared = Rc::new(Shared::new(network, clock, slice.number(0)));
+        Self { shared, pool: Rc::new(Pool::new(bounds, streams)) }
+    }
+
+    /// A client with its own connections, for one user: as many as its requests need, of
+    /// which it keeps about one per origin. It is counted with this one.
+    #[must_use]
+    pub fn with_own_connections(&self) -> Self {
+        let idle = self.shared.network.origins.len() + OWN_IDLE_EXTRA;
+        let bounds = Bounds { open: usize::MAX, idle, idle_per_origin: usize::MAX };
+        Self { shared: Rc::clone(&self.shared), pool: Rc::new(self.pool.beside(bounds)) }
+    }
+
+    /// A client with its own single connection per origin, for users who share it. It is counted
+    /// with this one.
+    #[must_use]
+    pub fn with_one_connection(&self) -> Self {
+        let origins = self.shared.network.origins.len().max(1);
+        let bounds = Bounds { open: origins, idle: usize::MAX, idle_per_origin: usize::MAX };
+        let streams = self.shared.network.settings.streams;
+        Self { shared: Rc::clone(&self.shared), pool: Rc::new(Pool::new(bounds, streams)) }
+    }
+
+    /// The network through which the client reaches its origins.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.shared.network
+    }
+
+    /// The client's clock.
+    #[must_use]
+    pub fn clock(&self) -> &C {
+        &self.shared.clock
+    }
+
+    /// Prepares a request, whose origin may be new.
+    ///
+    /// # Errors
+    /// See [`Network::make`].
+    pub async fn prepare(&self, request: &HttpRequest) -> Result<PreparedRequest, Fault> {
+        self.shared.network.make(request).await
+    }
+
+    /// Sends a request, follows its redirects, and keeps the head and the first `keep` bytes of the
+    /// body of its response.
+    pub async fn send(
+        &self,
+        request: &PreparedRequest,
+        deadline: Deadline,
+        keep: usize,
+    ) -> (Exchange, Kept) {
+        let mut visitor = KeepVisitor::new(Some(keep));
+        let exchange = self.send_to(request, deadline, &mut visitor).await;
+        (exchange, visitor.take().map_or_else(Kept::default, |kept| *kept))
+    }
+
+    /// Sends a request, follows its redirects, and shows the last response to `visitor` as it
+    /// comes; the visitor `()` discards it.
+    pub async fn send_to<V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        deadline: Deadline,
+        visitor: &mut V,
+    ) -> Exchange {
+        let now = self.shared.clock.now();
+        let mut exchange = Exchange::unfinished(now);
+        self.exchange(request, now, deadline, visitor, &mut exchange).await;
+        exchange
+    }
+
+    /// The same at `now`, an instant just read, noting events in `exchange` (a new
+    /// [`Exchange::unfinished`]) as they happen: if the future is dropped early, they stay there.
+    pub async fn exchange<V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        now: Nanos,
+        deadline: Deadline,
+        visitor: &mut V,
+        exchange: &mut Exchange,
+    ) {
+        let Self { shared, pool } = self;
+        shared.alarms.watch(&shared.clock);
+        let alarm = shared.alarms.set(deadline.end, deadline.shortest(now));
+        let (alarm, deadline) = (&alarm, &deadline);
+        let mut call = Call { shared, pool, alarm, deadline, exchange, visitor };
+        match call.run(request, now).await {
+            Ok(answer) => exchange.end = End::Answered(answer),
+            Err(fault) => self.end(exchange, End::Fault(fault)),
+        }
+    }
+
+    /// Opens a connection on which `request` can be sent, unless one with room is open.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn connect(
+        &self,
+        request: &PreparedRequest,
+        deadline: Deadline,
+    ) -> Result<(), Fault> {
+        let Self { shared, pool } = self;
+        shared.alarms.watch(&shared.clock);
+        let now = shared.clock.now();
+        let alarm = shared.alarms.set(deadline.end, deadline.shortest(now));
+        let (alarm, deadline) = (&alarm, &deadline);
+        let (mut exchange, visitor) = (Exchange::unfinished(now), &mut ());
+        let exchange = &mut exchange;
+        let mut call = Call { shared, pool, alarm, deadline, exchange, visitor };
+        call.connect(request.origin, now).await
+    }
+
+    /// Notes that a request has ended now without a response.
+    pub fn end(&self, exchange: &mut Exchange, end: End) {
+        exchange.done = self.shared.clock.now();
+        if exchange.bytes_out == 0 {
+            exchange.write = exchange.done;
+        }
+        exchange.end = end;
+    }
+
+    /// Adds to `counts` what was counted outside any single request since the last call, and
+    /// returns the levels of this moment.
+    pub fn observe(&self, counts: &mut Counts) -> Gauges {
+        self.shared.meter.take(counts)
+    }
+
+    pub(crate) fn shared(&self) -> &Rc<Shared<C>> {
+        &self.shared
+    }
+}

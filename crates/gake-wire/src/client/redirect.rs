@@ -1,0 +1,220 @@
+//! Redirects: where they lead, and what is asked there (RFC 9110, section 15.4).
+
+use std::task::Context;
+
+use gake_core::record::Fault;
+
+use crate::client::request::Message;
+use crate::codec::http1::{BodyPiece, ResponseHead, Visitor};
+use crate::net::alternative::http3_port;
+use crate::net::location::{Location, basic_authorization};
+use crate::tls::facts::ConnectionFacts;
+
+/// A `Location` that is not a URL which can be asked.
+pub(crate) const BAD_LOCATION: Fault = Fault::Malformed("location");
+
+/// Finds out where a response redirects to, and shows every other response to the visitor behind.
+#[derive(Debug)]
+pub(crate) struct RedirectVisitor<'a, V> {
+    /// Whether redirects are followed.
+    follow: bool,
+    /// Where the response redirects to, when it does.
+    pub(crate) to: Option<String>,
+    /// Whether offers of HTTP/3 are followed.
+    follows_offers: bool,
+    /// The port on which the response offers HTTP/3.
+    pub(crate) offered: Option<u16>,
+    behind: &'a mut V,
+}
+
+impl<'a, V> RedirectVisitor<'a, V> {
+    /// `follow`: whether redirects are followed; `follows_offers`: whether `Alt-Svc` is.
+    pub(crate) fn new((follow, follows_offers): (bool, bool), behind: &'a mut V) -> Self {
+        Self { follow, to: None, follows_offers, offered: None, behind }
+    }
+}
+
+impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
+    #[inline]
+    fn wants_head(&self) -> bool {
+        self.follow || self.follows_offers || self.behind.wants_head()
+    }
+
+    #[inline]
+    fn may_want(&self) -> bool {
+        self.follow || self.follows_offers || self.behind.may_want()
+    }
+
+    #[inline]
+    fn wants_head_of(&mut self, status: u16) -> bool {
+        self.behind.wants_head_of(status)
+    }
+
+    #[inline]
+    fn connected(&mut self, facts: &ConnectionFacts) {
+        self.behind.connected(facts);
+    }
+
+    #[inline]
+    fn head(&mut self, head: &ResponseHead<'_>) {
+        if self.follows_offers {
+            self.offered = head.get("alt-svc").and_then(http3_port);
+        }
+        if self.follow && matches!(head.status, 301 | 302 | 303 | 307 | 308) {
+            let location = head.get("location");
+            self.to = location.map(|to| String::from_utf8_lossy(to.trim_ascii()).into_owned());
+        }
+        if self.to.is_none() {
+            self.behind.head(head);
+        }
+    }
+
+    #[inline]
+    fn body(&mut self, bytes: &[u8]) {
+        if self.to.is_none() {
+            self.behind.body(bytes);
+        }
+    }
+
+    #[inline]
+    fn is_sending(&self) -> bool {
+        self.behind.is_sending()
+    }
+
+    #[inline]
+    fn next_piece(&mut self, cx: &mut Context<'_>) -> BodyPiece {
+        self.behind.next_piece(cx)
+    }
+
+    #[inline]
+    fn trailers(&mut self, trailers: &[httparse::Header<'_>]) {
+        if self.to.is_none() {
+            self.behind.trailers(trailers);
+        }
+    }
+}
+
+impl Message {
+    /// The request that follows an answer of `status` with the `Location` `to`.
+    pub(crate) fn follow(&self, status: u16, to: &str) -> Result<Self, Fault> {
+        let base = url::Url::parse(&self.location.to_string()).map_err(|_| BAD_LOCATION)?;
+        let to = base.join(to).map_err(|_| BAD_LOCATION)?;
+        if !matches!(to.scheme(), "http" | "https") {
+            return Err(BAD_LOCATION);
+        }
+        let location = Location::parse(to.as_str()).map_err(|_| BAD_LOCATION)?;
+        let mut next = Self { location, ..self.clone() };
+        let becomes_get = match status {
+            301 | 302 => self.method == "POST",
+            303 => self.method != "HEAD",
+            _ => false,
+        };
+        if becomes_get {
+            next.method = "GET".to_owned();
+            next.body = None;
+            next.drop_headers(is_about_content);
+        }
+        if !next.location.same_origin(&self.location) {
+            next.drop_headers(is_for_one_origin);
+        }
+        if let Some(authorization) = next.location.user.as_deref().map(basic_authorization) {
+            next.drop_headers(|name| name == "authorization");
+            next.headers.push(authorization);
+        }
+        Ok(next)
+    }
+
+    fn drop_headers(&mut self, which: impl Fn(&str) -> bool) {
+        self.headers.retain(|(name, _)| !which(&name.to_ascii_lowercase()));
+        self.opaque.retain(|(name, _)| !which(&name.to_ascii_lowercase()));
+    }
+}
+
+fn is_about_content(name: &str) -> bool {
+    name.starts_with("content-") || matches!(name, "transfer-encoding" | "trailer" | "expect")
+}
+
+/// What another origin must not be told, and the name of this one.
+fn is_for_one_origin(name: &str) -> bool {
+    matches!(name, "authorization" | "proxy-authorization" | "cookie" | "host")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn post() -> Message {
+        let header = |name: &str| (name.to_owned(), "x".to_owned());
+        Message {
+            location: Location::parse("http://a.test/dir/page?q").unwrap(),
+            method: "POST".to_owned(),
+            headers: ["Authorization", "Cookie", "Content-Type", "X-Own"].map(header).to_vec(),
+            opaque: Vec::new(),
+            body: Some(Arc::from(&b"hello"[..])),
+        }
+    }
+
+    fn names(message: &Message) -> Vec<&str> {
+        message.headers.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_location_may_be_relative() {
+        for (to, expected) in [
+            ("/x", "http://a.test/x"),
+            ("x?y#z", "http://a.test/dir/x?y"),
+            ("../x", "http://a.test/x"),
+            ("?r", "http://a.test/dir/page?r"),
+            ("//b.test/x", "http://b.test/x"),
+            ("https://b.test:8443", "https://b.test:8443/"),
+            ("/a b", "http://a.test/a%20b"),
+        ] {
+            assert_eq!(post().follow(302, to).unwrap().location.to_string(), expected, "{to}");
+        }
+    }
+
+    #[test]
+    fn a_location_that_cannot_be_asked_is_a_fault() {
+        for to in ["ftp://a.test/", "http://", "mailto:a@b", "http://a.test:99999/"] {
+            assert_eq!(post().follow(302, to).unwrap_err(), BAD_LOCATION, "{to}");
+        }
+    }
+
+    #[test]
+    fn the_method_changes_as_the_status_says() {
+        for (status, method, expected) in [
+            (301, "POST", "GET"),
+            (302, "POST", "GET"),
+            (303, "POST", "GET"),
+            (307, "POST", "POST"),
+            (308, "POST", "POST"),
+            (301, "PUT", "PUT"),
+            (303, "PUT", "GET"),
+            (303, "HEAD", "HEAD"),
+            (302, "HEAD", "HEAD"),
+        ] {
+            let message = Message { method: method.to_owned(), ..post() };
+            let next = message.follow(status, "/x").unwrap();
+            assert_eq!(next.method, expected, "{status} {method}");
+            let keeps = method == expected;
+            assert_eq!(next.body.is_some(), keeps, "{status} {method}");
+            assert_eq!(names(&next).contains(&"Content-Type"), keeps, "{status} {method}");
+        }
+    }
+
+    #[test]
+    fn secrets_stay_with_their_origin() {
+        let same = post().follow(307, "http://a.test:80/x").unwrap();
+        assert_eq!(names(&same), ["Authorization", "Cookie", "Content-Type", "X-Own"]);
+        for to in ["http://b.test/", "https://a.test/", "http://a.test:81/"] {
+            let other = post().follow(307, to).unwrap();
+            assert_eq!(names(&other), ["Content-Type", "X-Own"], "{to}");
+            let back = other.follow(307, "http://a.test/").unwrap();
+            assert_eq!(names(&back), ["Content-Type", "X-Own"], "{to}");
+        }
+        let named = post().follow(307, "http://me:pw@b.test/").unwrap();
+        assert_eq!(named.headers[2], basic_authorization("me:pw"));
+    }
+}

@@ -1,0 +1,127 @@
+//! A request: as a user describes it, as all transports know it, and ready to send.
+
+use std::sync::Arc;
+
+use crate::codec::http1::Version;
+use crate::codec::http1::request::{Rendered, RequestError, RequestParts, render};
+use crate::codec::http2::RequestTemplate;
+use crate::codec::http3::StreamRequest;
+use crate::codec::websocket::MessageFrame;
+use crate::net::location::{Location, Scheme, basic_authorization};
+use crate::net::proxy::HttpProxy;
+
+/// A request to send. `Host`, `User-Agent` and `Content-Length` are added unless a header sets
+/// them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpRequest {
+    /// The method, as it is sent.
+    pub method: String,
+    /// The URL; `http` when it has no scheme.
+    pub url: String,
+    /// Header lines, in order.
+    pub headers: Vec<(String, String)>,
+    /// Header lines after them whose values are not UTF-8, as in some recordings.
+    pub opaque: Vec<(String, Vec<u8>)>,
+    /// The body.
+    pub body: Option<Arc<[u8]>>,
+}
+
+impl HttpRequest {
+    /// A request without headers and body.
+    #[must_use]
+    pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
+        let (headers, opaque) = (Vec::new(), Vec::new());
+        Self { method: method.into(), url: url.into(), headers, opaque, body: None }
+    }
+}
+
+/// A request ready to be sent by the clients of the [`Network`](crate::Network) that prepared it.
+#[derive(Debug)]
+pub struct PreparedRequest {
+    /// The number of its origin in the network.
+    pub(crate) origin: u32,
+    /// What HTTP/1.1 writes.
+    pub(crate) rendered: Rendered,
+    /// What HTTP/2 writes, when a connection may speak it.
+    pub(crate) http2: Option<Box<RequestTemplate>>,
+    /// What HTTP/3 writes, when a connection may speak it.
+    pub(crate) http3: Option<Box<StreamRequest>>,
+    /// What is written in a session of a WebSocket, when that is the protocol.
+    pub(crate) websocket: Option<Box<MessageFrame>>,
+    /// What it says, when redirects are followed.
+    pub(crate) message: Option<Box<Message>>,
+}
+
+/// What a request says, whatever transport carries it.
+#[derive(Debug, Clone)]
+pub(crate) struct Message {
+    pub(crate) location: Location,
+    pub(crate) method: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) opaque: Vec<(String, Vec<u8>)>,
+    pub(crate) body: Option<Arc<[u8]>>,
+}
+
+impl PreparedRequest {
+    /// The same with one more header, whose name is in lower case; `None` when it has that header,
+    /// or is a message of a WebSocket.
+    pub(crate) fn with_header(&self, name: &str, value: &str) -> Option<Self> {
+        if self.websocket.is_some() {
+            return None;
+        }
+        let rendered = self.rendered.with_header(name, value)?;
+        let mut http2 = self.http2.clone();
+        if let Some(template) = &mut http2 {
+            template.push(name, value.as_bytes());
+        }
+        let mut http3 = self.http3.clone();
+        if let Some(request) = &mut http3 {
+            request.push(name, value.as_bytes());
+        }
+        let mut message = self.message.clone();
+        if let Some(message) = &mut message {
+            message.headers.push((name.to_owned(), value.to_owned()));
+        }
+        Some(Self { origin: self.origin, rendered, http2, http3, websocket: None, message })
+    }
+}
+
+impl Message {
+    /// What `request`, whose URL is `location`, says.
+    pub(crate) fn new(request: &HttpRequest, location: Location) -> Self {
+        let mut headers = request.headers.clone();
+        let is_given = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+        if let Some(user) = location.user.as_ref().filter(|_| !is_given) {
+            headers.push(basic_authorization(user));
+        }
+        let (method, opaque) = (request.method.clone(), request.opaque.clone());
+        Self { location, method, headers, opaque, body: request.body.clone() }
+    }
+
+    /// The bytes that HTTP/1.1 writes.
+    pub(crate) fn render(
+        &self,
+        version: Version,
+        keep_alive: bool,
+        proxy: Option<&HttpProxy>,
+    ) -> Result<Rendered, RequestError> {
+        let authority = self.location.authority();
+        // Through a tunnel the origin itself is asked.
+        let proxy = proxy.filter(|_| self.location.scheme == Scheme::Http);
+        let (mut target, mut headers) = (self.location.target.clone(), self.headers.clone());
+        if let Some(proxy) = proxy {
+            target = format!("http://{authority}{target}");
+            headers.extend(proxy.header());
+        }
+        render(&RequestParts {
+            method: &self.method,
+            target: &target,
+            authority: &authority,
+            headers: &headers,
+            opaque: &self.opaque,
+            body: self.body.clone(),
+            keep_alive,
+            version,
+        })
+    }
+}

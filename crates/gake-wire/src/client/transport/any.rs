@@ -1,0 +1,124 @@
+//! Whichever transport a connection has.
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{Answer, Exchange};
+
+use super::interface::{IdleState, Timing, Transport, TransportError};
+use super::{Http1, Http2, Http3, WebSocket};
+use crate::client::request::PreparedRequest;
+use crate::codec::http1::Visitor;
+use crate::net::scratch::Scratch;
+use crate::tls::facts::ConnectionFacts;
+
+/// A connection whose protocol is known since it is open.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are the larger one, or all the other")]
+pub(crate) enum AnyTransport {
+    Http1(Http1),
+    Http2(Http2),
+    Http3(Http3),
+    WebSocket(WebSocket),
+}
+
+impl AnyTransport {
+    /// What is known of it; nothing of a session, whose answers are messages.
+    #[inline]
+    pub(crate) fn facts(&self) -> Option<&ConnectionFacts> {
+        match self {
+            Self::Http1(http1) => Some(&http1.facts),
+            Self::Http2(http2) => Some(&http2.facts),
+            Self::Http3(http3) => Some(&http3.facts),
+            Self::WebSocket(_) => None,
+        }
+    }
+
+    /// Holds the connection until the peer ends it.
+    pub(crate) async fn until_ended(&self, scratch: &Scratch) {
+        match self {
+            Self::Http1(http1) => http1.until_ended(scratch).await,
+            Self::Http2(http2) => http2.until_ended().await,
+            Self::Http3(http3) => http3.until_ended().await,
+            Self::WebSocket(session) => session.until_ended().await,
+        }
+    }
+
+    /// Whether it speaks HTTP/3.
+    #[inline]
+    pub(crate) fn is_http3(&self) -> bool {
+        matches!(self, Self::Http3(_))
+    }
+
+    /// Gives it no further exchange; those under way go on.
+    pub(crate) fn retire(&self) {
+        match self {
+            Self::Http1(http1) => http1.retire(),
+            Self::Http2(http2) => http2.retire(),
+            Self::Http3(_) | Self::WebSocket(_) => {}
+        }
+    }
+
+    /// Whether it cannot carry anything.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Self::WebSocket(session) if session.is_refused())
+    }
+}
+
+impl Transport for AnyTransport {
+    #[inline]
+    fn capacity(&self) -> usize {
+        match self {
+            Self::Http1(http1) => http1.capacity(),
+            Self::Http2(http2) => http2.capacity(),
+            Self::Http3(http3) => http3.capacity(),
+            Self::WebSocket(session) => session.capacity(),
+        }
+    }
+
+    #[inline]
+    fn is_ending(&self) -> bool {
+        match self {
+            Self::Http1(http1) => http1.is_ending(),
+            Self::Http2(http2) => http2.is_ending(),
+            Self::Http3(http3) => http3.is_ending(),
+            Self::WebSocket(session) => session.is_ending(),
+        }
+    }
+
+    fn watch_room(&self, watcher: impl Fn() + 'static) {
+        match self {
+            Self::Http1(http1) => http1.watch_room(watcher),
+            Self::Http2(http2) => http2.watch_room(watcher),
+            Self::Http3(http3) => http3.watch_room(watcher),
+            Self::WebSocket(session) => session.watch_room(watcher),
+        }
+    }
+
+    #[inline]
+    fn idle_state(&self, now: Nanos, scratch: &Scratch) -> IdleState {
+        match self {
+            Self::Http1(http1) => http1.idle_state(now, scratch),
+            Self::Http2(http2) => http2.idle_state(now, scratch),
+            Self::Http3(http3) => http3.idle_state(now, scratch),
+            Self::WebSocket(session) => session.idle_state(now, scratch),
+        }
+    }
+
+    #[inline]
+    async fn exchange<C: Clock, V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        exchange: &mut Exchange,
+        timing: &Timing<'_, C>,
+        visitor: &mut V,
+    ) -> Result<Answer, TransportError> {
+        match self {
+            Self::Http1(http1) => http1.exchange(request, exchange, timing, visitor).await,
+            Self::Http2(http2) => http2.exchange(request, exchange, timing, visitor).await,
+            // In a box, so that who waits on another transport has no room for it.
+            Self::Http3(http3) => {
+                Box::pin(http3.exchange(request, exchange, timing, visitor)).await
+            }
+            Self::WebSocket(session) => session.exchange(request, exchange, timing, visitor).await,
+        }
+    }
+}

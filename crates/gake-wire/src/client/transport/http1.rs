@@ -1,0 +1,118 @@
+//! An HTTP/1.1 connection: one exchange at a time.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, ready};
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{Answer, Exchange};
+
+use super::conn::Conn;
+use super::interface::{IdleState, Timing, Transport, TransportError};
+use super::transaction::Transaction;
+use crate::client::meter::{OpenGuard, bump};
+use crate::client::request::PreparedRequest;
+use crate::codec::http1::{KnownHeads, Response, ResponseLimits, Visitor};
+use crate::net::scratch::Scratch;
+use crate::net::stream::Stream;
+use crate::tls::facts::ConnectionFacts;
+
+/// A connection with its parser.
+#[derive(Debug)]
+pub(crate) struct Http1 {
+    /// Whether the next request may be sent on it: not while one is under way.
+    is_free: Cell<bool>,
+    /// When its last response ended.
+    done: Cell<Nanos>,
+    conn: RefCell<Conn>,
+    pub(super) facts: ConnectionFacts,
+}
+
+impl Http1 {
+    /// A connection that was opened at `now`, which took `connect`.
+    pub(crate) fn new(
+        stream: Stream,
+        facts: ConnectionFacts,
+        known: Rc<RefCell<KnownHeads>>,
+        limits: ResponseLimits,
+        open: OpenGuard,
+        (now, connect): (Nanos, Nanos),
+    ) -> Self {
+        let conn = Conn::new(stream, known, limits, open, (now, connect));
+        Self { is_free: Cell::new(true), done: Cell::new(now), conn: RefCell::new(conn), facts }
+    }
+
+    /// Notes the bytes of its first request that went with the handshake.
+    pub(crate) fn has_sent(&self, bytes: usize) {
+        self.conn.borrow_mut().early = bytes;
+    }
+
+    /// Gives it no further exchange.
+    pub(crate) fn retire(&self) {
+        self.is_free.set(false);
+    }
+
+    /// Holds the connection until the peer ends it. What the peer sends before that (TLS session
+    /// tickets, a time-out's 408) is read and forgotten.
+    pub(crate) async fn until_ended(&self, scratch: &Scratch) {
+        poll_fn(|cx| {
+            let mut conn = self.conn.borrow_mut();
+            loop {
+                match ready!(scratch.read(&mut conn.stream, cx, <[u8]>::is_empty)) {
+                    Ok(false) => {}
+                    Ok(true) | Err(_) => return Poll::Ready(()),
+                }
+            }
+        })
+        .await;
+    }
+}
+
+impl Transport for Http1 {
+    #[inline]
+    fn capacity(&self) -> usize {
+        usize::from(self.is_free.get())
+    }
+
+    #[inline]
+    fn idle_state(&self, now: Nanos, scratch: &Scratch) -> IdleState {
+        // The runtime can have heard nothing since a response that has only just ended.
+        if self.done.get() == now {
+            return IdleState::Usable;
+        }
+        let state = self.conn.borrow_mut().idle_state(scratch);
+        self.is_free.set(state == IdleState::Usable);
+        state
+    }
+
+    async fn exchange<C: Clock, V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        exchange: &mut Exchange,
+        timing: &Timing<'_, C>,
+        visitor: &mut V,
+    ) -> Result<Answer, TransportError> {
+        self.is_free.set(false);
+        let rendered = &request.rendered;
+        let mut transaction = {
+            let conn = &mut self.conn.borrow_mut();
+            exchange.connection = conn.open.number();
+            Transaction::new(conn, rendered, &mut *exchange, timing, visitor)
+        };
+        let response = poll_fn(|cx| transaction.poll(&mut self.conn.borrow_mut(), cx)).await?;
+        let mut conn = self.conn.borrow_mut();
+        let sample = conn.sample(exchange.done);
+        exchange.tcp = sample.or(exchange.tcp);
+        let Response { status, body_bytes, excess, .. } = response;
+        if excess {
+            bump(&conn.open.meter().excess);
+        }
+        // A response that came before the whole request was written leaves the rest in the way.
+        if response.reusable() && exchange.written && !rendered.closes {
+            self.done.set(exchange.done);
+            self.is_free.set(true);
+        }
+        Ok(Answer { status, body_bytes })
+    }
+}

@@ -1,0 +1,218 @@
+//! The task of an HTTP/2 connection: the only one that reads and writes its socket.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{ErrorCode, Fault, Phase};
+
+use super::link::Link;
+use super::sampler::TcpSampler;
+use crate::codec::http2::Violation;
+use crate::net::fault;
+use crate::net::scratch::Scratch;
+use crate::net::stream::Stream;
+
+/// Reads in a row before others have their turn.
+const READS_MAX: usize = 16;
+
+/// Reads and writes a connection until it ends.
+pub(super) struct Task<C> {
+    pub(super) stream: Stream,
+    pub(super) link: Rc<Link>,
+    pub(super) scratch: Rc<Scratch>,
+    pub(super) sampler: TcpSampler,
+    pub(super) clock: C,
+    /// The fault that ended writing; answers may still come.
+    pub(super) broken: Option<Fault>,
+    pub(super) turn: Turn,
+}
+
+/// What the task does next: the requests that follow answers gather until no more answers are
+/// there, since a write costs far more than a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Turn {
+    /// Writes.
+    #[default]
+    Write,
+    /// Answers have come: the runtime shall look for more before what follows them is written.
+    Look,
+    /// The runtime has looked: reads before it writes.
+    Read,
+}
+
+impl<C: Clock> Task<C> {
+    /// Runs until the connection has ended, or nobody needs it any more.
+    pub(super) async fn run(mut self) {
+        let fault = poll_fn(|cx| self.poll(cx)).await;
+        // The last word is worth one try.
+        poll_fn(|cx| {
+            let _ = self.write(cx);
+            Poll::Ready(())
+        })
+        .await;
+        let now = self.clock.now();
+        let Self { stream, link, .. } = self;
+        drop(stream);
+        link.end(fault, now);
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Fault> {
+        self.link.know_task(cx);
+        if self.link.room.is_unwanted() {
+            self.link.codec().borrow_mut().close(ErrorCode::NoError);
+            return Poll::Ready(Fault::ClosedEarly(Phase::FirstByte));
+        }
+        if let Some(polled) = self.gather(cx) {
+            return polled;
+        }
+        let is_blocked = self.broken.is_none() && self.write(cx).is_pending();
+        self.link.note_stall(&self.clock);
+        for _ in 0..READS_MAX {
+            if self.link.has_unread() {
+                return Poll::Pending;
+            }
+            match self.read(cx) {
+                Poll::Ready(None) => self.turn = Turn::Look,
+                Poll::Ready(Some(fault)) => return Poll::Ready(fault),
+                Poll::Pending => {
+                    // Those whose answers came write first, and all of it goes out at once.
+                    if !is_blocked && self.broken.is_none() && self.has_output() {
+                        cx.waker().wake_by_ref();
+                    }
+                    return match self.broken {
+                        // A session that broke by itself has nothing more to tell.
+                        Some(fault @ Fault::Tls(_)) => Poll::Ready(fault),
+                        _ => Poll::Pending,
+                    };
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Puts off a write that may become one of more requests: what the task says meanwhile, or
+    /// `None` when it is to write.
+    fn gather(&mut self, cx: &mut Context<'_>) -> Option<Poll<Fault>> {
+        match self.turn {
+            Turn::Look if self.broken.is_none() && self.gathers() => {
+                self.turn = Turn::Read;
+                // The runtime looks for events, and then wakes this task.
+                let _ = pin!(tokio::task::yield_now()).poll(cx);
+                Some(Poll::Pending)
+            }
+            Turn::Read if !self.link.has_unread() => {
+                self.turn = Turn::Write;
+                match self.read(cx) {
+                    Poll::Ready(Some(fault)) => Some(Poll::Ready(fault)),
+                    Poll::Ready(None) => {
+                        // Those whose answers came write first.
+                        cx.waker().wake_by_ref();
+                        Some(Poll::Pending)
+                    }
+                    Poll::Pending => None,
+                }
+            }
+            _ => {
+                self.turn = Turn::Write;
+                None
+            }
+        }
+    }
+
+    /// Whether requests gather: others than those that are to be written are under way.
+    fn gathers(&self) -> bool {
+        let mut codec = self.link.codec().borrow_mut();
+        codec.live() > 1 && !codec.output().is_empty()
+    }
+
+    fn has_output(&self) -> bool {
+        !self.link.codec().borrow_mut().output().is_empty()
+    }
+
+    /// Writes what the kernel takes.
+    fn write(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut codec = self.link.codec().borrow_mut();
+        loop {
+            let output = codec.output();
+            if output.is_empty() {
+                break;
+            }
+            match ready!(self.stream.poll_write(cx, output)) {
+                Ok(0) => self.broken = Some(Fault::Write),
+                Ok(written) => {
+                    codec.wrote(written);
+                    continue;
+                }
+                Err(error) => self.broken = Some(fault::of_write(&error)),
+            }
+            return Poll::Ready(());
+        }
+        if let Err(error) = ready!(self.stream.poll_flush(cx)) {
+            self.broken = Some(fault::of_write(&error));
+        }
+        Poll::Ready(())
+    }
+
+    /// Reads once: the fault that ends the connection, or `None` when it goes on.
+    fn read(&mut self, cx: &mut Context<'_>) -> Poll<Option<Fault>> {
+        let Self { stream, link, clock, scratch, .. } = self;
+        let read = scratch.read(stream, cx, |bytes| {
+            (!bytes.is_empty()).then(|| {
+                let now = clock.now();
+                (now, link.receive(bytes, now))
+            })
+        });
+        let (now, received) = match ready!(read) {
+            Ok(Some(received)) => received,
+            Ok(None) => return Poll::Ready(Some(self.closed())),
+            Err(error) => return Poll::Ready(Some(self.failed(&error))),
+        };
+        self.sample(now);
+        self.link.update_room();
+        if let Err(violation) = received {
+            self.link.codec().borrow_mut().close(violation.code());
+            return Poll::Ready(Some(of_violation(violation)));
+        }
+        Poll::Ready(None)
+    }
+
+    #[inline]
+    fn sample(&mut self, now: Nanos) {
+        if let Some(sample) = self.sampler.sample(now, &self.stream) {
+            self.link.sample.set(Some(sample));
+        }
+    }
+
+    /// The fault of a connection that the server has closed.
+    fn closed(&self) -> Fault {
+        let goaway = self.link.codec().borrow().goaway_code();
+        match (self.broken, goaway) {
+            (_, Some(code)) => Fault::Goaway(code),
+            (Some(broken), None) => broken,
+            (None, None) => Fault::ClosedEarly(Phase::FirstByte),
+        }
+    }
+
+    fn failed(&self, error: &io::Error) -> Fault {
+        let goaway = self.link.codec().borrow().goaway_code();
+        match (fault::of_read(error, Phase::FirstByte), self.broken, goaway) {
+            (said @ Fault::Tls(_), ..) => said,
+            (_, _, Some(code)) => Fault::Goaway(code),
+            (_, Some(broken), None) => broken,
+            (said, None, None) => said,
+        }
+    }
+}
+
+fn of_violation(violation: Violation) -> Fault {
+    if violation.is_too_large() {
+        Fault::TooLarge(violation.name())
+    } else {
+        Fault::Malformed(violation.name())
+    }
+}

@@ -1,0 +1,374 @@
+//! An HTTP/3 connection: many exchanges at a time, each on a stream of QUIC.
+
+use std::cell::Cell;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bytes::Bytes;
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{Answer, ErrorCode, Exchange, Fault, Phase, TcpSample};
+use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarInt, WriteError};
+
+use super::http3_link::{Http3Link, OpenStream};
+use super::http3_task;
+use super::interface::{Timing, Transport, TransportError};
+use crate::client::grpc;
+use crate::client::meter::OpenGuard;
+use crate::client::request::PreparedRequest;
+use crate::codec::http1::Visitor;
+use crate::codec::http2::ConnectionLimits;
+use crate::codec::http3::{ResponseReader, StreamRequest, StreamResponse, StreamViolation};
+use crate::quic::{QuicSocket, of_lost};
+use crate::tls::facts::ConnectionFacts;
+
+/// A request that cannot go over HTTP/3: one of another network, or one whose body is still to
+/// come.
+const UNPREPARED: Fault = Fault::Malformed("request");
+
+/// A connection; it is closed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Http3 {
+    link: Rc<Http3Link>,
+    pub(super) facts: ConnectionFacts,
+}
+
+impl Http3 {
+    /// A connection that has been opened over `socket`. Its task runs on the current runtime, which
+    /// must be a local one.
+    pub(crate) fn new(
+        (connection, socket): (Connection, Arc<QuicSocket>),
+        limits: ConnectionLimits,
+        facts: ConnectionFacts,
+        is_single_use: bool,
+        open: OpenGuard,
+    ) -> Self {
+        let link = Http3Link::new(connection, limits, is_single_use, open);
+        tokio::task::spawn_local(http3_task::run(Rc::clone(&link), socket));
+        Self { link, facts }
+    }
+
+    /// Its first request went with the handshake, on this stream.
+    pub(crate) fn has_sent(&self, stream: (SendStream, RecvStream)) {
+        self.link.early.set(Some(stream));
+    }
+
+    /// Holds the connection until it ends.
+    pub(crate) async fn until_ended(&self) {
+        poll_fn(|cx| if self.link.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+}
+
+impl Drop for Http3 {
+    fn drop(&mut self) {
+        self.link.abandon();
+    }
+}
+
+impl Transport for Http3 {
+    #[inline]
+    fn capacity(&self) -> usize {
+        self.link.capacity()
+    }
+
+    fn is_ending(&self) -> bool {
+        self.link.is_ending()
+    }
+
+    fn watch_room(&self, watcher: impl Fn() + 'static) {
+        self.link.room.watch(Box::new(watcher));
+    }
+
+    async fn exchange<C: Clock, V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        exchange: &mut Exchange,
+        timing: &Timing<'_, C>,
+        visitor: &mut V,
+    ) -> Result<Answer, TransportError> {
+        let Some(template) = request.http3.as_deref().filter(|_| !visitor.is_sending()) else {
+            return Err(TransportError::Final(UNPREPARED));
+        };
+        exchange.written = false;
+        exchange.first_byte = None;
+        exchange.connection = self.link.number();
+        if self.link.is_ending() {
+            // The room has gone since the place was given.
+            let fault = self.link.broken().unwrap_or(Fault::Goaway(ErrorCode::H3NoError));
+            return Err(TransportError::Unhandled(fault));
+        }
+        self.link.uses();
+        let call = StreamCall { link: &self.link, timing, notes: Notes::new(exchange) };
+        let ended = timing.alarm.before(pin!(call.run(template, visitor))).await;
+        call.ended(ended, template.is_grpc)
+    }
+}
+
+/// What an exchange under way has seen; written down when it ends, however it does.
+struct Notes<'a> {
+    exchange: &'a mut Exchange,
+    sent: Cell<u64>,
+    received: Cell<u64>,
+    is_written: Cell<bool>,
+    /// Whether it waits for a stream.
+    waits: Cell<bool>,
+    /// When it began to be written, if it waited for a stream.
+    write: Cell<Option<Nanos>>,
+    blocked: Cell<Nanos>,
+    first_byte: Cell<Option<Nanos>>,
+    done: Cell<Option<Nanos>>,
+    path: Cell<Option<TcpSample>>,
+}
+
+impl<'a> Notes<'a> {
+    fn new(exchange: &'a mut Exchange) -> Self {
+        Self {
+            exchange,
+            sent: Cell::new(0),
+            received: Cell::new(0),
+            is_written: Cell::new(false),
+            waits: Cell::new(false),
+            write: Cell::new(None),
+            blocked: Cell::new(0),
+            first_byte: Cell::new(None),
+            done: Cell::new(None),
+            path: Cell::new(None),
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        match (self.waits.get(), self.first_byte.get()) {
+            (true, _) => Phase::Connect,
+            (false, Some(_)) => Phase::Body,
+            (false, None) => Phase::FirstByte,
+        }
+    }
+}
+
+impl Drop for Notes<'_> {
+    fn drop(&mut self) {
+        let exchange = &mut *self.exchange;
+        if let Some(write) = self.write.get().filter(|_| exchange.bytes_out == 0) {
+            exchange.write = write;
+        }
+        exchange.blocked += self.blocked.get();
+        exchange.bytes_out += self.sent.get();
+        exchange.bytes_in += self.received.get();
+        exchange.written = self.is_written.get();
+        exchange.first_byte = self.first_byte.get();
+        exchange.done = self.done.get().unwrap_or(exchange.done);
+        exchange.tcp = self.path.get().or(exchange.tcp);
+    }
+}
+
+/// An exchange under way.
+struct StreamCall<'a, C> {
+    link: &'a Http3Link,
+    timing: &'a Timing<'a, C>,
+    notes: Notes<'a>,
+}
+
+impl<C: Clock> StreamCall<'_, C> {
+    /// Sends the request on a stream of its own and reads the response.
+    async fn run<V: Visitor>(
+        &self,
+        request: &StreamRequest,
+        visitor: &mut V,
+    ) -> Result<StreamResponse, TransportError> {
+        let Self { link, timing, notes } = self;
+        let early = link.early.take();
+        let mut is_writing = early.is_none();
+        let mut stream = match early {
+            Some(halves) => {
+                notes.is_written.set(true);
+                link.opened(halves)
+            }
+            None => self.open().await?,
+        };
+        if let Some(first_byte) = timing.deadline.first_byte {
+            let written = notes.write.get().unwrap_or(timing.write);
+            timing.alarm.set(written.saturating_add(first_byte).min(timing.deadline.end));
+        }
+        let (number, place) = (stream.number(), stream.place);
+        let mut reader =
+            ResponseReader::new(link.limits.header_bytes, link.limits.interim, request.is_head);
+        let OpenStream { send, recv, is_over, .. } = &mut stream;
+        let mut writing = pin!(self.write(send, request));
+        let response = loop {
+            tokio::select! {
+                biased;
+                wrote = &mut writing, if is_writing => {
+                    is_writing = false;
+                    wrote?;
+                }
+                read = recv.read_chunk(usize::MAX, true) => match read {
+                    Ok(Some(chunk)) => {
+                        self.came(&chunk.bytes);
+                        let text = &mut *link.text.borrow_mut();
+                        let taken = reader.receive(&chunk.bytes, text, visitor);
+                        taken.map_err(|violation| self.violated(violation))?;
+                    }
+                    Ok(None) => {
+                        notes.done.set(Some(timing.clock.now()));
+                        break reader.finish().map_err(|violation| self.violated(violation))?;
+                    }
+                    Err(error) => return Err(self.read_error(&error, number)),
+                },
+                () = link.rejects(number, place), if notes.first_byte.get().is_none() => {
+                    return Err(TransportError::Unhandled(Fault::Goaway(ErrorCode::H3NoError)));
+                }
+            }
+        };
+        *is_over = !is_writing;
+        link.answered(reader.header_bytes);
+        Ok(response)
+    }
+
+    /// Opens a stream, and waits for the server's leave when it has as many as it allows. Until
+    /// there is one, the server has seen nothing of the request.
+    async fn open(&self) -> Result<OpenStream<'_>, TransportError> {
+        let Self { link, timing, notes } = self;
+        let (mut opening, mut has_waited) = (pin!(link.connection().open_bi()), false);
+        let opened = poll_fn(|cx| {
+            let polled = opening.as_mut().poll(cx);
+            if polled.is_pending() && !std::mem::replace(&mut has_waited, true) {
+                link.is_full();
+                notes.waits.set(true);
+            }
+            polled
+        });
+        let opened = tokio::select! {
+            biased;
+            opened = opened => Some(opened),
+            () = link.leaves() => None,
+        };
+        if has_waited {
+            let now = timing.clock.now();
+            notes.waits.set(false);
+            notes.blocked.set(now.saturating_sub(timing.write));
+            notes.write.set(Some(now));
+        }
+        match opened {
+            Some(Ok(halves)) => Ok(link.opened(halves)),
+            Some(Err(error)) => Err(TransportError::BeforeRequest(self.lost(&error).fault())),
+            None => Err(TransportError::Unhandled(Fault::Goaway(ErrorCode::H3NoError))),
+        }
+    }
+
+    /// Writes the request, and its end.
+    async fn write(
+        &self,
+        send: &mut SendStream,
+        request: &StreamRequest,
+    ) -> Result<(), TransportError> {
+        let mut pieces = request.pieces();
+        let mut left: &mut [Bytes] = &mut pieces;
+        while left.iter().any(|piece| !piece.is_empty()) {
+            match send.write_chunks(left).await {
+                Ok(written) => {
+                    self.notes.sent.set(self.notes.sent.get() + written.bytes as u64);
+                    left = &mut left[written.chunks..];
+                }
+                // The server has no use for the rest; its answer says why.
+                Err(WriteError::Stopped(_)) => return Ok(()),
+                Err(WriteError::ConnectionLost(error)) => return Err(self.lost(&error)),
+                Err(WriteError::ClosedStream | WriteError::ZeroRttRejected) => {
+                    return Err(TransportError::Final(Fault::Write));
+                }
+            }
+        }
+        self.notes.is_written.set(true);
+        // It fails only for a stream that the server has stopped.
+        let _ = send.finish();
+        Ok(())
+    }
+
+    /// Bytes of the response have come.
+    fn came(&self, bytes: &[u8]) {
+        let Self { timing, notes, .. } = self;
+        notes.received.set(notes.received.get() + bytes.len() as u64);
+        if notes.first_byte.get().is_none() {
+            notes.first_byte.set(Some(timing.clock.now()));
+            if timing.deadline.first_byte.is_some() {
+                timing.alarm.set(timing.deadline.end);
+            }
+        }
+    }
+
+    fn read_error(&self, error: &ReadError, number: u64) -> TransportError {
+        match error {
+            ReadError::Reset(code) => self.reset(*code),
+            ReadError::ConnectionLost(error) => match self.link.is_rejected(number) {
+                true => TransportError::Unhandled(Fault::Goaway(ErrorCode::H3NoError)),
+                false => self.lost(error),
+            },
+            ReadError::ClosedStream
+            | ReadError::IllegalOrderedRead
+            | ReadError::ZeroRttRejected => TransportError::Final(Fault::Reset),
+        }
+    }
+
+    fn reset(&self, code: VarInt) -> TransportError {
+        self.link.stream_reset();
+        let code = ErrorCode::from_http3(code.into_inner());
+        match (code, self.notes.phase()) {
+            (ErrorCode::H3RequestRejected, Phase::FirstByte) => {
+                TransportError::Unhandled(Fault::StreamReset(code))
+            }
+            _ => TransportError::Final(Fault::StreamReset(code)),
+        }
+    }
+
+    fn lost(&self, error: &ConnectionError) -> TransportError {
+        let phase = self.notes.phase();
+        let fault = match self.link.broken() {
+            Some(Fault::ClosedEarly(_)) | None => of_lost(error, phase),
+            Some(fault) => fault,
+        };
+        match phase {
+            Phase::Body => TransportError::Final(fault),
+            _ => TransportError::BeforeResponse(fault),
+        }
+    }
+
+    fn violated(&self, violation: StreamViolation) -> TransportError {
+        if violation.ends_connection() {
+            self.link.fail(violation);
+        }
+        TransportError::Final(violation.fault())
+    }
+
+    /// What came of the exchange; `None` when its time was over.
+    fn ended(
+        self,
+        ended: Option<Result<StreamResponse, TransportError>>,
+        is_grpc: bool,
+    ) -> Result<Answer, TransportError> {
+        let notes = &self.notes;
+        let done = notes.done.get().unwrap_or_else(|| self.timing.clock.now());
+        notes.done.set(Some(done));
+        if notes.waits.get() {
+            notes.blocked.set(done.saturating_sub(self.timing.write));
+        }
+        notes.path.set(self.link.sample(done, ended.is_none()));
+        let timed_out = TransportError::Final(Fault::Timeout(notes.phase()));
+        match ended.ok_or(timed_out)? {
+            Ok(StreamResponse { status, body_bytes, grpc_status }) => {
+                let answer = Answer { status, body_bytes };
+                match is_grpc && status == 200 {
+                    true => grpc::answered(answer, grpc_status).map_err(TransportError::Final),
+                    false => Ok(answer),
+                }
+            }
+            // A server that is told the deadline gives up then, too.
+            Err(TransportError::Final(Fault::StreamReset(ErrorCode::H3RequestCancelled)))
+                if is_grpc && done >= self.timing.deadline.end =>
+            {
+                Err(timed_out)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! One request and its response on an open HTTP/1.1 connection.
+
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll};
+
+use gake_core::clock::Clock;
+use gake_core::record::{Exchange, Fault, Phase};
+
+use super::conn::Conn;
+use super::interface::{Timing, TransportError};
+use crate::codec::http1::request::Rendered;
+use crate::codec::http1::{Eof, Progress, Response, Visitor};
+use crate::net::fault;
+
+/// A request under way.
+pub(super) struct Transaction<'a, C, V> {
+    request: &'a Rendered,
+    exchange: &'a mut Exchange,
+    timing: &'a Timing<'a, C>,
+    visitor: &'a mut V,
+    /// Bytes of the request written so far.
+    sent: usize,
+    is_flushed: bool,
+    /// The fault that ended writing; a response may still be there to read.
+    broken: Option<Fault>,
+}
+
+impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
+    /// A request that is about to be written on `conn`.
+    pub(super) fn new(
+        conn: &mut Conn,
+        request: &'a Rendered,
+        exchange: &'a mut Exchange,
+        timing: &'a Timing<'a, C>,
+        visitor: &'a mut V,
+    ) -> Self {
+        conn.parser.start(request.is_head);
+        exchange.written = false;
+        exchange.first_byte = None;
+        if let Some(first_byte) = timing.deadline.first_byte {
+            timing.alarm.set(timing.write.saturating_add(first_byte).min(timing.deadline.end));
+        }
+        let sent = std::mem::take(&mut conn.early);
+        Self { request, exchange, timing, visitor, sent, is_flushed: false, broken: None }
+    }
+
+    /// Writes what the connection takes and reads what is there, until the response is whole.
+    pub(super) fn poll(
+        &mut self,
+        conn: &mut Conn,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Response, TransportError>> {
+        if self.timing.alarm.has_passed(cx) {
+            return Poll::Ready(Err(self.timed_out(conn)));
+        }
+        if !self.is_flushed && self.broken.is_none() {
+            self.write(conn, cx);
+        }
+        loop {
+            let read = self.read(conn, cx);
+            match read {
+                Poll::Ready(Some(end)) => return Poll::Ready(end),
+                Poll::Ready(None) => {}
+                // After a broken write the system still tells of the end, and of an answer that
+                // came before it; a TLS session that broke by itself has nothing to tell.
+                Poll::Pending => {
+                    return match self.broken {
+                        Some(fault @ Fault::Tls(_)) => Poll::Ready(Err(self.ended(conn, fault))),
+                        _ => Poll::Pending,
+                    };
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, conn: &mut Conn, cx: &mut Context<'_>) {
+        let (first, rest) = (&self.request.first[..], self.request.rest.as_deref());
+        let length = self.request.len();
+        while self.sent < length {
+            let written = match (first.get(self.sent..), rest) {
+                (Some(head), None) => conn.stream.poll_write(cx, head),
+                (Some(head), Some(rest)) if !head.is_empty() => {
+                    let pieces = [IoSlice::new(head), IoSlice::new(rest)];
+                    conn.stream.poll_write_vectored(cx, &pieces)
+                }
+                (_, rest) => {
+                    let left = &rest.unwrap_or_default()[self.sent - first.len()..];
+                    conn.stream.poll_write(cx, left)
+                }
+            };
+            match written {
+                Poll::Ready(Ok(0)) => {
+                    self.broken = Some(Fault::Write);
+                    return;
+                }
+                Poll::Ready(Ok(written)) => {
+                    self.sent += written;
+                    self.exchange.bytes_out += written as u64;
+                }
+                Poll::Ready(Err(error)) => {
+                    self.broken = Some(fault::of_write(&error));
+                    return;
+                }
+                Poll::Pending => return,
+            }
+        }
+        match conn.stream.poll_flush(cx) {
+            Poll::Ready(Ok(())) => {
+                self.is_flushed = true;
+                self.exchange.written = true;
+            }
+            Poll::Ready(Err(error)) => self.broken = Some(fault::of_write(&error)),
+            Poll::Pending => {}
+        }
+    }
+
+    /// Reads once: the end, or `None` when the response goes on.
+    #[inline]
+    fn read(
+        &mut self,
+        conn: &mut Conn,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Response, TransportError>>> {
+        let Self { visitor, exchange, .. } = self;
+        let Conn { parser, stream, known, .. } = conn;
+        let read = self.timing.scratch.read(stream, cx, |bytes| {
+            exchange.bytes_in += bytes.len() as u64;
+            let mut feed = || parser.feed_known(bytes, *visitor, &mut known.borrow_mut());
+            (!bytes.is_empty()).then(&mut feed)
+        });
+        let fed = match std::task::ready!(read) {
+            Ok(fed) => fed,
+            Err(error) => return Poll::Ready(Some(self.read_error(conn, &error))),
+        };
+        let Some(fed) = fed else { return Poll::Ready(Some(self.end_of_stream(conn))) };
+        let now = self.timing.clock.now();
+        if self.exchange.first_byte.is_none() {
+            self.exchange.first_byte = Some(now);
+            if self.timing.deadline.first_byte.is_some() {
+                self.timing.alarm.set(self.timing.deadline.end);
+            }
+        }
+        self.exchange.done = now;
+        Poll::Ready(match fed {
+            Ok(Progress::More) => None,
+            Ok(Progress::Done(response)) => Some(Ok(response)),
+            Err(malformed) => Some(Err(TransportError::Final(fault::of_malformed(malformed)))),
+        })
+    }
+
+    fn end_of_stream(&mut self, conn: &mut Conn) -> Result<Response, TransportError> {
+        self.exchange.done = self.timing.clock.now();
+        match conn.parser.eof() {
+            Eof::Complete(response) => Ok(response),
+            Eof::Nothing | Eof::Cut => {
+                Err(self.ended(conn, self.broken.unwrap_or(Fault::ClosedEarly(self.phase()))))
+            }
+        }
+    }
+
+    fn read_error(&mut self, conn: &Conn, error: &io::Error) -> Result<Response, TransportError> {
+        Err(self.ended(
+            conn,
+            match (fault::of_read(error, self.phase()), self.broken) {
+                // What the peer said last is why it did not want to read on.
+                (said @ Fault::Tls(_), _) | (said, None) => said,
+                (_, Some(broken)) => broken,
+            },
+        ))
+    }
+
+    fn ended(&mut self, conn: &Conn, fault: Fault) -> TransportError {
+        self.exchange.done = self.timing.clock.now();
+        match self.phase() {
+            Phase::Body => TransportError::Final(fault),
+            _ if self.sent == 0 && conn.stream.is_plain() => TransportError::BeforeRequest(fault),
+            _ => TransportError::BeforeResponse(fault),
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        if self.exchange.first_byte.is_some() { Phase::Body } else { Phase::FirstByte }
+    }
+
+    fn timed_out(&mut self, conn: &mut Conn) -> TransportError {
+        self.exchange.done = self.timing.clock.now();
+        // A request that waited too long is the one to ask the system about.
+        self.exchange.tcp = conn.sample_now(self.exchange.done);
+        TransportError::Final(Fault::Timeout(self.phase()))
+    }
+}

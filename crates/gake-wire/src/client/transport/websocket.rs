@@ -1,0 +1,242 @@
+//! A WebSocket session: one message and its answer at a time.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::future::poll_fn;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker, ready};
+
+use gake_core::clock::{Clock, Nanos};
+use gake_core::record::{Answer, Exchange, Fault};
+
+use super::interface::{IdleState, Timing, Transport, TransportError};
+use super::sampler::TcpSampler;
+use super::websocket_line::{Heard, Line};
+use super::websocket_open::Upgraded;
+use super::websocket_turn::{OPEN, Turn};
+use crate::client::meter::{OpenGuard, bump};
+use crate::client::request::PreparedRequest;
+use crate::client::settings::MessageAnswer;
+use crate::codec::http1::{ResponseHead, Version, Visitor};
+use crate::net::alarm::know;
+use crate::net::scratch::Scratch;
+use crate::net::stream::Stream;
+
+/// A request that was not prepared for a WebSocket: one of another network.
+const UNPREPARED: Fault = Fault::Malformed("request");
+
+/// A connection whose upgrade was answered.
+#[derive(Debug)]
+pub(crate) enum WebSocket {
+    /// A session; its task, which answers pings while no message is under way, ends with it.
+    Open(Rc<Session>),
+    /// The server did not switch: the status that it gave is the answer to the message.
+    Refused(u16, OpenGuard),
+}
+
+/// An open session, shared with its task.
+pub(crate) struct Session {
+    line: RefCell<Line>,
+    answer: MessageAnswer,
+    /// Whether a message is under way, or was given up: its late answer would be taken for that of
+    /// the next.
+    is_busy: Cell<bool>,
+    is_over: Cell<bool>,
+    sampler: RefCell<TcpSampler>,
+    task: RefCell<Option<Waker>>,
+    end_waiter: RefCell<Option<Waker>>,
+    room_watcher: RefCell<Option<Box<dyn Fn()>>>,
+    open: OpenGuard,
+}
+
+impl WebSocket {
+    /// What an upgrade over `stream` has led to, at `times.0` and after `times.1`. A session's task
+    /// runs on the current runtime, which must be a local one.
+    ///
+    /// # Errors
+    /// When the server's first frames break the protocol.
+    pub(crate) fn new(
+        stream: Stream,
+        upgraded: &Upgraded,
+        answer: MessageAnswer,
+        scratch: &Rc<Scratch>,
+        open: OpenGuard,
+        times: (Nanos, Nanos),
+    ) -> Result<Self, Fault> {
+        if !upgraded.response.is_open() {
+            return Ok(Self::Refused(upgraded.response.status, open));
+        }
+        bump(&open.meter().sessions);
+        let mut line = Line::new(stream);
+        let early = line.take_early(&upgraded.rest);
+        if let Heard::Closed(code) = early.map_err(|error| Fault::Malformed(error.name()))? {
+            return Err(Fault::WebSocketClosed(code));
+        }
+        let session = Rc::new(Session {
+            line: RefCell::new(line),
+            answer,
+            is_busy: Cell::new(false),
+            is_over: Cell::new(false),
+            sampler: RefCell::new(TcpSampler::new(times.0, times.1)),
+            task: RefCell::default(),
+            end_waiter: RefCell::default(),
+            room_watcher: RefCell::default(),
+            open,
+        });
+        tokio::task::spawn_local(attend(Rc::downgrade(&session), Rc::clone(scratch)));
+        Ok(Self::Open(session))
+    }
+
+    /// Whether there is no session.
+    pub(crate) const fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused(..))
+    }
+
+    /// Holds the session until it ends.
+    pub(crate) async fn until_ended(&self) {
+        let Self::Open(session) = self else { return };
+        poll_fn(|cx| {
+            if session.is_over.get() {
+                return Poll::Ready(());
+            }
+            know(&mut session.end_waiter.borrow_mut(), cx);
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl Drop for WebSocket {
+    /// Ends the session and its task.
+    fn drop(&mut self) {
+        let Self::Open(session) = self else { return };
+        session.is_over.set(true);
+        if let Ok(mut line) = session.line.try_borrow_mut() {
+            line.close();
+        }
+        if let Some(task) = session.task.borrow().as_ref() {
+            task.wake_by_ref();
+        }
+    }
+}
+
+/// Answers pings between messages, for as long as the session lives.
+async fn attend(session: Weak<Session>, scratch: Rc<Scratch>) {
+    poll_fn(|cx| {
+        let Some(session) = session.upgrade() else { return Poll::Ready(()) };
+        know(&mut session.task.borrow_mut(), cx);
+        if session.is_busy.get() && !session.is_over.get() {
+            return Poll::Pending;
+        }
+        session.attend(cx, &scratch)
+    })
+    .await;
+}
+
+impl Session {
+    /// Reads what comes while no message is under way, until the session is over.
+    fn attend(&self, cx: &mut Context<'_>, scratch: &Scratch) -> Poll<()> {
+        if self.is_over.get() {
+            return Poll::Ready(());
+        }
+        let meter = self.open.meter();
+        let is_orderly = ready!(self.line.borrow_mut().attend(cx, scratch, meter));
+        bump(&meter.sessions_ended);
+        if !is_orderly {
+            bump(&meter.excess);
+        }
+        self.is_over.set(true);
+        if let Some(waiter) = self.end_waiter.take() {
+            waiter.wake();
+        }
+        if let Some(watcher) = self.room_watcher.borrow().as_ref() {
+            watcher();
+        }
+        Poll::Ready(())
+    }
+
+    /// The next message may be sent; until then the task answers pings.
+    fn release(&self, scratch: &Scratch) {
+        self.is_busy.set(false);
+        let task = self.task.borrow();
+        // A task that has not run yet will look by itself.
+        if let Some(task) = task.as_ref() {
+            let _ = self.attend(&mut Context::from_waker(task), scratch);
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("line", &self.line).finish_non_exhaustive()
+    }
+}
+
+impl Transport for WebSocket {
+    #[inline]
+    fn capacity(&self) -> usize {
+        match self {
+            Self::Open(session) => usize::from(!session.is_busy.get() && !session.is_over.get()),
+            Self::Refused(..) => 0,
+        }
+    }
+
+    fn watch_room(&self, watcher: impl Fn() + 'static) {
+        if let Self::Open(session) = self {
+            *session.room_watcher.borrow_mut() = Some(Box::new(watcher));
+        }
+    }
+
+    /// Its task hears of everything.
+    #[inline]
+    fn idle_state(&self, _now: Nanos, _scratch: &Scratch) -> IdleState {
+        if self.capacity() == 0 { IdleState::Ended } else { IdleState::Usable }
+    }
+
+    async fn exchange<C: Clock, V: Visitor>(
+        &self,
+        request: &PreparedRequest,
+        exchange: &mut Exchange,
+        timing: &Timing<'_, C>,
+        visitor: &mut V,
+    ) -> Result<Answer, TransportError> {
+        let session = match self {
+            Self::Open(session) => session,
+            Self::Refused(status, open) => {
+                exchange.connection = open.number();
+                exchange.written = false;
+                (exchange.first_byte, exchange.done) = (Some(timing.write), timing.write);
+                show(visitor, *status, &[]);
+                return Ok(Answer { status: *status, body_bytes: 0 });
+            }
+        };
+        let Some(message) = &request.websocket else {
+            return Err(TransportError::Final(UNPREPARED));
+        };
+        session.is_busy.set(true);
+        exchange.connection = session.open.number();
+        let is_shown = visitor.may_want();
+        let mut turn = Turn::new(message, &session.answer, &mut *exchange, timing, is_shown);
+        let answer = poll_fn(|cx| turn.poll(&mut session.line.borrow_mut(), cx)).await?;
+        {
+            let mut line = session.line.borrow_mut();
+            let sample = session.sampler.borrow_mut().sample(exchange.done, &line.stream);
+            exchange.tcp = sample.or(exchange.tcp);
+            if is_shown {
+                show(visitor, OPEN, line.held());
+            }
+            line.clear_held();
+        }
+        session.release(timing.scratch);
+        Ok(answer)
+    }
+}
+
+/// Shows an answer, which has no headers.
+fn show<V: Visitor>(visitor: &mut V, status: u16, body: &[u8]) {
+    let head = ResponseHead { status, version: Version::Http11, reason: "", headers: &[] };
+    visitor.head(&head);
+    if !body.is_empty() {
+        visitor.body(body);
+    }
+}

@@ -1,0 +1,267 @@
+//! The stream of a WebSocket session: what has come, and the pongs that go out.
+
+use std::io;
+use std::task::{Context, Poll, Waker, ready};
+
+use gake_core::record::CloseCode;
+
+use crate::client::meter::Meter;
+use crate::codec::websocket::{FrameError, FrameEvents, FrameReader, Pongs, close_frame};
+use crate::load::check::{BodyCheck, CHECKED_BYTES_MAX};
+use crate::net::scratch::Scratch;
+use crate::net::stream::Stream;
+
+/// An open stream.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) stream: Stream,
+    /// Whether a message is written in part, so that no other frame may be.
+    pub(super) is_midway: bool,
+    reader: FrameReader,
+    incoming: Incoming,
+    is_flushed: bool,
+}
+
+/// What has come.
+#[derive(Debug, Default)]
+struct Incoming {
+    pongs: Pongs,
+    /// The message under way, if it is looked at.
+    held: Vec<u8>,
+    /// Bytes of the message under way.
+    bytes: u64,
+    /// Whether that message began before an answer was awaited.
+    is_early: bool,
+    closed: Option<CloseCode>,
+    broken: Option<FrameError>,
+}
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wanted<'a> {
+    /// Nothing: what comes is no answer.
+    Nothing,
+    /// A pong.
+    Pong,
+    /// A message that passes the check if there is one, and whether its bytes are held.
+    Message(Option<&'a BodyCheck>, bool),
+}
+
+/// What a read has brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// Nothing that was waited for.
+    More,
+    /// The answer, which has this many bytes.
+    Answered(u64),
+    /// A message is too large to be looked at.
+    TooLarge,
+    /// The server has closed the session.
+    Closed(CloseCode),
+    /// The stream has ended without a close frame.
+    Ended,
+}
+
+impl Line {
+    /// The stream of an open session.
+    pub(super) fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            is_midway: false,
+            reader: FrameReader::default(),
+            incoming: Incoming::default(),
+            is_flushed: true,
+        }
+    }
+
+    /// Takes bytes that came with the response to the upgrade.
+    pub(super) fn take_early(&mut self, bytes: &[u8]) -> Result<Heard, FrameError> {
+        self.incoming.take(&mut self.reader, bytes, Wanted::Nothing)
+    }
+
+    /// The answer, if it was held.
+    pub(super) fn held(&self) -> &[u8] {
+        &self.incoming.held
+    }
+
+    /// Forgets the answer.
+    pub(super) fn clear_held(&mut self) {
+        self.incoming.held.clear();
+        self.incoming.held.shrink_to(KEPT_ROOM);
+    }
+
+    /// Whether a pong is written in part, so that no other frame may be.
+    pub(super) fn is_within_pong(&self) -> bool {
+        self.incoming.pongs.is_midway()
+    }
+
+    /// Reads once: how many bytes, and what they brought.
+    pub(super) fn read(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &Scratch,
+        wanted: Wanted<'_>,
+    ) -> Poll<io::Result<(usize, Result<Heard, FrameError>)>> {
+        let Self { stream, reader, incoming, .. } = self;
+        scratch.read(stream, cx, |bytes| match bytes.len() {
+            0 => (0, Ok(Heard::Ended)),
+            count => (count, incoming.take(reader, bytes, wanted)),
+        })
+    }
+
+    /// Writes the pongs that are due, as far as the stream takes them. Returns bytes written.
+    pub(super) fn write_pongs(&mut self, cx: &mut Context<'_>) -> io::Result<u64> {
+        let mut total = 0;
+        while !self.incoming.pongs.bytes().is_empty() {
+            match self.stream.poll_write(cx, self.incoming.pongs.bytes()) {
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Ok(count)) => {
+                    self.incoming.pongs.wrote(count);
+                    self.is_flushed = false;
+                    total += count as u64;
+                }
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => return Ok(total),
+            }
+        }
+        if !self.is_flushed
+            && let Poll::Ready(flushed) = self.stream.poll_flush(cx)
+        {
+            flushed?;
+            self.is_flushed = true;
+        }
+        Ok(total)
+    }
+
+    /// Reads while nobody waits, and answers pings, until the session ends; whether it ended as the
+    /// standard says.
+    pub(super) fn attend(
+        &mut self,
+        cx: &mut Context<'_>,
+        scratch: &Scratch,
+        meter: &Meter,
+    ) -> Poll<bool> {
+        loop {
+            if self.incoming.broken.is_some() || self.incoming.closed.is_some() {
+                return Poll::Ready(self.incoming.broken.is_none());
+            }
+            match self.write_pongs(cx) {
+                Ok(written) => meter.add_bytes(0, written),
+                Err(_) => return Poll::Ready(true),
+            }
+            match ready!(self.read(cx, scratch, Wanted::Nothing)) {
+                Ok((count, heard)) => {
+                    meter.add_bytes(count as u64, 0);
+                    if heard == Ok(Heard::Ended) {
+                        return Poll::Ready(true);
+                    }
+                }
+                Err(_) => return Poll::Ready(true),
+            }
+        }
+    }
+
+    /// Closes the session, if the stream takes the frame at once.
+    pub(super) fn close(&mut self) {
+        if self.is_midway || self.is_within_pong() {
+            return;
+        }
+        let code = match (self.incoming.broken, self.incoming.closed) {
+            (Some(_), _) => CloseCode::PROTOCOL_ERROR,
+            (None, Some(echo)) => echo,
+            (None, None) => CloseCode::NORMAL,
+        };
+        let cx = &mut Context::from_waker(Waker::noop());
+        if self.stream.poll_write(cx, &close_frame(code)).is_ready() {
+            let _ = self.stream.poll_flush(cx);
+        }
+    }
+}
+
+/// Bytes that a session keeps for the next message.
+const KEPT_ROOM: usize = 64 * 1024;
+
+impl Incoming {
+    /// Takes frames; bytes after an answer are not frames.
+    fn take(
+        &mut self,
+        reader: &mut FrameReader,
+        bytes: &[u8],
+        wanted: Wanted<'_>,
+    ) -> Result<Heard, FrameError> {
+        let mut listener = Listener { incoming: self, wanted, answered: None, is_too_large: false };
+        let read = reader.read(bytes, &mut listener);
+        let Listener { answered, is_too_large, .. } = listener;
+        self.broken = read.err();
+        match (answered, self.broken, self.closed) {
+            // It counts whatever comes after it: that ends the session.
+            (Some(bytes), ..) => Ok(Heard::Answered(bytes)),
+            (None, Some(error), _) => Err(error),
+            (None, None, Some(code)) => Ok(Heard::Closed(code)),
+            _ if is_too_large => Ok(Heard::TooLarge),
+            _ => Ok(Heard::More),
+        }
+    }
+}
+
+/// Hears the frames of one read.
+struct Listener<'a> {
+    incoming: &'a mut Incoming,
+    wanted: Wanted<'a>,
+    answered: Option<u64>,
+    is_too_large: bool,
+}
+
+impl Listener<'_> {
+    /// The wait is over: what comes now is no answer.
+    fn answer(&mut self, bytes: u64) {
+        self.answered = Some(bytes);
+        self.wanted = Wanted::Nothing;
+    }
+}
+
+impl FrameEvents for Listener<'_> {
+    fn part(&mut self, bytes: &[u8]) {
+        let incoming = &mut *self.incoming;
+        incoming.bytes += bytes.len() as u64;
+        match self.wanted {
+            Wanted::Nothing => incoming.is_early = true,
+            Wanted::Message(_, true) if !incoming.is_early => {
+                if incoming.held.len() + bytes.len() > CHECKED_BYTES_MAX {
+                    self.is_too_large = true;
+                } else {
+                    incoming.held.extend_from_slice(bytes);
+                }
+            }
+            Wanted::Message(..) | Wanted::Pong => {}
+        }
+    }
+
+    fn message(&mut self, _is_text: bool) {
+        let bytes = std::mem::take(&mut self.incoming.bytes);
+        let is_early = std::mem::take(&mut self.incoming.is_early);
+        let Wanted::Message(check, _) = self.wanted else { return };
+        if is_early || self.is_too_large {
+            return;
+        }
+        if check.is_none_or(|check| check.is_met(b"", &self.incoming.held)) {
+            self.answer(bytes);
+        } else {
+            self.incoming.held.clear();
+        }
+    }
+
+    fn ping(&mut self, payload: &[u8]) {
+        self.incoming.pongs.put(payload);
+    }
+
+    fn pong(&mut self, _payload: &[u8]) {
+        if let Wanted::Pong = self.wanted {
+            self.answer(0);
+        }
+    }
+
+    fn close(&mut self, code: CloseCode, _reason: &[u8]) {
+        self.incoming.closed = Some(code);
+    }
+}

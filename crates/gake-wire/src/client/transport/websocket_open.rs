@@ -1,0 +1,115 @@
+//! The upgrade of a connection to a WebSocket session.
+
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll, ready};
+
+use gake_core::record::{Fault, Phase};
+
+use crate::codec::websocket::{Upgrade, UpgradeRead, UpgradeResponse};
+use crate::net::fault;
+use crate::net::scratch::Scratch;
+use crate::net::stream::Stream;
+
+/// Maximum bytes of the response's head, with interim responses before it.
+const HEAD_MAX: usize = 64 * 1024;
+
+/// A response to the upgrade.
+#[derive(Debug)]
+pub(crate) struct Upgraded {
+    pub(crate) response: UpgradeResponse,
+    /// What came after its head: the first frames, or the start of a body.
+    pub(crate) rest: Vec<u8>,
+    /// Bytes read and written.
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+}
+
+/// Sends the upgrade and reads the head of its response.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) async fn open(
+    stream: &mut Stream,
+    upgrade: &Upgrade,
+    scratch: &Scratch,
+) -> Result<Upgraded, Fault> {
+    let mut opening = Opening { upgrade, sent: 0, head: Vec::new(), bytes_in: 0 };
+    let (response, rest) = poll_fn(|cx| opening.poll(stream, scratch, cx)).await?;
+    let Opening { bytes_in, sent, .. } = opening;
+    Ok(Upgraded { response, rest, bytes_in, bytes_out: sent as u64 })
+}
+
+/// An upgrade under way.
+struct Opening<'a> {
+    upgrade: &'a Upgrade,
+    /// Bytes of the request written so far.
+    sent: usize,
+    /// What has come of the response.
+    head: Vec<u8>,
+    bytes_in: u64,
+}
+
+impl Opening<'_> {
+    fn poll(
+        &mut self,
+        stream: &mut Stream,
+        scratch: &Scratch,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(UpgradeResponse, Vec<u8>), Fault>> {
+        if let Err(error) = self.write(stream, cx) {
+            return Poll::Ready(Err(fault::of_write(&error)));
+        }
+        loop {
+            let head = &mut self.head;
+            let read = scratch.read(stream, cx, |bytes| {
+                head.extend_from_slice(bytes);
+                bytes.len()
+            });
+            match ready!(read) {
+                Ok(0) => return Poll::Ready(Err(Fault::ClosedEarly(Phase::FirstByte))),
+                Ok(count) => self.bytes_in += count as u64,
+                Err(error) => return Poll::Ready(Err(fault::of_read(&error, Phase::FirstByte))),
+            }
+            if let Some(end) = self.read() {
+                return Poll::Ready(end);
+            }
+        }
+    }
+
+    fn write(&mut self, stream: &mut Stream, cx: &mut Context<'_>) -> io::Result<()> {
+        while self.sent < self.upgrade.bytes.len() {
+            match stream.poll_write(cx, &self.upgrade.bytes[self.sent..]) {
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Ok(count)) => self.sent += count,
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => return Ok(()),
+            }
+        }
+        match stream.poll_flush(cx) {
+            Poll::Ready(flushed) => flushed,
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    /// The response and what came after it, once its head is whole.
+    fn read(&mut self) -> Option<Result<(UpgradeResponse, Vec<u8>), Fault>> {
+        loop {
+            if self.head.len() > HEAD_MAX {
+                return Some(Err(Fault::TooLarge("head")));
+            }
+            match self.upgrade.read(&self.head) {
+                UpgradeRead::Partial => return None,
+                UpgradeRead::Malformed(why) => return Some(Err(Fault::Malformed(why))),
+                UpgradeRead::Whole(response, length) => {
+                    let rest = self.head.split_off(length);
+                    if !matches!(response.status, 100 | 102..=199) {
+                        return Some(Ok((response, rest)));
+                    }
+                    // Interim responses are no answer.
+                    self.head = rest;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! One message in a WebSocket session, and its answer.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use gake_core::clock::Clock;
+use gake_core::record::{Answer, Exchange, Fault, Phase};
+
+use super::interface::{Timing, TransportError};
+use super::websocket_line::{Heard, Line, Wanted};
+use crate::client::settings::MessageAnswer;
+use crate::codec::websocket::{FrameError, MessageFrame};
+use crate::net::fault;
+
+/// The status of an answered message: that of the open session.
+pub(super) const OPEN: u16 = 101;
+
+/// A message under way.
+pub(super) struct Turn<'a, C> {
+    message: &'a MessageFrame,
+    answer: &'a MessageAnswer,
+    exchange: &'a mut Exchange,
+    timing: &'a Timing<'a, C>,
+    /// Whether somebody looks at the answer.
+    is_shown: bool,
+    /// Bytes of the message written so far.
+    sent: usize,
+    /// The fault that ended writing; the server may have said why.
+    broken: Option<Fault>,
+}
+
+impl<'a, C: Clock> Turn<'a, C> {
+    /// A message that is about to be written.
+    pub(super) fn new(
+        message: &'a MessageFrame,
+        answer: &'a MessageAnswer,
+        exchange: &'a mut Exchange,
+        timing: &'a Timing<'a, C>,
+        is_shown: bool,
+    ) -> Self {
+        exchange.written = false;
+        exchange.first_byte = None;
+        if let Some(first_byte) = timing.deadline.first_byte {
+            timing.alarm.set(timing.write.saturating_add(first_byte).min(timing.deadline.end));
+        }
+        Self { message, answer, exchange, timing, is_shown, sent: 0, broken: None }
+    }
+
+    /// Writes what the stream takes and reads what is there, until the answer has come.
+    pub(super) fn poll(
+        &mut self,
+        line: &mut Line,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Answer, TransportError>> {
+        loop {
+            if self.timing.alarm.has_passed(cx) {
+                self.exchange.done = self.timing.clock.now();
+                return Poll::Ready(Err(TransportError::Final(Fault::Timeout(self.phase()))));
+            }
+            if self.broken.is_none()
+                && let Err(error) = self.write(line, cx)
+            {
+                self.broken = Some(fault::of_write(&error));
+            }
+            if self.exchange.written && *self.answer == MessageAnswer::Nothing {
+                let now = self.timing.clock.now();
+                (self.exchange.first_byte, self.exchange.done) = (Some(now), now);
+                return Poll::Ready(Ok(Answer { status: OPEN, body_bytes: 0 }));
+            }
+            let (count, heard) = match line.read(cx, self.timing.scratch, self.wanted()) {
+                Poll::Ready(Ok(read)) => read,
+                Poll::Ready(Err(error)) => {
+                    let fault = fault::of_read(&error, self.phase());
+                    return Poll::Ready(Err(self.ended(line, self.broken.unwrap_or(fault))));
+                }
+                Poll::Pending => {
+                    let Some(fault) = self.broken else { return Poll::Pending };
+                    return Poll::Ready(Err(self.ended(line, fault)));
+                }
+            };
+            if let Some(end) = self.hear(line, count, heard) {
+                return Poll::Ready(end);
+            }
+        }
+    }
+
+    /// Writes the message between pongs.
+    fn write(&mut self, line: &mut Line, cx: &mut Context<'_>) -> io::Result<()> {
+        if !line.is_midway {
+            self.exchange.bytes_out += line.write_pongs(cx)?;
+        }
+        if self.exchange.written || line.is_within_pong() {
+            return Ok(());
+        }
+        while self.sent < self.message.bytes.len() {
+            match line.stream.poll_write(cx, &self.message.bytes[self.sent..]) {
+                Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+                Poll::Ready(Ok(count)) => {
+                    self.sent += count;
+                    self.exchange.bytes_out += count as u64;
+                    line.is_midway = self.sent < self.message.bytes.len();
+                }
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => return Ok(()),
+            }
+        }
+        if let Poll::Ready(flushed) = line.stream.poll_flush(cx) {
+            flushed?;
+            self.exchange.written = true;
+        }
+        Ok(())
+    }
+
+    /// What is waited for: nothing that comes before the message is written can be its answer.
+    fn wanted(&self) -> Wanted<'a> {
+        match self.answer {
+            _ if !self.exchange.written => Wanted::Nothing,
+            MessageAnswer::Nothing => Wanted::Nothing,
+            _ if self.message.is_ping => Wanted::Pong,
+            MessageAnswer::Next => Wanted::Message(None, self.is_shown),
+            MessageAnswer::Matching(check) => Wanted::Message(Some(check), true),
+        }
+    }
+
+    /// Takes what a read has brought: the end, or `None` when the wait goes on.
+    fn hear(
+        &mut self,
+        line: &Line,
+        count: usize,
+        heard: Result<Heard, FrameError>,
+    ) -> Option<Result<Answer, TransportError>> {
+        self.exchange.bytes_in += count as u64;
+        let now = self.timing.clock.now();
+        self.exchange.done = now;
+        let phase = self.phase();
+        if count > 0 && self.exchange.written && self.exchange.first_byte.is_none() {
+            self.exchange.first_byte = Some(now);
+            if self.timing.deadline.first_byte.is_some() {
+                self.timing.alarm.set(self.timing.deadline.end);
+            }
+        }
+        let fault = match heard {
+            Ok(Heard::More) => return None,
+            Ok(Heard::Answered(body_bytes)) => {
+                return Some(Ok(Answer { status: OPEN, body_bytes }));
+            }
+            Ok(Heard::TooLarge) => Fault::TooLarge("message"),
+            Ok(Heard::Closed(code)) => Fault::WebSocketClosed(code),
+            Ok(Heard::Ended) => self.broken.unwrap_or(Fault::ClosedEarly(phase)),
+            Err(error) => Fault::Malformed(error.name()),
+        };
+        Some(Err(self.ended(line, fault)))
+    }
+
+    /// A message that was not begun can go over another session.
+    fn ended(&mut self, line: &Line, fault: Fault) -> TransportError {
+        self.exchange.done = self.timing.clock.now();
+        match self.sent == 0 && line.stream.is_plain() {
+            true => TransportError::BeforeRequest(fault),
+            false => TransportError::Final(fault),
+        }
+    }
+
+    fn phase(&self) -> Phase {
+        if self.exchange.first_byte.is_some() { Phase::Body } else { Phase::FirstByte }
+    }
+}

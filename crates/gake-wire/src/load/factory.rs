@@ -1,0 +1,83 @@
+//! The factory that makes the works of one worker.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use gake_core::clock::Clock;
+use gake_core::record::Tally;
+use gake_core::schedule::Slice;
+use gake_core::work::{Factory, Gauges};
+
+use crate::client::Client;
+use crate::load::idle;
+use crate::load::trace::{Tracer, WorkerTracer};
+use crate::load::wire::Wire;
+use crate::load::work::{HttpWork, Load};
+use crate::tls::handshakes;
+
+/// One worker's share of a load.
+#[derive(Debug)]
+pub struct HttpFactory<C> {
+    load: Rc<Load>,
+    client: Client<C>,
+    /// The clients of users who share connections.
+    groups: Vec<Client<C>>,
+    slice: Slice,
+}
+
+impl<C: Clock + Clone + 'static> HttpFactory<C> {
+    /// The factory of the worker that has `slice` of the run.
+    #[must_use]
+    pub fn new(wire: Arc<Wire>, slice: Slice, clock: C) -> Self {
+        let client = Client::new(Arc::clone(&wire.network), slice, clock);
+        let keep = Cell::new(wire.network.settings.keep.map_or(0, |keep| keep.answers));
+        let settings = &wire.network.settings;
+        let are_shared =
+            !settings.pooled && settings.protocol.may_be_multiplexed() && settings.streams > 1;
+        let connections = if are_shared { slice.part(settings.connections).max(1) } else { 0 };
+        let groups = (0..connections).map(|_| client.with_one_connection()).collect();
+        let load = Load { wire, keep, parts: Cell::new(None), tracer: None };
+        Self { load: Rc::new(load), client, groups, slice }
+    }
+
+    /// The same, whose works' requests are sampled by `tracer`. Requests that are made during the
+    /// run are not.
+    #[must_use]
+    pub fn traced(mut self, tracer: Option<Arc<Tracer>>) -> Self {
+        if let Some(load) = Rc::get_mut(&mut self.load) {
+            load.tracer = tracer.map(|tracer| WorkerTracer::new(tracer, self.slice));
+        }
+        self
+    }
+}
+
+impl<C: Clock + Clone + 'static> Factory for HttpFactory<C> {
+    type Work = HttpWork<C>;
+
+    fn work(&self, lane: usize) -> HttpWork<C> {
+        let is_pooled = self.load.wire.network.settings.pooled;
+        let client = match (is_pooled, self.groups.len()) {
+            (true, _) => self.client.clone(),
+            (false, 0) => self.client.with_own_connections(),
+            (false, groups) => self.groups[lane % groups].clone(),
+        };
+        HttpWork::new(Rc::clone(&self.load), client)
+    }
+
+    fn begin(&self) {
+        idle::hold(self.client.shared(), self.slice);
+    }
+
+    fn observe(&self, tally: &mut Tally) -> Gauges {
+        let handshakes = self.client.shared().meter.take_handshakes();
+        for (handshake, count) in handshakes {
+            handshakes::add(tally, &handshake, count);
+        }
+        self.client.observe(&mut tally.counts)
+    }
+
+    fn finish(&self) {
+        self.client.shared().meter.idle_over();
+    }
+}

@@ -1,0 +1,257 @@
+//! Addresses: names are resolved once, before the run.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use crate::net::proxy::HttpProxy;
+
+/// Where a connection goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// TCP.
+    Tcp(SocketAddr),
+    /// A Unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// `HOST1:PORT1:HOST2:PORT2` as in curl: a connection meant for the first goes to the second. An
+/// empty first host or port matches any; an empty second one is kept. A `*` at the start of the
+/// first host matches anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectTo {
+    from_host: String,
+    from_port: Option<u16>,
+    to_host: String,
+    to_port: Option<u16>,
+}
+
+/// Why a name or a rule about names cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// The system does not know the name.
+    #[error("{host:?} could not be resolved: {reason}")]
+    Unknown {
+        /// The name.
+        host: String,
+        /// The system's message.
+        reason: String,
+    },
+    /// The name has no address of the family asked for.
+    #[error("{host:?} has no IPv{family} address")]
+    Family {
+        /// The name.
+        host: String,
+        /// 4 or 6.
+        family: u8,
+    },
+    /// A bad `--resolve`.
+    #[error("{0:?} is not HOST:PORT:ADDRESS[,ADDRESS...], for example example.org:443:127.0.0.1")]
+    Resolve(String),
+    /// A bad `--connect-to`.
+    #[error("{0:?} is not HOST1:PORT1:HOST2:PORT2, for example example.org:443:127.0.0.1:8443")]
+    ConnectTo(String),
+}
+
+impl ConnectTo {
+    fn is_for(&self, host: &str) -> bool {
+        match self.from_host.strip_prefix('*') {
+            Some(end) => host.ends_with(end),
+            None => self.from_host.is_empty() || self.from_host == host,
+        }
+    }
+}
+
+impl std::str::FromStr for ConnectTo {
+    type Err = ResolveError;
+
+    fn from_str(text: &str) -> Result<Self, ResolveError> {
+        let bad = || ResolveError::ConnectTo(text.to_owned());
+        let parts = split_colons(text);
+        let [from_host, from_port, to_host, to_port] = parts.as_slice() else { return Err(bad()) };
+        let port = |text: &str| match text {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| bad()),
+        };
+        Ok(Self {
+            from_host: from_host.to_ascii_lowercase(),
+            from_port: port(from_port)?,
+            to_host: to_host.clone(),
+            to_port: port(to_port)?,
+        })
+    }
+}
+
+/// Splits at colons outside brackets, and takes the brackets off.
+fn split_colons(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut bracketed = false;
+    for c in text.chars() {
+        match c {
+            '[' => bracketed = true,
+            ']' => bracketed = false,
+            ':' if !bracketed => parts.push(String::new()),
+            c => {
+                if let Some(part) = parts.last_mut() {
+                    part.push(c);
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// Turns names into addresses: the user's rules first, then the system.
+#[derive(Debug, Clone, Default)]
+pub struct Resolver {
+    /// `--resolve`: host, port (any when none), addresses.
+    fixed: Vec<(String, Option<u16>, Vec<IpAddr>)>,
+    /// `--connect-to`.
+    pub connect_to: Vec<ConnectTo>,
+    /// `--unix-socket`: every connection goes there.
+    pub unix_socket: Option<PathBuf>,
+    /// 4 for IPv4 only, 6 for IPv6 only.
+    pub family: Option<u8>,
+    /// Every connection goes to this proxy, which resolves names itself.
+    pub proxy: Option<HttpProxy>,
+}
+
+impl Resolver {
+    /// Adds a `--resolve HOST:PORT:ADDRESS[,ADDRESS...]`; the port may be `*`.
+    ///
+    /// # Errors
+    /// When the rule cannot be read.
+    pub fn fix(&mut self, rule: &str) -> Result<(), ResolveError> {
+        let bad = || ResolveError::Resolve(rule.to_owned());
+        let mut parts = rule.splitn(3, ':');
+        let (Some(host), Some(port), Some(addresses)) = (parts.next(), parts.next(), parts.next())
+        else {
+            return Err(bad());
+        };
+        let port = if port == "*" { None } else { Some(port.parse().map_err(|_| bad())?) };
+        let addresses = addresses
+            .split(',')
+            .map(|a| a.trim_matches(['[', ']']).parse().map_err(|_| bad()))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.fixed.push((host.to_ascii_lowercase(), port, addresses));
+        Ok(())
+    }
+
+    /// The addresses of a host, in the system's order. Blocks.
+    ///
+    /// # Errors
+    /// When the host has no address.
+    pub fn resolve(&self, host: &str, port: u16) -> Result<Vec<Address>, ResolveError> {
+        if let Some(path) = &self.unix_socket {
+            return Ok(vec![Address::Unix(path.clone())]);
+        }
+        let (host, port) = match &self.proxy {
+            Some(proxy) => (proxy.host.clone(), proxy.port),
+            None => self.redirected(host, port),
+        };
+        let fixed = self.fixed.iter().find(|(h, p, _)| *h == host && p.is_none_or(|p| p == port));
+        let addresses: Vec<SocketAddr> = match fixed {
+            Some((_, _, ips)) => ips.iter().map(|ip| SocketAddr::new(*ip, port)).collect(),
+            None => (host.as_str(), port)
+                .to_socket_addrs()
+                .map_err(|error| ResolveError::Unknown {
+                    host: host.clone(),
+                    reason: plain_reason(&error),
+                })?
+                .collect(),
+        };
+        let mut unique: Vec<Address> = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            let fits = self.family.is_none_or(|family| (family == 6) == address.is_ipv6());
+            let address = Address::Tcp(address);
+            if fits && !unique.contains(&address) {
+                unique.push(address);
+            }
+        }
+        match (unique.is_empty(), self.family) {
+            (false, _) => Ok(unique),
+            (true, Some(family)) => Err(ResolveError::Family { host, family }),
+            (true, None) => {
+                Err(ResolveError::Unknown { host, reason: "it has no address".to_owned() })
+            }
+        }
+    }
+
+    fn redirected(&self, host: &str, port: u16) -> (String, u16) {
+        let rule = self
+            .connect_to
+            .iter()
+            .find(|rule| rule.is_for(host) && rule.from_port.is_none_or(|from| from == port));
+        match rule {
+            Some(rule) => {
+                let to = if rule.to_host.is_empty() { host } else { &rule.to_host };
+                (to.to_owned(), rule.to_port.unwrap_or(port))
+            }
+            None => (host.to_owned(), port),
+        }
+    }
+}
+
+/// The reason without the library's preamble.
+fn plain_reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("failed to lookup address information: ").unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(text: &str) -> Address {
+        Address::Tcp(text.parse().unwrap())
+    }
+
+    #[test]
+    fn the_users_rules_come_first() {
+        let mut resolver = Resolver::default();
+        resolver.fix("shop.test:443:127.0.0.7,[::1]").unwrap();
+        assert_eq!(
+            resolver.resolve("shop.test", 443).unwrap(),
+            [tcp("127.0.0.7:443"), tcp("[::1]:443")]
+        );
+        resolver.connect_to.push("api.test:80:127.0.0.9:8080".parse().unwrap());
+        assert_eq!(resolver.resolve("api.test", 80).unwrap(), [tcp("127.0.0.9:8080")]);
+        resolver.connect_to.push("*.wild.test::127.0.0.8:".parse().unwrap());
+        assert_eq!(resolver.resolve("a.wild.test", 80).unwrap(), [tcp("127.0.0.8:80")]);
+        resolver.connect_to.push("::[::1]:".parse().unwrap());
+        assert_eq!(resolver.resolve("wild.test", 81).unwrap(), [tcp("[::1]:81")]);
+        assert_eq!(resolver.resolve("any.test", 81).unwrap(), [tcp("[::1]:81")]);
+    }
+
+    #[test]
+    fn an_unknown_name_is_said() {
+        let error = Resolver::default().resolve("no-such-host.invalid", 80).unwrap_err();
+        assert!(error.to_string().contains("no-such-host.invalid"), "{error}");
+    }
+
+    #[test]
+    fn a_family_may_be_asked_for() {
+        let mut resolver = Resolver { family: Some(6), ..Resolver::default() };
+        resolver.fix("h:*:127.0.0.1,::1").unwrap();
+        assert_eq!(resolver.resolve("h", 80).unwrap(), [tcp("[::1]:80")]);
+    }
+
+    #[test]
+    fn refuses_bad_rules() {
+        for rule in ["", "h", "h:80", "h:80:", "h:x:127.0.0.1", "h:80:name"] {
+            assert!(Resolver::default().fix(rule).is_err(), "{rule}");
+        }
+        for rule in ["", "a:1:b", "a:x:b:1", "a:1:b:2:3"] {
+            assert!(rule.parse::<ConnectTo>().is_err(), "{rule}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Maps system errors to faults.
+
+use std::io;
+
+use gake_core::record::{Fault, Phase};
+
+use crate::codec::http1::Malformed;
+
+/// The fault of an error while opening a connection.
+#[must_use]
+pub fn of_connect(error: &io::Error) -> Fault {
+    match error.raw_os_error() {
+        // A Unix socket that is not there, or whose backlog is full, is nobody listening.
+        Some(libc::ECONNREFUSED | libc::ENOENT | libc::EAGAIN) => Fault::ConnectRefused,
+        Some(libc::ETIMEDOUT) => Fault::ConnectTimeout,
+        Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE) => Fault::NoLocalPort,
+        Some(libc::EMFILE | libc::ENFILE) => Fault::NoDescriptors,
+        Some(
+            libc::ECONNRESET
+            | libc::ECONNABORTED
+            | libc::EHOSTUNREACH
+            | libc::ENETUNREACH
+            | libc::EHOSTDOWN
+            | libc::ENETDOWN
+            | libc::EPIPE,
+        ) => Fault::ConnectReset,
+        errno => Fault::Other(errno.unwrap_or(0)),
+    }
+}
+
+/// The fault of an error while reading an answer, in the given phase.
+#[must_use]
+pub fn of_read(error: &io::Error, phase: Phase) -> Fault {
+    if let Some(reason) = tls_reason(error) {
+        return Fault::Tls(reason);
+    }
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Fault::ClosedEarly(phase),
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::BrokenPipe => Fault::Reset,
+        io::ErrorKind::TimedOut => Fault::Timeout(phase),
+        _ => Fault::Other(error.raw_os_error().unwrap_or(0)),
+    }
+}
+
+/// The fault of an error while writing a request.
+#[must_use]
+pub fn of_write(error: &io::Error) -> Fault {
+    tls_reason(error).map_or(Fault::Write, Fault::Tls)
+}
+
+/// The fault of an error in a TLS handshake.
+#[must_use]
+pub fn of_handshake(error: &io::Error) -> Fault {
+    match (tls_reason(error), error.kind()) {
+        (Some(reason), _) => Fault::Tls(reason),
+        (None, io::ErrorKind::UnexpectedEof) => Fault::Tls("the peer closed during the handshake"),
+        (None, io::ErrorKind::ConnectionReset) => Fault::Tls("the peer reset the handshake"),
+        (None, _) => Fault::Tls("the handshake failed"),
+    }
+}
+
+/// The fault of a response that is not HTTP.
+pub(crate) fn of_malformed(malformed: Malformed) -> Fault {
+    if malformed.is_too_large() {
+        Fault::TooLarge(malformed.name())
+    } else {
+        Fault::Malformed(malformed.name())
+    }
+}
+
+/// What rustls says, in words that do not change from run to run.
+fn tls_reason(error: &io::Error) -> Option<&'static str> {
+    use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+    let error = error.get_ref()?.downcast_ref::<Error>()?;
+    Some(match error {
+        Error::InvalidCertificate(reason) => match reason {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "the certificate has expired"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "the certificate is not valid yet"
+            }
+            CertificateError::UnknownIssuer => "the certificate's issuer is not trusted",
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "the certificate is for another name"
+            }
+            CertificateError::Revoked => "the certificate is revoked",
+            CertificateError::BadSignature => "the certificate has a bad signature",
+            _ => "the certificate is not valid",
+        },
+        Error::NoCertificatesPresented => "the peer has no certificate",
+        Error::AlertReceived(AlertDescription::CertificateRequired) => {
+            "the peer asks for a client certificate"
+        }
+        Error::AlertReceived(AlertDescription::HandshakeFailure) => {
+            "the peer refused the handshake"
+        }
+        Error::AlertReceived(AlertDescription::ProtocolVersion) => {
+            "the peer refused the TLS version"
+        }
+        Error::AlertReceived(AlertDescription::UnrecognisedName) => {
+            "the peer does not know the server name"
+        }
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            "the peer does not offer the version of HTTP that is asked for"
+        }
+        Error::AlertReceived(
+            AlertDescription::BadCertificate
+            | AlertDescription::UnknownCA
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::CertificateExpired
+            | AlertDescription::AccessDenied,
+        ) => "the peer rejects the client certificate",
+        Error::AlertReceived(_) => "the peer sent an alert",
+        Error::InvalidMessage(_) => "the peer does not speak TLS",
+        Error::PeerIncompatible(PeerIncompatible::ServerRejectedEncryptedClientHello(_)) => {
+            "the peer rejected the encrypted hello (ECH)"
+        }
+        Error::PeerIncompatible(_) => "the peer offers nothing in common",
+        _ => "the TLS session failed",
+    })
+}

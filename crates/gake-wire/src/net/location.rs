@@ -1,0 +1,356 @@
+//! URLs, parsed without touching the path: what the user wrote is what is sent.
+
+use std::fmt;
+
+use crate::net::percent::percent_decoded;
+
+/// How a connection is secured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Plain.
+    Http,
+    /// TLS.
+    Https,
+}
+
+/// The parts of an `http` or `https` URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The scheme; `http` when the URL had none.
+    pub scheme: Scheme,
+    /// Whether the URL had no scheme.
+    pub scheme_assumed: bool,
+    /// The host in lower case and ASCII, an IPv6 address without its brackets.
+    pub host: String,
+    /// The port, the scheme's own unless given.
+    pub port: u16,
+    /// Path and query as written; `/` by default.
+    pub target: String,
+    /// `user:password` before the host, percent-decoded.
+    pub user: Option<String>,
+}
+
+/// Why a text is not a URL that can be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LocationError {
+    /// Another scheme.
+    #[error("{url:?} has the scheme {scheme:?}; gake speaks http and https")]
+    Scheme {
+        /// The URL.
+        url: String,
+        /// Its scheme.
+        scheme: String,
+    },
+    /// A WebSocket where a request is wanted.
+    #[error("{0:?} is a WebSocket: only the target of a run or search can be one")]
+    WebSocket(String),
+    /// A method of gRPC where a request is wanted.
+    #[error("{0:?} is a method of gRPC: only the target of a run or search can be one")]
+    Grpc(String),
+    /// A request where a method of gRPC is wanted.
+    #[error("{0:?} is no method of gRPC: write grpc://HOST:PORT/package.Service/Method")]
+    NoGrpc(String),
+    /// A request where a WebSocket is wanted.
+    #[error("{0:?} is no WebSocket: its URL begins with ws:// or wss://")]
+    NoWebSocket(String),
+    /// A missing or bad host.
+    #[error("{0:?} has no valid host; write for example http://localhost:8080/path")]
+    Host(String),
+    /// A bad port.
+    #[error("{0:?} has a bad port; ports are 1 to 65535")]
+    Port(String),
+    /// Blanks or control characters.
+    #[error("{0:?} holds a blank or a control character; encode it, a blank as %20")]
+    Blank(String),
+}
+
+impl Location {
+    /// Parses a URL.
+    ///
+    /// # Errors
+    /// When it is not one that can be loaded.
+    pub fn parse(url: &str) -> Result<Self, LocationError> {
+        let url = url.trim();
+        if url.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return Err(LocationError::Blank(url.to_owned()));
+        }
+        let (scheme, rest, scheme_assumed) = split_scheme(url)?;
+        let rest = rest.split('#').next().unwrap_or_default();
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (authority, target) = rest.split_at(end);
+        let (user, host_port) = match authority.rsplit_once('@') {
+            Some((user, host_port)) => (Some(percent_decoded(user)), host_port),
+            None => (None, authority),
+        };
+        let (host, port) = split_port(url, host_port)?;
+        let target = match target.bytes().next() {
+            None => "/".to_owned(),
+            Some(b'?') => format!("/{target}"),
+            Some(_) => target.to_owned(),
+        };
+        Ok(Self {
+            scheme,
+            scheme_assumed,
+            host: checked_host(url, host)?,
+            port: port.unwrap_or(scheme.port()),
+            target: ascii(&target),
+            user,
+        })
+    }
+
+    /// Parses the URL of a WebSocket: `ws://` or `wss://`. The scheme is that of the upgrade.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn parse_websocket(url: &str) -> Result<Self, LocationError> {
+        let (scheme, rest) = url.trim().split_once("://").unwrap_or_default();
+        let upgrade = match scheme.to_ascii_lowercase().as_str() {
+            "ws" => "http",
+            "wss" => "https",
+            _ => return Err(LocationError::NoWebSocket(url.to_owned())),
+        };
+        Self::parse(&format!("{upgrade}://{rest}"))
+    }
+
+    /// Parses the URL of a method of gRPC: `grpc://HOST:PORT/package.Service/Method`, or `grpcs://`
+    /// over TLS. The scheme is that of the requests that call it.
+    ///
+    /// # Errors
+    /// When it is not one.
+    pub fn parse_grpc(url: &str) -> Result<Self, LocationError> {
+        let refuse = || LocationError::NoGrpc(url.to_owned());
+        let (scheme, rest) = url.trim().split_once("://").unwrap_or_default();
+        let carrier = match scheme.to_ascii_lowercase().as_str() {
+            "grpc" => "http",
+            "grpcs" => "https",
+            _ => return Err(refuse()),
+        };
+        let location = Self::parse(&format!("{carrier}://{rest}"))?;
+        let mut parts = location.target.split('/').skip(1);
+        match (parts.next(), parts.next(), parts.next()) {
+            (Some(service), Some(method), None)
+                if !service.is_empty() && !method.is_empty() && !method.contains('?') =>
+            {
+                Ok(location)
+            }
+            _ => Err(refuse()),
+        }
+    }
+
+    /// The URL of the method of gRPC that requests there call, without the user's password.
+    #[must_use]
+    pub fn grpc_url(&self) -> String {
+        // `http` becomes `grpc`, and `https` becomes `grpcs`.
+        self.to_string().replacen("http", "grpc", 1)
+    }
+
+    /// The URL of the WebSocket that an upgrade there opens, without the user's password.
+    #[must_use]
+    pub fn websocket_url(&self) -> String {
+        // `http` becomes `ws`, and `https` becomes `wss`.
+        self.to_string().replacen("http", "ws", 1)
+    }
+
+    /// Whether a request that goes to `other` goes to the same scheme, host and port.
+    pub(crate) fn same_origin(&self, other: &Self) -> bool {
+        self.is_at(other.scheme, &other.host, other.port)
+    }
+
+    pub(crate) fn is_at(&self, scheme: Scheme, host: &str, port: u16) -> bool {
+        (self.scheme, self.host.as_str(), self.port) == (scheme, host, port)
+    }
+
+    /// The value of `Host`: the port only when it is not the scheme's default, and no zone, which
+    /// has a meaning only on this machine (RFC 6874, section 3).
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let host = match self.host.split('%').next() {
+            Some(address) if self.host.contains(':') => format!("[{address}]"),
+            _ => self.host.clone(),
+        };
+        if self.port == self.scheme.port() { host } else { format!("{host}:{}", self.port) }
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = match self.scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        };
+        // Never the user's password.
+        write!(f, "{scheme}://{}{}", self.authority(), self.target)
+    }
+}
+
+impl Scheme {
+    /// The default port.
+    #[must_use]
+    pub fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+fn split_scheme(url: &str) -> Result<(Scheme, &str, bool), LocationError> {
+    let Some((scheme, rest)) = url.split_once("://") else { return Ok((Scheme::Http, url, true)) };
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" => Ok((Scheme::Http, rest, false)),
+        "https" => Ok((Scheme::Https, rest, false)),
+        "ws" | "wss" => Err(LocationError::WebSocket(url.to_owned())),
+        "grpc" | "grpcs" => Err(LocationError::Grpc(url.to_owned())),
+        _ if scheme.contains(['/', '?', '.']) => Ok((Scheme::Http, url, true)),
+        _ => Err(LocationError::Scheme { url: url.to_owned(), scheme: scheme.to_owned() }),
+    }
+}
+
+fn split_port<'a>(url: &str, text: &'a str) -> Result<(&'a str, Option<u16>), LocationError> {
+    let bad = || LocationError::Port(url.to_owned());
+    let (host, port) = if let Some(bracketed) = text.strip_prefix('[') {
+        let (host, rest) = bracketed
+            .split_once(']')
+            .filter(|(host, _)| host.contains(':'))
+            .ok_or_else(|| LocationError::Host(url.to_owned()))?;
+        let port = match rest.strip_prefix(':') {
+            Some(port) => Some(port),
+            None if rest.is_empty() => None,
+            None => return Err(bad()),
+        };
+        (host, port)
+    } else {
+        match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        }
+    };
+    match port {
+        None | Some("") => Ok((host, None)),
+        Some(port) if port.bytes().all(|b| b.is_ascii_digit()) => {
+            let port = port.parse().ok().filter(|port| *port > 0).ok_or_else(bad)?;
+            Ok((host, Some(port)))
+        }
+        Some(_) => Err(bad()),
+    }
+}
+
+fn checked_host(url: &str, host: &str) -> Result<String, LocationError> {
+    let bad = || LocationError::Host(url.to_owned());
+    // An IPv6 address may name a zone (fe80::1%eth0), which the system resolves.
+    if host.contains(':') {
+        let address = host.split('%').next().unwrap_or_default();
+        return match address.parse::<std::net::Ipv6Addr>() {
+            Ok(_) => Ok(host.to_ascii_lowercase()),
+            Err(_) => Err(bad()),
+        };
+    }
+    match url::Host::parse(host).map_err(|_| bad())? {
+        url::Host::Domain(domain) if domain.is_empty() => Err(bad()),
+        host => Ok(host.to_string()),
+    }
+}
+
+/// Percent-encodes everything but ASCII.
+fn ascii(target: &str) -> String {
+    if target.is_ascii() {
+        return target.to_owned();
+    }
+    let mut encoded = String::with_capacity(target.len() * 2);
+    for byte in target.bytes() {
+        if byte.is_ascii() {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// The header of basic authentication (RFC 7617) for `user:password`.
+#[must_use]
+pub fn basic_authorization(user: &str) -> (String, String) {
+    use base64::Engine as _;
+    let encoded = base64::engine::general_purpose::STANDARD.encode(user);
+    ("Authorization".to_owned(), format!("Basic {encoded}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_urls_apart() {
+        for (url, host, port, target, shown) in [
+            ("http://a.b/c?d=e#f", "a.b", 80, "/c?d=e", "http://a.b/c?d=e"),
+            ("localhost:8080", "localhost", 8080, "/", "http://localhost:8080/"),
+            ("HTTPS://Ex.Org?x", "ex.org", 443, "/?x", "https://ex.org/?x"),
+            ("http://[::1]:81/", "::1", 81, "/", "http://[::1]:81/"),
+            ("http://h//a/../b", "h", 80, "//a/../b", "http://h//a/../b"),
+            ("a.b/x?u=http://y", "a.b", 80, "/x?u=http://y", "http://a.b/x?u=http://y"),
+            ("http://h/é", "h", 80, "/%C3%A9", "http://h/%C3%A9"),
+            ("http://h:/", "h", 80, "/", "http://h/"),
+        ] {
+            let location = Location::parse(url).unwrap();
+            assert_eq!((location.host.as_str(), location.port), (host, port), "{url}");
+            assert_eq!(location.target, target, "{url}");
+            assert_eq!(location.to_string(), shown, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_taken_and_never_shown() {
+        let location = Location::parse("http://me:p%40ss@h/").unwrap();
+        assert_eq!(location.user.as_deref(), Some("me:p@ss"));
+        assert_eq!(location.to_string(), "http://h/");
+    }
+
+    #[test]
+    fn websockets_are_apart() {
+        for (url, scheme, port, shown) in [
+            ("ws://h/chat?a", Scheme::Http, 80, "ws://h/chat?a"),
+            ("WSS://me:p@H", Scheme::Https, 443, "wss://h/"),
+            ("ws://http:81/", Scheme::Http, 81, "ws://http:81/"),
+        ] {
+            let location = Location::parse_websocket(url).unwrap();
+            assert_eq!((location.scheme, location.port), (scheme, port), "{url}");
+            assert_eq!(location.websocket_url(), shown);
+            assert_eq!(Location::parse(url), Err(LocationError::WebSocket(url.to_owned())));
+        }
+        assert!(Location::parse_websocket("http://h/").is_err());
+        assert!(Location::parse_websocket("h").is_err());
+    }
+
+    #[test]
+    fn methods_of_grpc_have_a_service_and_a_name() {
+        let location = Location::parse_grpc("GRPCS://H:8443/a.b.S/Call").unwrap();
+        assert_eq!((location.scheme, location.port), (Scheme::Https, 8443));
+        assert_eq!(location.grpc_url(), "grpcs://h:8443/a.b.S/Call");
+        for url in ["grpc://h/", "grpc://h/S", "grpc://h/S/", "grpc://h//M", "grpc://h/S/M/x"] {
+            assert_eq!(Location::parse_grpc(url), Err(LocationError::NoGrpc(url.to_owned())));
+        }
+        assert!(Location::parse_grpc("http://h/S/M").is_err());
+        let refused = Location::parse("grpc://h/S/M");
+        assert_eq!(refused, Err(LocationError::Grpc("grpc://h/S/M".to_owned())));
+    }
+
+    #[test]
+    fn refuses_the_rest() {
+        for url in [
+            "",
+            "ftp://h/",
+            "http://",
+            "http:///x",
+            "http://h:99999/",
+            "http://h:0/",
+            "http://h:x/",
+            "http://a b/",
+            "http://[::1",
+            "http://[zz]/",
+            "http://h/a b",
+            "http://a^b/",
+        ] {
+            assert!(Location::parse(url).is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Below the protocols: URLs and addresses, sockets, streams, ports, time-outs, faults.
+
+pub(crate) mod address;
+pub(crate) mod alarm;
+pub(crate) mod alternative;
+pub(crate) mod deadline;
+pub mod fault;
+pub(crate) mod location;
+pub(crate) mod percent;
+pub(crate) mod permit;
+pub(crate) mod ports;
+pub(crate) mod proxy;
+pub(crate) mod scratch;
+pub(crate) mod sockopt;
+pub(crate) mod source;
+pub(crate) mod stream;

@@ -1,0 +1,386 @@
+//! TLS settings: roots, client certificate, server name.
+
+pub(crate) mod ech;
+pub(crate) mod facts;
+pub(crate) mod handshakes;
+pub(crate) mod key_log;
+pub(crate) mod protocol;
+pub(crate) mod stapling;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::facts::{TlsVersion, suite_name};
+use self::key_log::TlsKeyLog;
+use self::stapling::NotingVerifier;
+use crate::tls::protocol::Protocol;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{EchMode, EchStatus, ResolvesClientCert, WebPkiServerVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::sign::CertifiedKey;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion,
+};
+
+/// TLS options of the user.
+#[derive(Debug, Clone, Default)]
+pub struct TlsOptions {
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// Trust the certificates in these PEM files instead of the system's.
+    pub cacert: Vec<PathBuf>,
+    /// A client certificate chain in PEM.
+    pub cert: Option<PathBuf>,
+    /// Its key in PEM; by default in the certificate's file.
+    pub key: Option<PathBuf>,
+    /// Certificates, of which a server gets the first whose issuer it accepts. Instead of `cert`.
+    pub identities: Vec<TlsIdentity>,
+    /// Speak only this version; both by default.
+    pub version: Option<TlsVersion>,
+    /// Offer only these cipher suites of TLS 1.2, by the names of [`tls12_suites`]; all by default.
+    pub suites: Option<Vec<String>>,
+    /// Offer only these cipher suites of any version, by the names of [`tls_suites`], the preferred
+    /// one first; the library's if empty.
+    pub ciphers: Vec<String>,
+    /// Takes the secrets of every session.
+    pub key_log: Option<Arc<TlsKeyLog>>,
+    /// Encrypt the hello (ECH) by the configurations in this file; `grease` only looks like it.
+    pub ech: Option<PathBuf>,
+    /// Resume sessions. Otherwise every connection makes a full handshake.
+    pub session_tickets: bool,
+    /// Resume sessions, and send requests that are safe to replay before the end of the handshake
+    /// (0-RTT), where the server allows that: over HTTP/1.1 with TLS 1.3, and HTTP/3.
+    pub early_data: bool,
+}
+
+static TLS12: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS12];
+static TLS13: [&SupportedProtocolVersion; 1] = [&rustls::version::TLS13];
+
+/// A client certificate that no file holds.
+#[derive(Clone)]
+pub struct TlsIdentity {
+    /// The chain in PEM, the client's own certificate first.
+    pub certificates: String,
+    /// Its key in PEM.
+    pub key: String,
+}
+
+impl fmt::Debug for TlsIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsIdentity").finish_non_exhaustive()
+    }
+}
+
+/// The cipher suites of TLS 1.2 that a client can offer, as IANA names them.
+pub fn tls12_suites() -> impl Iterator<Item = &'static str> {
+    let suites = rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES.iter();
+    suites.filter(|suite| suite.tls13().is_none()).filter_map(|suite| suite.suite().as_str())
+}
+
+/// The cipher suites that a client can offer, as IANA names them.
+pub fn tls_suites() -> impl Iterator<Item = String> {
+    let suites = rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES.iter();
+    suites.filter_map(|suite| suite.suite().as_str()).map(suite_name)
+}
+
+/// Why TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A PEM file cannot be used.
+    #[error("{} cannot be used as {role}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What it should be.
+        role: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A key without a certificate.
+    #[error("--key needs --cert: a client key is of no use without its certificate")]
+    KeyAlone,
+    /// A certificate or key that is not PEM.
+    #[error("{0} is not PEM: {1}")]
+    Pem(&'static str, String),
+    /// Certificate and key do not match.
+    #[error("the client certificate cannot be used: {0}")]
+    Client(rustls::Error),
+    /// The library cannot be set up.
+    #[error("TLS cannot be set up: {0}")]
+    Library(rustls::Error),
+}
+
+impl TlsOptions {
+    /// The client settings for connections that speak `protocol`.
+    ///
+    /// # Errors
+    /// When a file cannot be read or has the wrong content.
+    pub fn config(&self, protocol: Protocol) -> Result<Arc<ClientConfig>, TlsError> {
+        let provider = Arc::new(self.provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+        let builder = match &self.ech {
+            // Only TLS 1.3 has it.
+            Some(path) => builder.with_ech(hello(path)?),
+            None => builder.with_protocol_versions(self.versions()),
+        };
+        let builder = builder.map_err(TlsError::Library)?;
+        let verifier = NotingVerifier(self.verifier(&provider)?);
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+        let mut config = match self.client_certificate()? {
+            None if !self.identities.is_empty() => {
+                let keys = self.identities.iter().map(|identity| identity.loaded(&provider));
+                let keys = keys.collect::<Result<_, _>>()?;
+                builder.with_client_cert_resolver(Arc::new(FirstAccepted { keys }))
+            }
+            Some((chain, key)) => {
+                builder.with_client_auth_cert(chain, key).map_err(TlsError::Client)?
+            }
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = protocol.alpn();
+        if let Some(log) = &self.key_log {
+            config.key_log = Arc::clone(log) as Arc<dyn rustls::KeyLog>;
+        }
+        // Every connection stands for a client of its own, which has no session to resume; and
+        // a store of sessions is a lock between workers.
+        if !self.session_tickets && !self.early_data {
+            config.resumption = rustls::client::Resumption::disabled();
+        }
+        Ok(Arc::new(config))
+    }
+
+    fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+        let provider = Arc::clone(provider);
+        if self.insecure {
+            return Ok(Arc::new(AcceptAny { provider }));
+        }
+        let roots = Arc::new(self.roots()?);
+        match WebPkiServerVerifier::builder_with_provider(roots, provider).build() {
+            Ok(verifier) => Ok(verifier),
+            Err(error) => Err(TlsError::Library(rustls::Error::General(error.to_string()))),
+        }
+    }
+
+    fn provider(&self) -> CryptoProvider {
+        let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+        if let Some(suites) = &self.suites {
+            provider.cipher_suites.retain(|suite| {
+                let name = suite.suite().as_str();
+                suite.tls13().is_some() || suites.iter().any(|asked| Some(asked.as_str()) == name)
+            });
+        }
+        if !self.ciphers.is_empty() {
+            let all = std::mem::take(&mut provider.cipher_suites);
+            let named = |name: &String| {
+                let is_it = |suite: &&rustls::SupportedCipherSuite| {
+                    suite.suite().as_str().map(suite_name).as_ref() == Some(name)
+                };
+                all.iter().find(is_it).copied()
+            };
+            provider.cipher_suites = self.ciphers.iter().filter_map(named).collect();
+        }
+        provider
+    }
+
+    fn versions(&self) -> &'static [&'static SupportedProtocolVersion] {
+        match self.version {
+            None => rustls::DEFAULT_VERSIONS,
+            Some(TlsVersion::Tls12) => &TLS12,
+            Some(TlsVersion::Tls13) => &TLS13,
+        }
+    }
+
+    fn roots(&self) -> Result<RootCertStore, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for path in &self.cacert {
+            let role = "trusted certificates";
+            for certificate in certificates(path, role)? {
+                roots.add(certificate).map_err(|error| file_error(path, role, &error))?;
+            }
+        }
+        if !self.cacert.is_empty() {
+            return Ok(roots);
+        }
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            // A container without certificates still reaches public servers.
+            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+        }
+        Ok(roots)
+    }
+
+    #[allow(clippy::type_complexity, reason = "the pair rustls wants")]
+    fn client_certificate(
+        &self,
+    ) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>, TlsError> {
+        let Some(cert) = &self.cert else {
+            return if self.key.is_some() { Err(TlsError::KeyAlone) } else { Ok(None) };
+        };
+        let chain = certificates(cert, "a client certificate")?;
+        let path = self.key.as_ref().unwrap_or(cert);
+        let pem = read(path, "a client key")?;
+        let key = PrivateKeyDer::from_pem_slice(&pem)
+            .map_err(|error| file_error(path, "a client key", &error))?;
+        Ok(Some((chain, key)))
+    }
+
+    /// What came of an encrypted hello once a handshake is over: a rejection ends the handshake.
+    pub(crate) fn ech_once_open(&self) -> EchStatus {
+        match &self.ech {
+            None => EchStatus::NotOffered,
+            Some(path) if path.as_os_str() == GREASE => EchStatus::Grease,
+            Some(_) => EchStatus::Accepted,
+        }
+    }
+}
+
+/// In place of a file: a hello that only looks encrypted.
+const GREASE: &str = "grease";
+
+/// How the hello is encrypted by the configurations in a file, or looks like it.
+fn hello(path: &Path) -> Result<EchMode, TlsError> {
+    if path.as_os_str() == GREASE {
+        return ech::grease().map_err(TlsError::Library);
+    }
+    let role = "configurations of ECH";
+    ech::encrypted(&read(path, role)?).map_err(|error| file_error(path, role, &error))
+}
+
+/// Bytes of a file of certificates: the system's bundles have less than one.
+const PEM_BYTES_MAX: u64 = 16 << 20;
+
+fn certificates(path: &Path, role: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let chain = CertificateDer::pem_slice_iter(&read(path, role)?)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| file_error(path, role, &error))?;
+    if chain.is_empty() {
+        return Err(file_error(path, role, &"it holds no PEM certificate"));
+    }
+    Ok(chain)
+}
+
+fn read(path: &Path, role: &'static str) -> Result<Vec<u8>, TlsError> {
+    gake_files::read(path, role, PEM_BYTES_MAX).map_err(|error| match error.io() {
+        // The path is said by who shows it.
+        Some(error) => file_error(path, role, error),
+        None => file_error(path, role, &error),
+    })
+}
+
+fn file_error(path: &Path, role: &'static str, reason: &impl ToString) -> TlsError {
+    TlsError::File { path: path.to_owned(), role, reason: reason.to_string() }
+}
+
+impl TlsIdentity {
+    fn loaded(&self, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, TlsError> {
+        let chain = CertificateDer::pem_slice_iter(self.certificates.as_bytes())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| TlsError::Pem("a client certificate", error.to_string()))?;
+        if chain.is_empty() {
+            let why = "it holds no certificate".to_owned();
+            return Err(TlsError::Pem("a client certificate", why));
+        }
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
+            .map_err(|error| TlsError::Pem("a client key", error.to_string()))?;
+        CertifiedKey::from_der(chain, key, provider).map(Arc::new).map_err(TlsError::Client)
+    }
+}
+
+/// Gives a server the first certificate whose issuer it accepts.
+#[derive(Debug)]
+struct FirstAccepted {
+    keys: Vec<Arc<CertifiedKey>>,
+}
+
+impl ResolvesClientCert for FirstAccepted {
+    fn resolve(&self, issuers: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        // A certificate holds its issuer's name as the server writes it.
+        let names = |certificate: &CertificateDer<'_>, issuer: &[u8]| {
+            memchr::memmem::find(certificate, issuer).is_some()
+        };
+        let is_accepted = |key: &CertifiedKey| {
+            let chain = || key.cert.iter();
+            issuers.is_empty() || chain().any(|one| issuers.iter().any(|name| names(one, name)))
+        };
+        let mut keys = self.keys.iter();
+        let fits =
+            |key: &&Arc<CertifiedKey>| key.key.choose_scheme(schemes).is_some() && is_accepted(key);
+        keys.find(fits).cloned()
+    }
+
+    fn has_certs(&self) -> bool {
+        !self.keys.is_empty()
+    }
+}
+
+/// Accepts any certificate, for `--insecure`. Signatures are still checked, so that a handshake
+/// costs what it costs.
+#[derive(Debug)]
+struct AcceptAny {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for AcceptAny {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// The same settings for connections that speak `protocol`.
+pub(crate) fn speaking(config: &Arc<ClientConfig>, protocol: Protocol) -> Arc<ClientConfig> {
+    let mut config = ClientConfig::clone(config);
+    config.alpn_protocols = protocol.alpn();
+    Arc::new(config)
+}
+
+/// The same settings without resumption: each connection makes a full handshake.
+pub(crate) fn without_resumption(config: &Arc<ClientConfig>) -> Arc<ClientConfig> {
+    let mut config = ClientConfig::clone(config);
+    config.resumption = rustls::client::Resumption::disabled();
+    Arc::new(config)
+}
+
+/// The same settings, and the same sessions, for connections that send a request before the end of
+/// the handshake.
+pub(crate) fn with_early_data(config: &Arc<ClientConfig>) -> Arc<ClientConfig> {
+    let mut config = ClientConfig::clone(config);
+    config.enable_early_data = true;
+    Arc::new(config)
+}
