@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use gake_sql::SqlKind;
-use gake_users::UserStore;
-
 use crate::arithmetic::fill;
 use crate::budget::ConnectionBudget;
 use crate::definition::{Cell, Columns, Definition, Step};
@@ -33,10 +30,7 @@ pub fn plan<'a>(
     settings: &Settings,
     budget: &'a ConnectionBudget,
 ) -> Result<Vec<Planned<'a>>, String> {
-    let is_mysql = matches!(
-        &settings.database,
-        Some((_, UserStore::Server(dsn))) if dsn.kind() == SqlKind::MySql
-    );
+    let is_mysql = settings.database.as_ref().is_some_and(|(_, store)| store.is_mysql());
     let known = [
         ("quick", f64::from(settings.quick)),
         ("own", f64::from(settings.target.is_some())),

@@ -96,6 +96,11 @@ impl fmt::Display for UserStore {
 }
 
 impl UserStore {
+    /// Whether it is a MySQL server, which counts the connections that it refuses.
+    pub fn is_mysql(&self) -> bool {
+        matches!(self, Self::Server(dsn) if dsn.kind() == SqlKind::MySql)
+    }
+
     /// Opens it and makes the table if there is none. Blocks for some seconds at most.
     ///
     /// # Errors

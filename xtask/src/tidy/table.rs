@@ -162,7 +162,6 @@ pub const ROOMS: &[Room] = &[
             "gake-run",
             "gake-session",
             "gake-shadow",
-            "gake-sql",
             "gake-users",
         ],
         strangers: &["clap"],
