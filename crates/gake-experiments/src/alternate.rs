@@ -4,14 +4,14 @@ use gake_judge::Summary;
 use gake_report::experiment::Expectation;
 use gake_text::units::{count, percent, rate};
 
-use crate::arithmetic::Names;
-use crate::bench::{Bench, Stopped};
-use crate::definition::Step;
+use crate::arithmetic::Scope;
+use crate::bench::{Bench, StepError};
+use crate::definition::StepDefinition;
 use crate::expected::expectation;
 use crate::figures::goodput;
 use crate::loaded::Loaded;
 use crate::names::StepNames;
-use crate::settings::Settings;
+use crate::settings::ExperimentSettings;
 
 /// Runs on either.
 const TURNS: usize = 10;
@@ -20,11 +20,11 @@ const TURNS: usize = 10;
 /// Each kind has a name.
 pub fn run(
     bench: &mut Bench<'_>,
-    settings: &Settings,
-    step: &Step,
+    settings: &ExperimentSettings,
+    step: &StepDefinition,
     mut names: StepNames<'_>,
     both: Vec<String>,
-) -> Result<(), Stopped> {
+) -> Result<(), StepError> {
     let mut loaded = Loaded::start(settings, step, &mut names, None)?;
     let Some(proxied) = loaded.proxied() else { return Ok(()) };
     let urls = [&proxied.production, &proxied.server].map(|server| server.url_of(step.path()));

@@ -10,7 +10,7 @@ const LEVELS: [&[&str]; 5] =
     [&["||"], &["&&"], &["<=", ">=", "==", "!=", "<", ">"], &["+", "-"], &["*", "/"]];
 
 /// What the names in an expression or template stand for.
-pub trait Names {
+pub trait Scope {
     /// The number of this name.
     fn number(&self, name: &str) -> Result<f64, String>;
 
@@ -22,7 +22,7 @@ pub trait Names {
 }
 
 /// The value of an expression.
-pub fn evaluate(text: &str, names: &dyn Names) -> Result<f64, String> {
+pub fn evaluate(text: &str, names: &dyn Scope) -> Result<f64, String> {
     let mut parser = Parser { rest: text, names };
     let value = parser.level(0).map_err(|why| format!("{text:?}: {why}"))?;
     match parser.rest.trim() {
@@ -32,7 +32,7 @@ pub fn evaluate(text: &str, names: &dyn Names) -> Result<f64, String> {
 }
 
 /// A template whose `{expression:format}` are replaced; `{{` and `}}` are braces.
-pub fn fill(template: &str, names: &dyn Names) -> Result<String, String> {
+pub fn fill(template: &str, names: &dyn Scope) -> Result<String, String> {
     let mut filled = String::new();
     let mut rest = template;
     while let Some(at) = rest.find(['{', '}']) {
@@ -75,7 +75,7 @@ pub fn formatted(value: f64, format: &str) -> String {
 /// Evaluates while it reads.
 struct Parser<'a> {
     rest: &'a str,
-    names: &'a dyn Names,
+    names: &'a dyn Scope,
 }
 
 impl<'a> Parser<'a> {
@@ -183,7 +183,7 @@ mod tests {
 
     struct Some3;
 
-    impl Names for Some3 {
+    impl Scope for Some3 {
         fn number(&self, name: &str) -> Result<f64, String> {
             if name == "users" { Ok(3.0) } else { Err(format!("{name} has no value")) }
         }

@@ -10,26 +10,26 @@ use gake_session::redaction::usual;
 use gake_session::{Console, Failure, Signals, StatusLine, spec_error};
 use gake_text::redact::{Names, Redactor};
 
-use crate::definition::Definition;
-use crate::settings::Settings;
+use crate::definition::Experiment;
+use crate::settings::ExperimentSettings;
 
 /// Why an experiment ended before its last step.
 #[derive(Debug)]
-pub enum Stopped {
+pub enum StepError {
     /// A signal.
     Interrupted,
     /// It cannot go on.
     Failed(Failure),
 }
 
-impl From<Failure> for Stopped {
+impl From<Failure> for StepError {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
 }
 
 /// A mistake in the experiment's file.
-impl From<String> for Stopped {
+impl From<String> for StepError {
     fn from(mistake: String) -> Self {
         Self::Failed(Failure::could_not(mistake))
     }
@@ -38,7 +38,7 @@ impl From<String> for Stopped {
 /// Runs loads, and collects what they show.
 #[derive(Debug)]
 pub struct Bench<'a> {
-    settings: &'a Settings,
+    settings: &'a ExperimentSettings,
     console: &'a Console,
     redactor: Redactor,
     signals: Signals,
@@ -52,8 +52,8 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// A bench for an experiment, whose load `agents` have if they are given.
     pub fn new(
-        definition: &Definition,
-        settings: &'a Settings,
+        definition: &Experiment,
+        settings: &'a ExperimentSettings,
         agents: Option<FleetMaker>,
         console: &'a Console,
     ) -> Result<Self, Failure> {
@@ -91,8 +91,8 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs a load to its end and judges it.
-    pub fn fire(&mut self, spec: &RunSpec) -> Result<Summary, Stopped> {
-        let failure = |error| Stopped::Failed(spec_error::failure(&error));
+    pub fn fire(&mut self, spec: &RunSpec) -> Result<Summary, StepError> {
+        let failure = |error| StepError::Failed(spec_error::failure(&error));
         let mut prepared = Prepared::new(spec, Inputs::default()).map_err(failure)?;
         prepared.redact(&self.redactor);
         if self.agents.is_some() {
@@ -122,7 +122,7 @@ impl<'a> Bench<'a> {
             None => prepared.run_beside(beside, each),
         };
         if self.signals.came() {
-            return Err(Stopped::Interrupted);
+            return Err(StepError::Interrupted);
         }
         Ok(Summary::new(recorded.map_err(failure)?.run, &prepared.objectives))
     }

@@ -27,7 +27,7 @@ pub const FILES: [&str; 11] = [
 /// An experiment.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Definition {
+pub struct Experiment {
     /// Its name on the command line.
     pub name: String,
     /// What it shows, in a sentence.
@@ -44,7 +44,7 @@ pub struct Definition {
     /// last template alone is for all other cases.
     pub texts: BTreeMap<String, Text>,
     /// The steps, in order.
-    pub step: Vec<Step>,
+    pub step: Vec<StepDefinition>,
 }
 
 /// A number, or a text: of a number, its expression.
@@ -74,7 +74,7 @@ pub type Columns = BTreeMap<String, Vec<Cell>>;
 /// database (`--db`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Subject {
+pub enum StepTarget {
     #[default]
     Lab,
     Target,
@@ -85,7 +85,7 @@ pub enum Subject {
 /// What a step does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum StepKind {
     /// Runs its load once.
     #[default]
     Load,
@@ -100,14 +100,14 @@ pub enum Kind {
 /// A step, or several that differ in the columns of `each`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Step {
+pub struct StepDefinition {
     /// What is different in it, in a few words.
     pub name: String,
     /// Its name for steps that are like it, and the one whose keys it has where it sets none.
     pub id: Option<String>,
     pub like: Option<String>,
-    pub on: Subject,
-    pub kind: Kind,
+    pub on: StepTarget,
+    pub kind: StepKind,
     /// The columns it is repeated for: each row of one table with each of the others.
     pub each: Vec<Columns>,
     /// Numbers by name, in front of the experiment's.
@@ -126,7 +126,7 @@ pub struct Step {
     pub server: String,
     pub other: Option<String>,
     /// The proxy between the load and the lab.
-    pub proxy: Option<Proxy>,
+    pub proxy: Option<ProxyTemplate>,
     /// Connections that send a body a byte at a time meanwhile.
     pub slow_clients: Option<String>,
     /// The path of its requests on the lab; `/fast` without.
@@ -157,7 +157,7 @@ pub struct Step {
     /// Figures that later steps see.
     pub save: BTreeMap<String, String>,
     /// What theory expects.
-    pub expect: Vec<Expected>,
+    pub expect: Vec<Prediction>,
 }
 
 /// A run with other values, whose figures are only saved.
@@ -171,7 +171,7 @@ pub struct Probe {
 /// The shadow proxy of a step.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Proxy {
+pub struct ProxyTemplate {
     /// Flags of the sandbox.
     pub sandbox: String,
     /// The name of the sandbox's user; without one, nothing listens there.
@@ -193,7 +193,7 @@ pub struct Note {
 /// What theory expects of a step.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Expected {
+pub struct Prediction {
     /// Whether it is expected; always without.
     pub when: Option<String>,
     /// The figure's name, and the expression of its value without `seen`.
@@ -222,14 +222,14 @@ pub struct Expected {
     pub slower: bool,
 }
 
-impl Step {
+impl StepDefinition {
     /// The path of its requests on the lab.
     pub fn path(&self) -> &str {
         self.path.as_deref().unwrap_or("/fast")
     }
 }
 
-impl Definition {
+impl Experiment {
     /// Reads a file.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut file: Table = toml::from_str(text).map_err(|error| error.to_string())?;

@@ -3,8 +3,8 @@
 use gake_judge::{Rank, Summary};
 use gake_report::experiment::Expectation;
 
-use crate::arithmetic::{Names, evaluate, fill, formatted};
-use crate::definition::{Cell, Expected};
+use crate::arithmetic::{Scope, evaluate, fill, formatted};
+use crate::definition::{Cell, Prediction};
 
 /// Findings about the machine that both share: true in their own right, whatever else is limited.
 /// They are passed over, and never what a step has to show, unless it names them.
@@ -18,7 +18,7 @@ pub fn expectation(what: &str, theory: String, seen: String, met: bool) -> Expec
 }
 
 /// A figure in its range.
-pub fn figure(expected: &Expected, names: &dyn Names) -> Result<Expectation, String> {
+pub fn figure(expected: &Prediction, names: &dyn Scope) -> Result<Expectation, String> {
     let number = |number: &Cell| match number {
         Cell::Number(value) => Ok(*value),
         Cell::Text(text) => evaluate(text, names),

@@ -29,10 +29,10 @@ use gake_session::fleet::FleetMaker;
 use gake_session::{Console, Failure};
 use gake_users::UserStore;
 
-pub use bench::Stopped;
+pub use bench::StepError;
 pub use budget::MachineLimits;
-pub use definition::Definition;
-pub use settings::Settings;
+pub use definition::Experiment;
+pub use settings::ExperimentSettings;
 
 use bench::Bench;
 use runner::Runner;
@@ -41,17 +41,17 @@ use runner::Runner;
 ///
 /// # Errors
 /// A mistake in a file.
-pub fn experiments() -> Result<Vec<Definition>, Failure> {
-    let all = definition::FILES.into_iter().map(Definition::read);
+pub fn experiments() -> Result<Vec<Experiment>, Failure> {
+    let all = definition::FILES.into_iter().map(Experiment::read);
     all.collect::<Result<_, _>>().map_err(Failure::could_not)
 }
 
-impl Definition {
+impl Experiment {
     /// Refuses what the experiment cannot do.
     ///
     /// # Errors
     /// What it cannot do.
-    pub fn check(&self, settings: &Settings) -> Result<(), Failure> {
+    pub fn check(&self, settings: &ExperimentSettings) -> Result<(), Failure> {
         let name = &self.name;
         if settings.target.is_some() && !self.takes_target {
             return Err(Failure::usage(format!(
@@ -76,10 +76,10 @@ impl Definition {
     /// When it cannot begin.
     pub fn run(
         &self,
-        settings: &Settings,
+        settings: &ExperimentSettings,
         agents: Option<FleetMaker>,
         console: &Console,
-    ) -> Result<(ExperimentReport, Option<Stopped>), Failure> {
+    ) -> Result<(ExperimentReport, Option<StepError>), Failure> {
         let budget = settings.budget(agents.as_ref());
         let bench = Bench::new(self, settings, agents, console)?;
         let mut runner = Runner::new(self, settings, &budget, bench)?;

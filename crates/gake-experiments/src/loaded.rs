@@ -7,15 +7,15 @@ use gake_session::Failure;
 use toml::{Table, Value};
 
 use crate::arithmetic::{evaluate, fill};
-use crate::bench::Stopped;
+use crate::bench::StepError;
 use crate::database;
-use crate::definition::Step;
+use crate::definition::StepDefinition;
 use crate::expected;
 use crate::names::StepNames;
 use crate::proxy::{Proxied, ProxyFlags};
-use crate::real_database::{CLOSING, RealDatabase};
+use crate::real_database::{CLOSING, DatabaseGuard};
 use crate::server::Server;
-use crate::settings::Settings;
+use crate::settings::ExperimentSettings;
 use crate::slow_clients::SlowClients;
 
 /// The servers of a step, and clients that hold their threads. They end with it.
@@ -24,7 +24,7 @@ pub struct Loaded<'a> {
     _slow_clients: Option<SlowClients>,
     servers: Servers,
     other: Option<Server>,
-    database: Option<&'a RealDatabase<'a>>,
+    database: Option<&'a DatabaseGuard<'a>>,
     rows_before: u64,
 }
 
@@ -37,11 +37,11 @@ enum Servers {
 impl<'a> Loaded<'a> {
     /// Starts them, and gives the step their URLs.
     pub fn start(
-        settings: &Settings,
-        step: &Step,
+        settings: &ExperimentSettings,
+        step: &StepDefinition,
         names: &mut StepNames<'_>,
-        database: Option<&'a RealDatabase<'a>>,
-    ) -> Result<Self, Stopped> {
+        database: Option<&'a DatabaseGuard<'a>>,
+    ) -> Result<Self, StepError> {
         let flags = match settings.target {
             Some(_) => String::new(),
             None => fill(&step.server, names)?,
@@ -112,7 +112,7 @@ impl<'a> Loaded<'a> {
     /// know.
     pub fn expectations(
         &self,
-        step: &Step,
+        step: &StepDefinition,
         names: &StepNames<'_>,
         summary: &Summary,
     ) -> Result<Vec<Expectation>, String> {
@@ -148,15 +148,15 @@ impl<'a> Loaded<'a> {
     /// The load of a step as a spec.
     pub fn spec(
         &self,
-        settings: &Settings,
-        step: &Step,
+        settings: &ExperimentSettings,
+        step: &StepDefinition,
         names: &StepNames<'_>,
     ) -> Result<RunSpec, String> {
         let mut watch = settings.watch.clone();
         watch.extend(self.server().figures().filter(|_| !step.unwatched));
         watch.extend(self.server().process().filter(|_| step.watches_process));
         let database = self.database.filter(|_| !step.calibrates);
-        watch.extend(database.and_then(RealDatabase::source));
+        watch.extend(database.and_then(DatabaseGuard::source));
         spec(step, names, watch)
     }
 }
@@ -174,7 +174,11 @@ impl Drop for Loaded<'_> {
 }
 
 /// The load of a step, beside which these sources are sampled.
-pub fn spec(step: &Step, names: &StepNames<'_>, watch: Vec<String>) -> Result<RunSpec, String> {
+pub fn spec(
+    step: &StepDefinition,
+    names: &StepNames<'_>,
+    watch: Vec<String>,
+) -> Result<RunSpec, String> {
     let mut scenarios = Vec::new();
     for load in [Some(&step.load), step.beside.as_ref()].into_iter().flatten() {
         let mut scenario = names.filled_table(load)?;

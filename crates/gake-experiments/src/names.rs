@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use gake_judge::Summary;
 
-use crate::arithmetic::{Names, evaluate, fill};
+use crate::arithmetic::{Scope, evaluate, fill};
 use crate::budget::ConnectionBudget;
-use crate::definition::{Cell, Definition, Note, Step, Text};
+use crate::definition::{Cell, Experiment, Note, StepDefinition, Text};
 use crate::figures;
 
 /// The values of a step; after its run, with the figures of that.
 #[derive(Debug, Clone)]
 pub struct StepNames<'a> {
     /// The file.
-    pub definition: &'a Definition,
+    pub definition: &'a Experiment,
     /// The step.
-    pub step: &'a Step,
+    pub step: &'a StepDefinition,
     /// Columns, and what the runner knows.
     pub numbers: BTreeMap<String, f64>,
     /// The same of texts.
@@ -62,7 +62,7 @@ impl StepNames<'_> {
     }
 }
 
-impl Names for StepNames<'_> {
+impl Scope for StepNames<'_> {
     fn number(&self, name: &str) -> Result<f64, String> {
         if let Some(number) = self.numbers.get(name) {
             return Ok(*number);

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::arithmetic::fill;
 use crate::budget::ConnectionBudget;
-use crate::definition::{Cell, Columns, Definition, Step};
+use crate::definition::{Cell, Columns, Experiment, StepDefinition};
 use crate::names::StepNames;
-use crate::settings::Settings;
+use crate::settings::ExperimentSettings;
 
 /// A step that is part of an experiment.
 #[derive(Debug, Clone)]
 pub struct Planned<'a> {
     /// Its definition.
-    pub step: &'a Step,
+    pub step: &'a StepDefinition,
     /// What is known before the first run.
     pub names: StepNames<'a>,
     /// Its name; `None` when it depends on a run.
@@ -26,8 +26,8 @@ type Row<'a> = BTreeMap<&'a str, &'a Cell>;
 
 /// The steps, in order.
 pub fn plan<'a>(
-    definition: &'a Definition,
-    settings: &Settings,
+    definition: &'a Experiment,
+    settings: &ExperimentSettings,
     budget: &'a ConnectionBudget,
 ) -> Result<Vec<Planned<'a>>, String> {
     let is_mysql = settings.database.as_ref().is_some_and(|(_, store)| store.is_mysql());

@@ -7,7 +7,7 @@ use gake_run::Interrupt;
 use gake_session::Failure;
 use gake_users::{UserStore, UsersBefore};
 
-use crate::bench::Stopped;
+use crate::bench::StepError;
 use crate::server::Server;
 
 /// How long a database takes to close the connections of a process that has ended.
@@ -18,7 +18,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 
 /// A real database.
 #[derive(Debug)]
-pub struct RealDatabase<'a> {
+pub struct DatabaseGuard<'a> {
     /// As the user wrote it, perhaps with a password.
     written: &'a str,
     store: &'a UserStore,
@@ -27,7 +27,7 @@ pub struct RealDatabase<'a> {
     interrupt: Interrupt,
 }
 
-impl<'a> RealDatabase<'a> {
+impl<'a> DatabaseGuard<'a> {
     /// Looks at what it has.
     pub fn new(
         written: &'a str,
@@ -46,7 +46,7 @@ impl<'a> RealDatabase<'a> {
     }
 
     /// A lab on it, and the rows that there are. Waits for one that has gone away, if `is_patient`.
-    pub fn start(&self, flags: &str, is_patient: bool) -> Result<(Server, u64), Stopped> {
+    pub fn start(&self, flags: &str, is_patient: bool) -> Result<(Server, u64), StepError> {
         let name = match self.store {
             UserStore::Server(dsn) => dsn.database(),
             _ => None,
@@ -60,8 +60,8 @@ impl<'a> RealDatabase<'a> {
         };
         let started = if is_patient { self.patiently(start) } else { start() };
         started.map_err(|why| match self.interrupt.came() {
-            true => Stopped::Interrupted,
-            false => Stopped::Failed(why),
+            true => StepError::Interrupted,
+            false => StepError::Failed(why),
         })
     }
 

@@ -7,15 +7,15 @@ use gake_judge::Summary;
 use gake_report::experiment::ExperimentReport;
 use gake_session::Failure;
 
-use crate::arithmetic::{Names, evaluate, fill};
-use crate::bench::{Bench, Stopped};
+use crate::arithmetic::{Scope, evaluate, fill};
+use crate::bench::{Bench, StepError};
 use crate::budget::ConnectionBudget;
-use crate::definition::{Definition, Kind, Step};
+use crate::definition::{Experiment, StepDefinition, StepKind};
 use crate::loaded::Loaded;
 use crate::names::StepNames;
 use crate::plan::{Planned, plan};
-use crate::real_database::{CLOSING, RealDatabase};
-use crate::settings::Settings;
+use crate::real_database::{CLOSING, DatabaseGuard};
+use crate::settings::ExperimentSettings;
 use crate::throughput::{CurveStep, end_of_throughput};
 use crate::{alternate, figures};
 
@@ -29,7 +29,7 @@ const GROWS: f64 = 1.1;
 #[derive(Debug)]
 pub struct Runner<'a> {
     bench: Bench<'a>,
-    settings: &'a Settings,
+    settings: &'a ExperimentSettings,
     budget: &'a ConnectionBudget,
     plan: Vec<Planned<'a>>,
     /// The step of the plan that runs.
@@ -41,8 +41,8 @@ pub struct Runner<'a> {
 impl<'a> Runner<'a> {
     /// A runner of an experiment.
     pub fn new(
-        definition: &'a Definition,
-        settings: &'a Settings,
+        definition: &'a Experiment,
+        settings: &'a ExperimentSettings,
         budget: &'a ConnectionBudget,
         bench: Bench<'a>,
     ) -> Result<Self, Failure> {
@@ -52,12 +52,12 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs every step that is asked for.
-    pub fn run(&mut self) -> Result<(), Stopped> {
+    pub fn run(&mut self) -> Result<(), StepError> {
         let Some((written, store)) = &self.settings.database else { return self.steps(None) };
         if !(0..self.plan.len()).any(|at| self.is_asked(at)) {
             return Ok(());
         }
-        let database = RealDatabase::new(written, store, self.bench.interrupt())?;
+        let database = DatabaseGuard::new(written, store, self.bench.interrupt())?;
         let ended = self.steps(Some(&database));
         // Also after Ctrl-C: no one else needs the rows.
         thread::sleep(CLOSING);
@@ -67,7 +67,7 @@ impl<'a> Runner<'a> {
         ended
     }
 
-    fn steps(&mut self, database: Option<&RealDatabase<'_>>) -> Result<(), Stopped> {
+    fn steps(&mut self, database: Option<&DatabaseGuard<'_>>) -> Result<(), StepError> {
         for at in 0..self.plan.len() {
             let planned = self.plan[at].clone();
             let names = StepNames { saved: self.saved.clone(), ..planned.names.clone() };
@@ -76,14 +76,14 @@ impl<'a> Runner<'a> {
             let is_again = self.bench.report.steps.last().is_some_and(|last| last.name == name);
             let is_named = || planned.name.is_none() && self.settings.names(&name);
             let is_asked = self.is_asked(at) || is_named();
-            if !is_asked || is_again && planned.step.kind == Kind::Load {
+            if !is_asked || is_again && planned.step.kind == StepKind::Load {
                 continue;
             }
             self.at = at;
             match self.step(&planned, names, name.clone(), database) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(Stopped::Failed(why)) if database.is_some() && !planned.step.calibrates => {
+                Err(StepError::Failed(why)) if database.is_some() && !planned.step.calibrates => {
                     self.bench.report.is_complete = false;
                     self.bench.note(format!("\"{name}\" is missing: {why}"));
                 }
@@ -101,7 +101,7 @@ impl<'a> Runner<'a> {
         let planned = &self.plan[at];
         let mut later = self.plan[at + 1..].iter().filter(|planned| planned.left_out.is_none());
         is_named(planned, false)
-            || planned.step.kind == Kind::Throughput
+            || planned.step.kind == StepKind::Throughput
             || planned.step.calibrates && later.any(|planned| is_named(planned, true))
     }
 
@@ -111,10 +111,10 @@ impl<'a> Runner<'a> {
         planned: &Planned<'a>,
         mut names: StepNames<'a>,
         name: String,
-        database: Option<&RealDatabase<'_>>,
-    ) -> Result<bool, Stopped> {
+        database: Option<&DatabaseGuard<'_>>,
+    ) -> Result<bool, StepError> {
         let step = planned.step;
-        if step.kind == Kind::Throughput {
+        if step.kind == StepKind::Throughput {
             let text = end_of_throughput(&self.curve);
             text.into_iter().for_each(|text| self.bench.note(text));
             return Ok(true);
@@ -128,8 +128,8 @@ impl<'a> Runner<'a> {
         }
         names.notes(&step.note)?.into_iter().for_each(|text| self.bench.note(text));
         match step.kind {
-            Kind::Alternate => return self.alternate(step, names).map(|()| true),
-            Kind::Saturate => return self.saturate(step, names),
+            StepKind::Alternate => return self.alternate(step, names).map(|()| true),
+            StepKind::Saturate => return self.saturate(step, names),
             _ => {}
         }
         if let Some(why) = self.probes(step, &mut names)? {
@@ -145,11 +145,11 @@ impl<'a> Runner<'a> {
     /// Shows the step of a run, and goes on as the file says; whether the experiment goes on.
     fn judge(
         &mut self,
-        step: &'a Step,
+        step: &'a StepDefinition,
         names: &StepNames<'a>,
         loaded: &Loaded<'_>,
         summary: Summary,
-    ) -> Result<bool, Stopped> {
+    ) -> Result<bool, StepError> {
         let mut names = StepNames { summary: Some(&summary), ..names.clone() };
         self.save(&step.save, &names)?;
         names.saved.clone_from(&self.saved);
@@ -165,7 +165,7 @@ impl<'a> Runner<'a> {
         let command = loaded.server().command.clone();
         self.bench.add(name, command, summary, step.subject, expectations);
         if let Some(why) = fails {
-            return Err(Stopped::Failed(Failure::could_not(why)));
+            return Err(StepError::Failed(Failure::could_not(why)));
         }
         notes.into_iter().for_each(|text| self.bench.note(text));
         Ok(goes_on)
@@ -197,10 +197,10 @@ impl<'a> Runner<'a> {
     /// Whether there can be a connection for each user of a step; notes why not.
     fn fits(
         &mut self,
-        step: &Step,
+        step: &StepDefinition,
         name: &str,
         names: &mut StepNames<'a>,
-    ) -> Result<bool, Stopped> {
+    ) -> Result<bool, StepError> {
         let Some(connections) = &step.connections else { return Ok(true) };
         let connections = evaluate(connections, names)? as u64;
         let fits = self.budget.fits(connections);
@@ -219,9 +219,9 @@ impl<'a> Runner<'a> {
     /// Runs the probes of a step; why the step cannot be run after them.
     fn probes(
         &mut self,
-        step: &'a Step,
+        step: &'a StepDefinition,
         names: &mut StepNames<'a>,
-    ) -> Result<Option<String>, Stopped> {
+    ) -> Result<Option<String>, StepError> {
         for probe in &step.probe {
             let mut probed = names.clone();
             probed.numbers.extend(probe.values.clone());
@@ -236,7 +236,11 @@ impl<'a> Runner<'a> {
 
     /// Doubles the users of a closed loop until throughput grows no more, and shows the loop that is
     /// taken as the capacity.
-    fn saturate(&mut self, step: &'a Step, mut names: StepNames<'a>) -> Result<bool, Stopped> {
+    fn saturate(
+        &mut self,
+        step: &'a StepDefinition,
+        mut names: StepNames<'a>,
+    ) -> Result<bool, StepError> {
         let loaded = Loaded::start(self.settings, step, &mut names, None)?;
         let mut best: Option<(u32, Summary)> = None;
         let mut users = SATURATING;
@@ -259,7 +263,11 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs production and proxy alternately; both are rows of the same step.
-    fn alternate(&mut self, step: &'a Step, names: StepNames<'a>) -> Result<(), Stopped> {
+    fn alternate(
+        &mut self,
+        step: &'a StepDefinition,
+        names: StepNames<'a>,
+    ) -> Result<(), StepError> {
         let is_same = |planned: &&Planned<'_>| std::ptr::eq(planned.step, step);
         let rows = self.plan.iter().filter(is_same);
         let both: Vec<String> = rows.filter_map(|planned| planned.name.clone()).collect();
@@ -271,15 +279,15 @@ impl<'a> Runner<'a> {
     }
 
     /// Ends it: the report of the steps that have ended, and why there are no others.
-    pub fn finish(mut self, ended: Result<(), Stopped>) -> (ExperimentReport, Option<Stopped>) {
+    pub fn finish(mut self, ended: Result<(), StepError>) -> (ExperimentReport, Option<StepError>) {
         let stopped = ended.err();
         self.bench.report.is_complete &= stopped.is_none();
         match &stopped {
             None => {}
-            Some(Stopped::Interrupted) => {
+            Some(StepError::Interrupted) => {
                 self.bench.report.notes.push("interrupted: these are the steps so far".to_owned());
             }
-            Some(Stopped::Failed(why)) => {
+            Some(StepError::Failed(why)) => {
                 let missing = match self.missing().as_slice() {
                     [] => String::new(),
                     names => format!("; missing: {}", names.join(", ")),

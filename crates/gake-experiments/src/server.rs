@@ -30,7 +30,7 @@ const MANY: usize = 1_024;
 
 /// What a server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ServerKind {
     /// The lab, whose figures can be sampled.
     Lab,
     /// The shadow proxy.
@@ -43,7 +43,7 @@ enum Kind {
 /// ends in whatever way.
 #[derive(Debug)]
 pub struct Server {
-    kind: Kind,
+    kind: ServerKind,
     /// None for the user's server.
     process: Option<Child>,
     /// `http://127.0.0.1:PORT` of the lab or proxy, or the whole URL of the user's.
@@ -57,26 +57,31 @@ pub struct Server {
 impl Server {
     /// Starts a lab with these flags of `gake serve`.
     pub fn lab(flags: &str) -> Result<Self, Failure> {
-        Self::start(Kind::Lab, flags, &["serve"], format!("gake serve {flags}"))
+        Self::start(ServerKind::Lab, flags, &["serve"], format!("gake serve {flags}"))
     }
 
     /// The same on a real database, which is shown as `shown`, without its password.
     pub fn lab_on(flags: &str, database: &str, shown: &str) -> Result<Self, Failure> {
         let args = ["serve", "--db", database];
         let mut lab =
-            Self::start(Kind::Lab, flags, &args, format!("gake serve --db {shown} {flags}"))?;
+            Self::start(ServerKind::Lab, flags, &args, format!("gake serve --db {shown} {flags}"))?;
         lab.has_database = true;
         Ok(lab)
     }
 
     /// Starts a shadow proxy with these flags and arguments. `command` is what people are shown.
     pub fn proxy(flags: &str, args: &[&str], command: String) -> Result<Self, Failure> {
-        Self::start(Kind::Proxy, flags, &[&["shadow"], args].concat(), command)
+        Self::start(ServerKind::Proxy, flags, &[&["shadow"], args].concat(), command)
     }
 
     /// Starts this program on a free port.
-    fn start(kind: Kind, flags: &str, args: &[&str], command: String) -> Result<Self, Failure> {
-        let name = if kind == Kind::Lab { "the lab" } else { "the proxy" };
+    fn start(
+        kind: ServerKind,
+        flags: &str,
+        args: &[&str],
+        command: String,
+    ) -> Result<Self, Failure> {
+        let name = if kind == ServerKind::Lab { "the lab" } else { "the proxy" };
         let cannot = |why: String| Failure::could_not(format!("{name} does not start: {why}"));
         let program = std::env::current_exe().map_err(|error| cannot(error.to_string()))?;
         let mut process = Command::new(program)
@@ -113,12 +118,12 @@ impl Server {
     /// The user's own.
     pub fn target(url: &str) -> Self {
         let (url, command) = (url.to_owned(), String::new());
-        Self { kind: Kind::Target, process: None, url, command, has_database: false }
+        Self { kind: ServerKind::Target, process: None, url, command, has_database: false }
     }
 
     /// Whether it is the user's own, whose settings theory does not know.
     pub fn is_target(&self) -> bool {
-        self.kind == Kind::Target
+        self.kind == ServerKind::Target
     }
 
     /// Its address, `HOST:PORT`, when it is no server of the user's.
@@ -128,13 +133,13 @@ impl Server {
 
     /// The URL of `path`; of the user's server, its own.
     pub fn url_of(&self, path: &str) -> String {
-        let path = if self.kind == Kind::Target { "" } else { path };
+        let path = if self.kind == ServerKind::Target { "" } else { path };
         format!("{}{path}", self.url)
     }
 
     /// Where plain TCP reaches it, and what is requested there: `path`, or that of the user's URL.
     pub fn plain(&self, path: &str) -> Result<(String, String), Failure> {
-        if self.kind != Kind::Target {
+        if self.kind != ServerKind::Target {
             return Ok((self.address().to_owned(), path.to_owned()));
         }
         let plain = || Failure::usage("--target: slow clients need an http:// URL");
@@ -149,12 +154,12 @@ impl Server {
     /// Its own figures, as a source to sample; `None` when it has none. The sampler holds one
     /// connection.
     pub fn figures(&self) -> Option<String> {
-        (self.kind == Kind::Lab).then(|| format!("prometheus:{}/metrics", self.url))
+        (self.kind == ServerKind::Lab).then(|| format!("prometheus:{}/metrics", self.url))
     }
 
     /// The process of the lab with its sockets, as a source to sample.
     pub fn process(&self) -> Option<String> {
-        let process = self.process.as_ref().filter(|_| self.kind == Kind::Lab)?;
+        let process = self.process.as_ref().filter(|_| self.kind == ServerKind::Lab)?;
         // The sockets of threads with a descriptor table each are found by their port alone, for
         // which every process of the machine is opened at once.
         Some(match self.url.rsplit_once(':') {

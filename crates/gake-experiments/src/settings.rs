@@ -5,11 +5,11 @@ use gake_session::fleet::FleetMaker;
 use gake_users::UserStore;
 
 use crate::budget::{ConnectionBudget, Ends, MachineLimits};
-use crate::definition::Subject;
+use crate::definition::StepTarget;
 
 /// What is asked for.
 #[derive(Debug, Default)]
-pub struct Settings {
+pub struct ExperimentSettings {
     /// The URL of the user's own server; the lab without one.
     pub target: Option<String>,
     /// What is sampled beside it.
@@ -26,19 +26,19 @@ pub struct Settings {
     pub limits: MachineLimits,
 }
 
-impl Settings {
+impl ExperimentSettings {
     /// Whether a step of this name is asked for.
     pub(crate) fn names(&self, name: &str) -> bool {
         self.only.as_deref().is_none_or(|text| name.contains(text))
     }
 
     /// Whether steps on this subject are part of the experiment.
-    pub(crate) fn has(&self, subject: Subject) -> bool {
+    pub(crate) fn has(&self, subject: StepTarget) -> bool {
         match subject {
-            Subject::Lab => self.target.is_none() && self.database.is_none(),
-            Subject::Target => self.target.is_some(),
-            Subject::Any => self.database.is_none(),
-            Subject::Database => self.database.is_some(),
+            StepTarget::Lab => self.target.is_none() && self.database.is_none(),
+            StepTarget::Target => self.target.is_some(),
+            StepTarget::Any => self.database.is_none(),
+            StepTarget::Database => self.database.is_some(),
         }
     }
 

@@ -12,14 +12,14 @@ use crate::loaded::spec;
 use crate::plan::{Planned, plan};
 
 /// What an experiment is asked for: on the lab, on a target, on a database; shorter or not.
-fn all_settings() -> Vec<Settings> {
+fn all_settings() -> Vec<ExperimentSettings> {
     let mut all = Vec::new();
     for quick in [true, false] {
         let target = Some("http://127.0.0.1:9/".to_owned());
         let database = Some((String::new(), "postgres://h/d".parse().unwrap()));
-        all.push(Settings { quick, ..Settings::default() });
-        all.push(Settings { quick, target, ..Settings::default() });
-        all.push(Settings { quick, database, ..Settings::default() });
+        all.push(ExperimentSettings { quick, ..ExperimentSettings::default() });
+        all.push(ExperimentSettings { quick, target, ..ExperimentSettings::default() });
+        all.push(ExperimentSettings { quick, database, ..ExperimentSettings::default() });
     }
     all
 }
@@ -35,7 +35,7 @@ fn summary() -> Summary {
 }
 
 /// Calls `each` with every step that is planned.
-fn every_step(each: impl Fn(&Settings, &Planned<'_>)) {
+fn every_step(each: impl Fn(&ExperimentSettings, &Planned<'_>)) {
     let budget = ConnectionBudget::new(Ends::Both, 20_000, MachineLimits::default());
     for definition in experiments().unwrap() {
         for settings in all_settings() {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use gake_experiments::{Definition, MachineLimits, Settings, Stopped, experiments};
+use gake_experiments::{Experiment, ExperimentSettings, MachineLimits, StepError, experiments};
 use gake_report::experiment::ExperimentReport;
 use gake_report::{Format, experiment};
 use gake_session::fleet::FleetMaker;
@@ -38,7 +38,7 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     let has_steps = !report.steps.is_empty();
     let stopped = match stopped {
         // The steps that have ended are shown, whatever became of a later one.
-        Some(Stopped::Failed(failure)) if !has_steps => return Err(failure),
+        Some(StepError::Failed(failure)) if !has_steps => return Err(failure),
         other => other,
     };
     let is_empty = stopped.is_none() && !has_steps && report.notes.is_empty();
@@ -58,7 +58,7 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
 
 fn exit(
     report: &ExperimentReport,
-    stopped: Option<Stopped>,
+    stopped: Option<StepError>,
     console: &Console,
 ) -> Result<Exit, Failure> {
     let could_not = |why: &str| {
@@ -66,8 +66,8 @@ fn exit(
         Ok(Exit::CouldNot)
     };
     match (stopped, report.unexpected()) {
-        (Some(Stopped::Failed(failure)), _) => Err(failure),
-        (Some(Stopped::Interrupted), _) => Ok(Exit::Interrupted),
+        (Some(StepError::Failed(failure)), _) => Err(failure),
+        (Some(StepError::Interrupted), _) => Ok(Exit::Interrupted),
         (None, 0) if report.nothing_ok() => {
             could_not("nothing succeeded: no step had a response that was ok")
         }
@@ -78,11 +78,11 @@ fn exit(
     }
 }
 
-fn settings(args: &ExperimentArgs) -> Result<Settings, Failure> {
+fn settings(args: &ExperimentArgs) -> Result<ExperimentSettings, Failure> {
     let facts = Facts::read();
     let store = args.db.as_ref().map(|arg| arg.store()).transpose()?;
     let written = args.db.as_ref().map(|arg| arg.0.clone());
-    Ok(Settings {
+    Ok(ExperimentSettings {
         target: args.target.clone(),
         watch: args.watch.iter().map(|source| source.0.clone()).collect(),
         database: written.zip(store),
@@ -103,7 +103,7 @@ fn is_on_agents(args: &ExperimentArgs) -> bool {
 }
 
 /// The agents that have the load, if this process does not.
-fn agents(args: &ExperimentArgs, chosen: &Definition) -> Result<Option<FleetMaker>, Failure> {
+fn agents(args: &ExperimentArgs, chosen: &Experiment) -> Result<Option<FleetMaker>, Failure> {
     let name = &chosen.name;
     if let Some(why) = chosen.no_agents.as_ref().filter(|_| is_on_agents(args)) {
         return Err(Failure::usage(format!("{name} cannot run on agents: {why}")));
@@ -119,9 +119,9 @@ fn agents(args: &ExperimentArgs, chosen: &Definition) -> Result<Option<FleetMake
 }
 
 /// The names, and a sentence for each.
-fn list(all: &[Definition]) -> String {
+fn list(all: &[Experiment]) -> String {
     let width = all.iter().map(|one| one.name.len()).max().unwrap_or(0);
-    let line = |one: &Definition| format!("{:<width$}  {}\n", one.name, one.about);
+    let line = |one: &Experiment| format!("{:<width$}  {}\n", one.name, one.about);
     let lines: String = all.iter().map(line).collect();
     format!("{lines}\ngake experiment NAME runs one; --quick takes about a minute\n")
 }
