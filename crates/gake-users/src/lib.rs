@@ -11,7 +11,6 @@ use std::str::FromStr;
 use gake_lab::{BadDatabase, DatabaseKind, DatabaseModel, RealDatabase};
 use gake_sql::{Dsn, DsnError, SqlKind};
 
-use gake_session::Failure;
 use server::UsersServer;
 use sqlite::Sqlite;
 
@@ -97,18 +96,22 @@ impl fmt::Display for UserStore {
 }
 
 impl UserStore {
+    /// Whether it is a MySQL server, which counts the connections that it refuses.
+    pub fn is_mysql(&self) -> bool {
+        matches!(self, Self::Server(dsn) if dsn.kind() == SqlKind::MySql)
+    }
+
     /// Opens it and makes the table if there is none. Blocks for some seconds at most.
     ///
     /// # Errors
     /// When it cannot be reached, or the table has other columns.
-    pub fn open(&self) -> Result<DatabaseKind, Failure> {
+    pub fn open(&self) -> Result<DatabaseKind, String> {
         let real = match self {
             Self::Model(model) => return Ok(DatabaseKind::Model(*model)),
             Self::Sqlite(path) => Sqlite::open(path.as_deref()).map(RealDatabase::new),
             Self::Server(dsn) => UsersServer::open(dsn).map(RealDatabase::new),
         };
-        let failed = |error: String| Failure::could_not(format!("--db {self}: {error}"));
-        real.map(DatabaseKind::Real).map_err(failed)
+        real.map(DatabaseKind::Real).map_err(|error| format!("--db {self}: {error}"))
     }
 }
 
@@ -126,13 +129,13 @@ impl UsersBefore {
     ///
     /// # Errors
     /// When it cannot be reached or read.
-    pub fn of(store: &UserStore) -> Result<Self, Failure> {
+    pub fn of(store: &UserStore) -> Result<Self, String> {
         let (last, had_file) = match store {
             UserStore::Model(_) | UserStore::Sqlite(None) => (Ok(None), false),
             UserStore::Sqlite(Some(path)) => (sqlite::last(path), path.exists()),
             UserStore::Server(dsn) => (server::last(dsn), false),
         };
-        let last = last.map_err(|why| Failure::could_not(format!("--db {store}: {why}")))?;
+        let last = last.map_err(|why| format!("--db {store}: {why}"))?;
         Ok(Self { last, had_file })
     }
 
@@ -141,14 +144,14 @@ impl UsersBefore {
     ///
     /// # Errors
     /// When it cannot be reached or changed.
-    pub fn restore(self, store: &UserStore) -> Result<(), Failure> {
+    pub fn restore(self, store: &UserStore) -> Result<(), String> {
         let restored = match store {
             UserStore::Model(_) | UserStore::Sqlite(None) => Ok(()),
             UserStore::Sqlite(Some(path)) if self.had_file => sqlite::restore(path, self.last),
             UserStore::Sqlite(Some(path)) => remove(path),
             UserStore::Server(dsn) => server::restore(dsn, self.last),
         };
-        restored.map_err(|why| Failure::could_not(format!("--db {store}: {why}")))
+        restored.map_err(|why| format!("--db {store}: {why}"))
     }
 }
 
