@@ -73,6 +73,11 @@ impl ScenarioScript {
         &self.name
     }
 
+    /// The script with its options.
+    pub(crate) fn configured(&self) -> &ConfiguredScript {
+        &self.configured
+    }
+
     /// Whether it fires scenario `number`.
     pub(crate) fn fires(&self, number: usize) -> bool {
         self.scenarios.contains(&number)

@@ -34,6 +34,19 @@ impl ScriptLoader {
         self.repeats.left_out()
     }
 
+    /// Loads the script in `archive`, with the options in it and nothing of this machine's
+    /// environment, in place of the one at `path`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn of_archive(archive: &[u8], path: &Path, log: ScriptLog) -> Result<Self, String> {
+        let source = ScriptSource::of_archive(archive).map_err(|error| error.to_string())?;
+        let loader = Self::new(ScriptSettings::default(), log);
+        let script = ConfiguredScript::load(source, &loader.settings, loader.log.clone());
+        loader.keep(path, script.map_err(|error| error.to_string())?);
+        Ok(loader)
+    }
+
     /// Keeps a loaded script for the next run.
     pub fn keep(&self, path: &Path, script: ConfiguredScript) {
         self.ready.borrow_mut().push((path.to_owned(), script));

@@ -3,6 +3,7 @@
 //! Flags become a draft, as a file holds one. Beside `--spec` they change what the file says, where
 //! it is clear what is meant.
 
+pub mod agents;
 mod flags;
 mod merge;
 mod scripts;

@@ -1,5 +1,5 @@
-//! What scripts on agents log, written by a thread of its own: whoever hears the agents must not wait
-//! for a terminal or pipe.
+//! What scripts log on agents, written by a thread of its own: the thread that receives from agents
+//! must not wait for a terminal or pipe.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
