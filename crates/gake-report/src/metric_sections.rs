@@ -145,7 +145,7 @@ fn merged(
 /// The metrics that are not k6's own, by the tags that a script gives.
 fn own(run: &Run) -> Vec<Row> {
     let has_one = run.plan.scenarios().len() == 1;
-    let is_shown = |key: &str| !QUIET.contains(&key) && !(has_one && key == Plan::NAME_TAG);
+    let is_shown = |key: &str| !(QUIET.contains(&key) || has_one && key == Plan::NAME_TAG);
     let mut joined: BTreeMap<String, (&Definition, SeriesValue)> = BTreeMap::new();
     for (key, value) in run.tally.series.sorted() {
         if K6.contains(&key.metric.name.as_str()) {
@@ -154,7 +154,8 @@ fn own(run: &Run) -> Vec<Row> {
         let tags = key.tags.pairs().iter().filter(|(key, _)| is_shown(key));
         let tags = Tags::new(tags.map(|(key, value)| (key.as_str(), value.as_str())));
         let name = format!("{}{tags}", key.metric.name);
-        let own = joined.entry(name).or_insert_with(|| (&key.metric, SeriesValue::new(key.metric.kind)));
+        let own =
+            joined.entry(name).or_insert_with(|| (&key.metric, SeriesValue::new(key.metric.kind)));
         own.1.merge(value);
     }
     joined.into_iter().map(|(name, (metric, value))| row(name, &value, metric.unit, run)).collect()

@@ -1,8 +1,8 @@
 //! Scripts of a command: their log, their environment, and where modules from the network are kept.
 
 mod loader;
-mod repeats;
 pub mod log;
+mod repeats;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

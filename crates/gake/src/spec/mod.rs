@@ -34,8 +34,8 @@ use gake_session::Console;
 use gake_session::Failure;
 use gake_session::recording::inputs;
 use gake_session::script::ScriptLoader;
-use gake_text::units::count;
 use gake_session::spec_error::failure;
+use gake_text::units::count;
 
 /// What was asked for.
 #[derive(Debug)]

@@ -79,7 +79,21 @@ fn examples_run() {
     assert_eq!(names, ["breakpoint", "crowd", "load", "smoke", "soak", "spike", "stress"]);
     for script in scripts {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_gake"))
-            .args(["as", "k6", "run", "--address", "", "--quiet", "-e", "MINUTE_MS=25", "-e", "USERS=4", "-e", "RATE=20", "-e"])
+            .args([
+                "as",
+                "k6",
+                "run",
+                "--address",
+                "",
+                "--quiet",
+                "-e",
+                "MINUTE_MS=25",
+                "-e",
+                "USERS=4",
+                "-e",
+                "RATE=20",
+                "-e",
+            ])
             .arg(format!("URL=http://{}/fast?from=", lab.addr()))
             .arg(&script)
             .output()
@@ -99,7 +113,19 @@ fn a_crowd_comes_in_waves() {
     let lab = common::Peer::lab(&["--threads", "4", "--service", "const:500ms"]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/k6/crowd.js");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_gake"))
-        .args(["as", "k6", "run", "--address", "", "--quiet", "-e", "MINUTE_MS=3000", "-e", &format!("USERS={USERS}"), "-e"])
+        .args([
+            "as",
+            "k6",
+            "run",
+            "--address",
+            "",
+            "--quiet",
+            "-e",
+            "MINUTE_MS=3000",
+            "-e",
+            &format!("USERS={USERS}"),
+            "-e",
+        ])
         .arg(format!("URL={}/fast?from=", lab.url))
         .arg(&script)
         .output()
