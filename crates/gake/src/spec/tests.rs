@@ -224,7 +224,8 @@ fn spec_beside(file: &str, flags: &str) -> Result<RunSpec, String> {
     let path = folder.path().join("a.toml");
     fs::write(&path, file).unwrap();
     let args = run_of(&format!("run --spec {} {flags}", path.display())).map_err(|e| e.to_string());
-    let spec = args.and_then(|args| of_run(&args, &Console::new()).map_err(|error| error.to_string()));
+    let spec =
+        args.and_then(|args| of_run(&args, &Console::new()).map_err(|error| error.to_string()));
     spec.map(|asked| asked.spec)
 }
 
