@@ -12,8 +12,8 @@ pub mod formats;
 mod forms;
 pub mod html;
 pub mod log;
+mod metric_sections;
 pub mod runfile;
-pub mod tools;
 pub mod vegeta;
 
 #[cfg(test)]

@@ -5,6 +5,12 @@ use gake_run::RunError;
 
 use crate::Failure;
 
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        failure(&error)
+    }
+}
+
 /// What is wrong, in the words of the command line.
 pub fn failure(error: &RunError) -> Failure {
     match error {

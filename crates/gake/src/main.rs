@@ -4,7 +4,6 @@
 
 mod cli;
 mod cmd;
-mod form;
 mod parent;
 mod personality;
 mod settings;

@@ -143,9 +143,25 @@ pub const ROOMS: &[Room] = &[
         strangers: &[],
     },
     Room {
+        name: "gake-compat",
+        level: 8,
+        may_use: &[
+            "gake-text",
+            "gake-core",
+            "gake-files",
+            "gake-wire",
+            "gake-judge",
+            "gake-report",
+            "gake-run",
+            "gake-session",
+        ],
+        strangers: &["clap"],
+    },
+    Room {
         name: "gake",
         level: 9,
         may_use: &[
+            "gake-compat",
             "gake-text",
             "gake-session",
             "gake-core",

@@ -1,12 +1,14 @@
 //! Scripts of a command: their log, their environment, and where modules from the network are kept.
 
 mod loader;
+mod repeats;
 pub mod log;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use loader::ScriptLoader;
+pub use repeats::Repeats;
 
 /// Whether a target names a script that is there, or an archive of one, by the ending of its name.
 #[must_use]

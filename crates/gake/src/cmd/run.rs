@@ -59,6 +59,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         Ok((fleet, rows))
     };
     let exit = show.run(&prepared, spans, begin, &|error| asked.failure(error))?;
+    asked.note_repeats(console);
     if let Some(lab) = lab {
         lab.shutdown();
     }

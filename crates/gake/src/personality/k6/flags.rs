@@ -10,7 +10,7 @@ use gake_text::size::parse_size;
 
 use super::open_loop::set_rate;
 use crate::cli::SpecFormat;
-use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_compat::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use gake_session::script::log::LogFormat;
 
 /// Flags that set an option, and the option's key.
