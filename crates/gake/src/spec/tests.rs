@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use gake_core::spec::file::SpecFile;
 use gake_core::spec::{
-    BodySpec, ConnectionDraft, Field, RequestDraft, RequestSource, RunDraft, RunSpec,
-    ScenarioDraft, TlsDraft,
+    BodySpec, ConnectionDraft, RequestDraft, RequestSource, RunDraft, RunSpec, ScenarioDraft,
+    SpecField, TlsDraft,
 };
 use gake_run::Prepared;
 
@@ -158,7 +158,7 @@ fn the_reference_is_that_of_the_fields() {
     for (name, fields) in TABLES {
         let marker = format!("<!-- fields: {name} -->\n");
         let (before, after) = rest.split_once(&marker).expect(&marker);
-        page.push_str(&format!("{before}{marker}{}", Field::reference(fields)));
+        page.push_str(&format!("{before}{marker}{}", SpecField::reference(fields)));
         rest = &after[after.find("<!-- end -->").expect("an end")..];
     }
     page.push_str(rest);
@@ -175,7 +175,7 @@ fn the_reference_is_that_of_the_fields() {
     }
 }
 
-const TABLES: [(&str, &[Field]); 4] = [
+const TABLES: [(&str, &[SpecField]); 4] = [
     ("run", RunDraft::FIELDS),
     ("scenario", ScenarioDraft::FIELDS),
     ("connection", ConnectionDraft::FIELDS),
