@@ -12,6 +12,7 @@ pub mod formats;
 mod forms;
 pub mod html;
 pub mod log;
+mod metric_sections;
 pub mod runfile;
 pub mod vegeta;
 

@@ -8,7 +8,6 @@ mod parent;
 mod personality;
 mod settings;
 mod spec;
-mod users;
 
 use std::process::ExitCode;
 

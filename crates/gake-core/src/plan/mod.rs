@@ -48,6 +48,9 @@ pub struct Plan {
     pub name: String,
     /// What is loaded, as the user named it: a URL or a targets file. For people.
     pub target: String,
+    /// What each arrival fires.
+    #[serde(default, skip_serializing_if = "Fires::is_requests")]
+    pub fires: Fires,
     /// How arrivals are generated.
     pub load: PlanLoad,
     /// From the start of the run to the start of this load.
@@ -129,6 +132,30 @@ pub enum PlanLoad {
     One(Load),
 }
 
+/// What an arrival fires.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Fires {
+    /// A request of HTTP.
+    #[default]
+    Requests,
+    /// An iteration of a script, by one of its users.
+    Iterations,
+    /// A message of a WebSocket session.
+    Messages,
+    /// A call of gRPC.
+    Calls,
+}
+
+impl Fires {
+    /// Whether it is a plain request.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    const fn is_requests(&self) -> bool {
+        matches!(self, Self::Requests)
+    }
+}
+
 impl Plan {
     /// The name of a load without a name.
     pub const DEFAULT_NAME: &str = "default";
@@ -145,6 +172,7 @@ impl Plan {
         Self {
             name: Self::DEFAULT_NAME.to_owned(),
             target: target.into(),
+            fires: Fires::Requests,
             load,
             start: Duration::ZERO,
             tags: Vec::new(),
@@ -177,6 +205,12 @@ impl Plan {
             PlanLoad::Scenarios { scenarios } => scenarios,
             PlanLoad::One(_) => std::slice::from_ref(self),
         }
+    }
+
+    /// Whether it, or one of its scenarios, fires iterations of a script.
+    #[must_use]
+    pub fn fires_iterations(&self) -> bool {
+        self.scenarios().iter().any(|plan| plan.fires == Fires::Iterations)
     }
 
     /// Whether every sample of this load carries these tags. Its name is its tag `scenario`.

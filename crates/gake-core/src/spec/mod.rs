@@ -9,6 +9,7 @@
 //! contradictions, [`RunSpec::draft`] converts back. [`mod@file`] reads and writes drafts as TOML and
 //! JSON.
 
+mod body;
 mod decide;
 mod draft;
 mod error;

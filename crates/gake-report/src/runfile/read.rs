@@ -244,6 +244,11 @@ impl Reading {
                     self.watched.settings.extend(settings.into_iter().map(Into::into));
                 }
                 Ok(Line::End(end)) => self.end = Some(*end),
+                Err(error)
+                    if self.head.is_none() && error.is_data() && json.starts_with("{\"run\":") =>
+                {
+                    return Err(ReadError::Plan(self.number, error.to_string()));
+                }
                 Err(error) => self.warn(format!("is not understood and was left out: {error}")),
             }
         } else if !(text.is_empty() || text.starts_with(['#', '"'])) {

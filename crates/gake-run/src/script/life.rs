@@ -54,6 +54,10 @@ impl ScriptEnd {
     }
 }
 
+/// Why the users of a run cannot be in other processes.
+pub const ONE_SCRIPT: &str =
+    "agents run one script, and no other scenarios beside it: run each of them by itself";
+
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
 /// another one.
 pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetUp>);
@@ -72,7 +76,7 @@ impl Prepared {
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         if self.scripts.len() != 1 || !self.wires.is_empty() {
-            return Err(RunError::cannot("agents run one script, without other scenarios"));
+            return Err(RunError::cannot(ONE_SCRIPT));
         }
         self.run_scripts(Some(remote), beside, each)
     }

@@ -16,6 +16,7 @@ use crate::{Inputs, RunError};
 /// A script that some scenarios of a run fire.
 #[derive(Debug)]
 pub(crate) struct ScenarioScript {
+    name: String,
     configured: ConfiguredScript,
     /// The numbers of the scenarios.
     scenarios: Vec<usize>,
@@ -45,7 +46,7 @@ pub(crate) fn read(spec: &RunSpec, inputs: &Inputs<'_>) -> Result<Vec<ScenarioSc
                 return Err(RunError::spec(at, problem));
             }
         }
-        Ok(ScenarioScript { configured, scenarios })
+        Ok(ScenarioScript { name: path.display().to_string(), configured, scenarios })
     };
     paths.into_iter().map(load).collect()
 }
@@ -67,9 +68,14 @@ fn from_disk(path: &std::path::Path) -> Result<ConfiguredScript, RunError> {
 }
 
 impl ScenarioScript {
-    /// What is loaded, for people: the URL of the script's file.
+    /// What is loaded, for people: the script as the spec names it.
     pub(crate) fn name(&self) -> &str {
-        &self.configured.script.test.main
+        &self.name
+    }
+
+    /// The script with its options.
+    pub(crate) fn configured(&self) -> &ConfiguredScript {
+        &self.configured
     }
 
     /// Whether it fires scenario `number`.

@@ -100,7 +100,7 @@ fn asked(line: &str, folder: &Folder) -> Asked {
     }
     let mut args = run_of(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
     args.spec.print_spec = None;
-    of_run(&args).unwrap_or_else(|error| panic!("{line}: {error}"))
+    of_run(&args, &Console::new()).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
 /// The line that is said before the run, with every name at this machine.
@@ -224,7 +224,7 @@ fn spec_beside(file: &str, flags: &str) -> Result<RunSpec, String> {
     let path = folder.path().join("a.toml");
     fs::write(&path, file).unwrap();
     let args = run_of(&format!("run --spec {} {flags}", path.display())).map_err(|e| e.to_string());
-    let spec = args.and_then(|args| of_run(&args).map_err(|error| error.to_string()));
+    let spec = args.and_then(|args| of_run(&args, &Console::new()).map_err(|error| error.to_string()));
     spec.map(|asked| asked.spec)
 }
 
@@ -284,7 +284,7 @@ fn flags_that_do_not_say_what_they_mean_are_refused() {
 #[test]
 fn users_may_ramp_from_the_command_line() {
     let args = run_of("run http://h/ --users 50..200@30s,200@1m --think 1s").unwrap();
-    let spec = of_run(&args).unwrap().spec;
+    let spec = of_run(&args, &Console::new()).unwrap().spec;
     let Load::Ramping { stages, .. } = &spec.scenarios[0].load else { panic!("{spec:?}") };
     assert_eq!((stages.len(), stages[0].from, stages[1].to), (2, 50, 200));
 }

@@ -1,7 +1,6 @@
 //! gake as k6: scripts in JavaScript, k6's options, summary and exit codes.
 
-mod agent_lines;
-pub mod agents;
+mod agents;
 mod api;
 mod archive;
 pub mod attach;
