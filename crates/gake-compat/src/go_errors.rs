@@ -7,6 +7,9 @@ use std::sync::Arc;
 use gake_core::record::{Fault, Phase, Tally};
 use gake_wire::Wire;
 
+/// Go's words for a request that the end of the run cut off.
+pub const CANCELED: &str = "context canceled";
+
 /// Requests without a response, by cause in Go's words, in order of the words. The port of our side,
 /// which Go names and which makes every line another, is left out.
 pub fn errors(tally: &Tally, wires: &[Arc<Wire>], method: &str, url: &str) -> Vec<(String, u64)> {
@@ -14,15 +17,19 @@ pub fn errors(tally: &Tally, wires: &[Arc<Wire>], method: &str, url: &str) -> Ve
     let address = origins.first().and_then(|origin| origin.addresses.first());
     let address = address.map_or_else(String::new, ToString::to_string);
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();
-    let (first, rest) = method.split_at(method.len().min(1));
-    let prefix = format!("{first}{} \"{url}\": ", rest.to_ascii_lowercase());
     for &(fault, count) in tally.faults() {
-        *errors.entry(format!("{prefix}{}", cause(fault, &address))).or_default() += count;
+        *errors.entry(of_request(method, url, &cause(fault, &address))).or_default() += count;
     }
     if tally.counts.unfinished > 0 {
-        *errors.entry(format!("{prefix}context canceled")).or_default() += tally.counts.unfinished;
+        *errors.entry(of_request(method, url, CANCELED)).or_default() += tally.counts.unfinished;
     }
     errors.into_iter().collect()
+}
+
+/// `Get "http://...": what happened`.
+pub fn of_request(method: &str, url: &str, what: &str) -> String {
+    let (first, rest) = method.split_at(method.len().min(1));
+    format!("{first}{} \"{url}\": {what}", rest.to_ascii_lowercase())
 }
 
 /// Why, as Go says it of a peer at `address`.

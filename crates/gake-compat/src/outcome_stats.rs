@@ -68,16 +68,29 @@ impl OutcomeStats {
     }
 }
 
-/// Statistics that the handler of a run's outcomes fills on its own thread.
+/// Statistics that another thread fills, such as the handler of a run's outcomes.
 #[derive(Debug, Default)]
 pub struct StatsCollector<T>(Arc<Mutex<T>>);
 
-impl<T: Default + Send + 'static> StatsCollector<T> {
+impl<T> Clone for StatsCollector<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> StatsCollector<T> {
     /// Begins with `stats`.
     pub fn new(stats: T) -> Self {
         Self(Arc::new(Mutex::new(stats)))
     }
 
+    /// The statistics so far.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Default + Send + 'static> StatsCollector<T> {
     /// Passes every outcome to `record`.
     pub fn each(&self, record: impl Fn(&mut T, &Outcome) + Send + 'static) -> OutcomeHandler {
         self.handler(move |stats, outcomes| {
@@ -91,13 +104,8 @@ impl<T: Default + Send + 'static> StatsCollector<T> {
         &self,
         mut record: impl FnMut(&mut T, &[Outcome]) -> io::Result<()> + Send + 'static,
     ) -> OutcomeHandler {
-        let stats = Self(Arc::clone(&self.0));
+        let stats = self.clone();
         Box::new(move |outcomes| record(&mut stats.lock(), outcomes))
-    }
-
-    /// The statistics so far.
-    pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The statistics, after the run.

@@ -14,7 +14,6 @@ pub struct Spread {
 
 impl Spread {
     /// Values of 0.
-    #[must_use]
     pub fn zeros(count: u64) -> Self {
         Self { count, ..Self::default() }
     }
@@ -28,25 +27,21 @@ impl Spread {
     }
 
     /// The mean in seconds; NaN without samples.
-    #[must_use]
     pub fn mean_s(&self) -> f64 {
         self.sum as f64 / self.count as f64 / 1e9
     }
 
     /// The smallest value; 0 without samples.
-    #[must_use]
     pub fn min(&self) -> Nanos {
         self.min
     }
 
     /// The largest value; 0 without samples.
-    #[must_use]
     pub fn max(&self) -> Nanos {
         self.max
     }
 
     /// Number of values.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use gake_core::record::{Outcome, Run};
+use gake_core::record::{Fault, Outcome, Run};
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::{OutcomeSink, RunFileSink};
@@ -17,6 +17,9 @@ use crate::NativeResult;
 
 /// A time-out of requests for tools that have none: longer than any run.
 pub const NEVER: Duration = Duration::from_secs(30 * 86_400);
+
+/// The same for tools whose time-outs may be longer.
+pub const YEAR: Duration = Duration::from_secs(366 * 86_400);
 
 /// Threads at most: each is one of the system's.
 pub const THREADS_MAX: u64 = 1_024;
@@ -130,6 +133,11 @@ impl ToolResult {
     pub fn responses(&self) -> u64 {
         responses(&self.run, |_| true)
     }
+}
+
+/// Whether a request failed before it had a connection, TLS included.
+pub fn is_connect_fault(fault: Fault) -> bool {
+    fault.is_before_connection() || matches!(fault, Fault::Tls(_))
 }
 
 /// Responses with a status of a kind.

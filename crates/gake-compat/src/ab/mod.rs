@@ -14,7 +14,7 @@ use report::{Ab, Attributes, FailureCounts, csv, gnuplot, html, text};
 
 use crate::NativeResult;
 use crate::outcome_stats::StatsCollector;
-use crate::tool_run::{ToolResult, ToolRun, responses};
+use crate::tool_run::{ToolResult, ToolRun, is_connect_fault, responses};
 use gake_session::{Console, Exit, Failure};
 use options::AbOptions;
 use stats::AbStats;
@@ -217,8 +217,7 @@ fn failed(tally: &Tally) -> FailureCounts {
         *(match fault {
             Fault::ClosedEarly(_) => &mut failed.length,
             Fault::Malformed(_) | Fault::TooLarge(_) => &mut failed.exceptions,
-            fault if fault.is_before_connection() => &mut failed.connect,
-            Fault::Tls(_) => &mut failed.connect,
+            fault if is_connect_fault(fault) => &mut failed.connect,
             _ => &mut failed.receive,
         }) += count;
     }

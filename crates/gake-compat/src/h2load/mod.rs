@@ -32,7 +32,7 @@ use report::{H2load, H2loadRequests, H2loadTraffic, report};
 use crate::NativeResult;
 use crate::flags::CommandLine;
 use crate::outcome_stats::StatsCollector;
-use crate::tool_run::{NEVER, OutcomeHandler, ToolResult, ToolRun};
+use crate::tool_run::{NEVER, OutcomeHandler, ToolResult, ToolRun, is_connect_fault};
 use gake_run::body_file;
 use gake_session::files::create;
 use gake_session::{Console, Exit, Failure};
@@ -274,7 +274,6 @@ fn requests(options: &H2loadOptions, run: &Run, classes: [u64; 4]) -> H2loadRequ
     let counts = &run.tally.counts;
     let answered: u64 = classes.iter().sum();
     let faults = run.tally.faults_where(|_| true);
-    let unconnected = |fault: Fault| fault.is_before_connection() || matches!(fault, Fault::Tls(_));
     let timed_out = |fault: Fault| matches!(fault, Fault::Timeout(_) | Fault::ConnectTimeout);
     let slow = run.tally.faults_where(timed_out);
     let succeeded = classes[0] + classes[1];
@@ -288,7 +287,7 @@ fn requests(options: &H2loadOptions, run: &Run, classes: [u64; 4]) -> H2loadRequ
     };
     H2loadRequests {
         total,
-        started: counts.sent.saturating_sub(run.tally.faults_where(unconnected)),
+        started: counts.sent.saturating_sub(run.tally.faults_where(is_connect_fault)),
         done: ended(&run.tally),
         succeeded,
         failed: classes[2] + classes[3] + errored,

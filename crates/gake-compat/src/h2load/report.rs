@@ -72,7 +72,6 @@ pub fn record_rate(rates: &mut Histogram, rate: f64) {
 }
 
 /// Everything after the run.
-#[must_use]
 pub fn report(figures: &H2load<'_>) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

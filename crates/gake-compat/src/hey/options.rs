@@ -11,13 +11,11 @@ use gake_core::spec::{
 use gake_text::duration::parse_duration;
 
 use crate::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};
+use crate::tool_run::YEAR;
 use gake_run::body_file;
 
 /// Redirects that Go follows.
 const REDIRECTS: u32 = 10;
-
-/// What stands for no time-out: a year.
-const FOREVER: Duration = Duration::from_secs(366 * 86_400);
 
 /// What hey calls itself to servers, which they may look for.
 const USER_AGENT: &str = "hey/0.0.1";
@@ -159,8 +157,8 @@ impl HeyOptions {
             qps: number::<f64>(&parsed, "q")?.unwrap_or(0.0),
             duration,
             timeout: match u64::try_from(seconds) {
-                Ok(seconds @ 1..) => Duration::from_secs(seconds).min(FOREVER),
-                _ => FOREVER,
+                Ok(seconds @ 1..) => Duration::from_secs(seconds).min(YEAR),
+                _ => YEAR,
             },
             headers: headers(&parsed, !on("disable-compression")?)?,
             user: user(&parsed)?,

@@ -56,7 +56,6 @@ pub struct HeyRow {
 }
 
 /// The summary.
-#[must_use]
 pub fn text(hey: &Hey<'_>) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.

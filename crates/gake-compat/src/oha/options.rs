@@ -14,11 +14,9 @@ use gake_text::duration::parse_duration;
 
 use super::requests;
 use crate::flags::{CommandLine, Flag, Parsed, dashed, refused, switch, value};
+use crate::tool_run::YEAR;
 use gake_session::Failure;
 use gake_session::options::values::at_least_one as count;
-
-/// What stands for no time-out: a year.
-const FOREVER: Duration = Duration::from_secs(366 * 86_400);
 
 const PROXY: &str = "only `gake run --proxy URL` sends through proxies";
 const AWS: &str = "gake does not sign requests";
@@ -296,7 +294,7 @@ impl OhaOptions {
         Ok(ScenarioSpec {
             duration: duration.filter(|_| rate.is_none()),
             requests,
-            graceful_stop: if waits || duration.is_none() { FOREVER } else { Duration::ZERO },
+            graceful_stop: if waits || duration.is_none() { YEAR } else { Duration::ZERO },
             connections,
             max_in_flight: users,
             ..ScenarioSpec::new(source, load)
@@ -338,7 +336,7 @@ impl OhaOptions {
         let http = self.http()?;
         let connect = parsed.read_with("connect-timeout", positive_duration)?;
         Ok(ConnectionSpec {
-            timeout: parsed.read_with("t", positive_duration)?.unwrap_or(FOREVER),
+            timeout: parsed.read_with("t", positive_duration)?.unwrap_or(YEAR),
             connect_timeout: connect.unwrap_or(Duration::from_secs(5)),
             // oha's requests of HTTP/1.0 do not ask for the connection to be kept.
             keepalive: !parsed.on("disable-keepalive")? && http != HttpVersion::Http10,

@@ -69,7 +69,7 @@ impl Records {
                 }
             }
             End::Unfinished => {
-                record.error = self.go_error(request, "context canceled");
+                record.error = self.go_error(request, go_errors::CANCELED);
             }
         }
         record
@@ -113,9 +113,10 @@ impl Records {
 
     /// `Get "http://...": what happened`.
     fn go_error(&self, request: Option<&HttpRequest>, what: &str) -> String {
-        let Some(request) = request else { return what.to_owned() };
-        let (first, rest) = request.method.split_at(request.method.len().min(1));
-        format!("{first}{} \"{}\": {what}", rest.to_ascii_lowercase(), request.url)
+        request.map_or_else(
+            || what.to_owned(),
+            |request| go_errors::of_request(&request.method, &request.url, what),
+        )
     }
 
     /// The address that a request goes to.

@@ -17,7 +17,7 @@ use gake_wire::Location;
 use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 
 use crate::NativeResult;
-use crate::tool_run::{NEVER, ToolResult, ToolRun, responses};
+use crate::tool_run::{NEVER, ToolResult, ToolRun, is_connect_fault, responses};
 use gake_session::{Console, Exit, Failure};
 use options::{Objection, Tool, WrkOptions};
 
@@ -176,8 +176,7 @@ fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
     let unanswered = (over(Metric::OkResponse) + over(Metric::OtherResponse))
         .saturating_sub(answered)
         .min(tally.counts.unfinished);
-    let is_connect = |fault: Fault| fault.is_before_connection() || matches!(fault, Fault::Tls(_));
-    let connect = tally.faults_where(is_connect);
+    let connect = tally.faults_where(is_connect_fault);
     let write = tally.faults_where(|fault| fault == Fault::Write);
     SocketErrors {
         connect,

@@ -130,14 +130,7 @@ impl WrkOptions {
                  cores only cost"
             )));
         }
-        let rate = match (tool, count("R", 0)?) {
-            (Tool::Wrk, _) => None,
-            (Tool::Wrk2, 0) => {
-                let why = "Throughput MUST be specified with the --rate or -R option";
-                return Err(usage(why.to_owned()));
-            }
-            (Tool::Wrk2, rate) => Some(rate as f64),
-        };
+        let rate = rate(tool, count("R", 0)?)?;
         let headers = parsed.all("H").map(read_header).collect::<Result<_, _>>();
         Ok(Self {
             tool,
@@ -152,6 +145,18 @@ impl WrkOptions {
             uncorrected: on("U")?,
             version: on("v")?,
         })
+    }
+}
+
+/// Requests a second, which wrk2 must have.
+fn rate(tool: Tool, rate: u64) -> Result<Option<f64>, Objection> {
+    match (tool, rate) {
+        (Tool::Wrk, _) => Ok(None),
+        (Tool::Wrk2, 0) => {
+            let why = "Throughput MUST be specified with the --rate or -R option";
+            Err(Objection::Usage(Some(why.to_owned())))
+        }
+        (Tool::Wrk2, rate) => Ok(Some(rate as f64)),
     }
 }
 

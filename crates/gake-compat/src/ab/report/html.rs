@@ -24,7 +24,6 @@ impl Default for Attributes<'_> {
 }
 
 /// The table.
-#[must_use]
 pub fn html(ab: &Ab<'_>, attributes: Attributes<'_>) -> String {
     let mut table = Table { out: format!("\n\n<table {}>\n", attributes.table), attributes };
     // Writing to a String cannot fail.

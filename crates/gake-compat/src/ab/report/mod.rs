@@ -67,7 +67,6 @@ pub struct FailureCounts {
 
 impl FailureCounts {
     /// All of them.
-    #[must_use]
     pub fn all(&self) -> u64 {
         self.connect + self.receive + self.length + self.exceptions
     }
@@ -96,7 +95,6 @@ pub struct HiddenParts {
 }
 
 /// The text, from `Server Software` on.
-#[must_use]
 pub fn text(ab: &Ab<'_>, hidden: HiddenParts) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.

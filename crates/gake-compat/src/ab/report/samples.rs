@@ -27,7 +27,6 @@ pub struct AbSample {
 }
 
 /// The file of `-e`: how long the fastest 0 to 100 percent took.
-#[must_use]
 pub fn csv(total: &Histogram) -> String {
     let mut out = format!("{CSV_HEADER}\n");
     for percent in 0..=100_u32 {

@@ -8,7 +8,6 @@ use gake_core::record::Histogram;
 const TITLE: &str = "Nighthawk - A layer 7 protocol benchmarking tool.\n";
 
 /// `--output-format human`.
-#[must_use]
 pub fn human(output: &Output) -> String {
     let mut text = format!("{TITLE}\n");
     // Writing to a string cannot fail.
@@ -44,7 +43,6 @@ fn write_human(output: &Output, out: &mut String) -> std::fmt::Result {
 }
 
 /// `--output-format csv`.
-#[must_use]
 pub fn csv(output: &Output) -> String {
     let mut text = format!("{TITLE}\n");
     // Writing to a string cannot fail.

@@ -8,7 +8,6 @@ use crate::spectrum::levels;
 use gake_core::record::Histogram;
 
 /// The result as fortio's JSON.
-#[must_use]
 pub fn fortio(output: &Output) -> String {
     let (settings, global) = (&output.settings, output.global());
     let counter = |name| global.counter(name).unwrap_or(0);

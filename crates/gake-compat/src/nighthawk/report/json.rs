@@ -12,7 +12,6 @@ use crate::spectrum::levels;
 use gake_core::record::Histogram;
 
 /// The result as JSON, with a blank for each level as Nighthawk indents it.
-#[must_use]
 pub fn json(output: &Output) -> String {
     let mut results = Vec::new();
     // A single worker is the whole.

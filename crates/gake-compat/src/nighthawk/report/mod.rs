@@ -7,9 +7,10 @@ mod json;
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{End, Fault, Histogram, Outcome};
+use gake_core::record::{End, Histogram, Outcome};
 
 use crate::spectrum::{Level, levels};
+use crate::tool_run::is_connect_fault;
 pub use console::{csv, human};
 pub use fortio::fortio;
 pub use json::json;
@@ -145,7 +146,6 @@ pub struct Worker {
 
 impl Worker {
     /// A worker that has seen nothing.
-    #[must_use]
     pub fn new(settings: &NighthawkSettings) -> Self {
         let connections = match (settings.is_http3, settings.max_streams) {
             (true, _) => Some(CX_HTTP3),
@@ -188,7 +188,7 @@ impl Worker {
                 self.statistics[CALLBACK].record(exchange.done.saturating_sub(start));
             }
             End::Fault(fault) => {
-                let is_pool = fault.is_before_connection() || matches!(fault, Fault::Tls(_));
+                let is_pool = is_connect_fault(fault);
                 self.counters[if is_pool { POOL_FAILURE } else { RESETS }] += 1;
                 self.counters[RQ_TOTAL] += u64::from(!is_pool);
                 self.statistics[CALLBACK].record(exchange.done.saturating_sub(start));
@@ -204,7 +204,6 @@ impl Worker {
     }
 
     /// The value of a counter, when there is one of that name.
-    #[must_use]
     pub fn counter(&self, name: &str) -> Option<u64> {
         let at = COUNTERS.iter().position(|known| *known == name)?;
         Some(self.counters[at])

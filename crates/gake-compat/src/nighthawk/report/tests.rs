@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testing::{MS, answered, bless, faulted};
+use gake_core::record::Fault;
 
 fn output() -> Output {
     let mut workers = vec![Worker::default(), Worker::default()];

@@ -87,7 +87,6 @@ struct Details {
 }
 
 /// The summary as one JSON object, without a line break at its end.
-#[must_use]
 pub fn json(oha: &Oha<'_>) -> String {
     let document = Document {
         summary: summary(oha),

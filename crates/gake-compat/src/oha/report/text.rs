@@ -30,7 +30,6 @@ pub struct TimeUnit {
 
 impl TimeUnit {
     /// The unit of `--time-unit`.
-    #[must_use]
     pub fn read(asked: &str) -> Option<Self> {
         let unit = UNITS.iter().find(|(known, ..)| *known == asked);
         unit.map(|&(_, name, seconds)| Self { name, seconds })
@@ -55,7 +54,6 @@ impl TimeUnit {
 }
 
 /// The summary, in the unit that fits the slowest response when none is asked for.
-#[must_use]
 pub fn text(oha: &Oha<'_>, unit: Option<TimeUnit>) -> String {
     let unit = unit.unwrap_or_else(|| TimeUnit::of(Triple::of(oha.latency).slowest));
     let mut out = String::new();

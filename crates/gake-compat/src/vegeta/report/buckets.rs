@@ -74,7 +74,6 @@ pub struct BucketCounts {
 
 impl BucketCounts {
     /// Nothing counted yet.
-    #[must_use]
     pub fn new(buckets: Buckets) -> Self {
         let counts = vec![0; buckets.0.len()];
         Self { buckets, counts }
@@ -88,7 +87,6 @@ impl BucketCounts {
     }
 
     /// The counts.
-    #[must_use]
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }

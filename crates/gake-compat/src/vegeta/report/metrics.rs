@@ -40,7 +40,6 @@ pub struct Metrics {
 
 impl Metrics {
     /// Nothing counted yet; latencies will be counted by these buckets too.
-    #[must_use]
     pub fn new(buckets: Option<Buckets>) -> Self {
         Self { histogram: buckets.map(BucketCounts::new), ..Self::default() }
     }

@@ -9,7 +9,6 @@ mod tests;
 
 use std::io::Write as _;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +17,7 @@ use gake_text::foreign;
 
 use super::files::{self, ResultFiles};
 use crate::flags::{Flag, switch, value};
+use crate::outcome_stats::StatsCollector;
 use gake_session::{Console, Exit, Failure, signals};
 use metrics::Metrics;
 use render::{ReportKind, render};
@@ -57,13 +57,13 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
         .read_with("every", |text| go::parse_duration(text).map_err(|error| error.to_string()))
         .map_err(Failure::usage)?;
     let every = every.and_then(|nanos| u64::try_from(nanos).ok()).filter(|nanos| *nanos > 0);
-    let metrics = Arc::new(Mutex::new(Metrics::new(buckets)));
+    let metrics = StatsCollector::new(Metrics::new(buckets));
     let results = ResultFiles::open(&parsed.operands)?;
     let name = parsed.last("output").unwrap_or("stdout");
-    let mut page = Page { kind, name, metrics: Arc::clone(&metrics), console };
+    let mut page = Page { kind, name, metrics: metrics.clone(), console };
     follow(results, &mut page, every.map(Duration::from_nanos))?;
     page.show(false)?;
-    let left_out = page.lock().errors_left_out;
+    let left_out = metrics.lock().errors_left_out;
     if left_out > 0 {
         console.warn(&format!("{left_out} results have errors beyond the limit of the set"));
     }
@@ -79,14 +79,14 @@ fn follow(
 ) -> Result<(), Failure> {
     let signals = signals::receive().map_err(Failure::signals)?;
     let (done, is_done) = channel();
-    let metrics = Arc::clone(&page.metrics);
+    let metrics = page.metrics.clone();
     thread::Builder::new()
         .name("gake-results".to_owned())
         .spawn(move || {
             let console = Console::new();
             let result = loop {
                 match results.next(&console) {
-                    Ok(Some(record)) => lock(&metrics).add(&record),
+                    Ok(Some(record)) => metrics.lock().add(&record),
                     Ok(None) => break Ok(()),
                     Err(failure) => break Err(failure),
                 }
@@ -118,25 +118,17 @@ fn follow(
     }
 }
 
-fn lock(metrics: &Mutex<Metrics>) -> std::sync::MutexGuard<'_, Metrics> {
-    metrics.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Where the report goes.
 struct Page<'a> {
     kind: ReportKind,
     name: &'a str,
-    metrics: Arc<Mutex<Metrics>>,
+    metrics: StatsCollector<Metrics>,
     console: &'a Console,
 }
 
 impl Page<'_> {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Metrics> {
-        lock(&self.metrics)
-    }
-
     fn show(&mut self, again: bool) -> Result<(), Failure> {
-        let text = render(self.kind, &mut self.lock());
+        let text = render(self.kind, &mut self.metrics.lock());
         if self.name == "stdout" {
             if again {
                 self.console.clear();

@@ -66,7 +66,6 @@ impl ReportKind {
 }
 
 /// The report of what was counted.
-#[must_use]
 pub fn render(kind: ReportKind, metrics: &mut Metrics) -> String {
     match kind {
         ReportKind::Text => text(metrics),

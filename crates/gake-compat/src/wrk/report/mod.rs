@@ -69,7 +69,6 @@ pub struct Figures<'a> {
 }
 
 /// The two lines that are printed before the run.
-#[must_use]
 pub fn opening(url: &str, duration: Duration, threads: usize, connections: usize) -> String {
     format!(
         "Running {} test @ {url}\n  {threads} threads and {connections} connections\n",
@@ -78,7 +77,6 @@ pub fn opening(url: &str, duration: Duration, threads: usize, connections: usize
 }
 
 /// Everything after the run.
-#[must_use]
 pub fn closing(figures: &Figures<'_>) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

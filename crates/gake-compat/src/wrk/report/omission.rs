@@ -6,7 +6,6 @@ use gake_core::record::Histogram;
 /// The latencies with those filled in that were never measured, as wrk does it: where a
 /// connection sent a request every `interval` on the mean, one that took n intervals stands for
 /// requests that would have taken n−1, n−2, ... 2 of them.
-#[must_use]
 pub fn backfilled(measured: &Histogram, interval: Nanos) -> Histogram {
     let mut all = measured.clone();
     if interval == 0 {

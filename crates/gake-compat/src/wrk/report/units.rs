@@ -46,7 +46,6 @@ pub(super) fn binary(bytes: f64) -> String {
 }
 
 /// A plain number: `1.23k`.
-#[must_use]
 pub fn metric(number: f64) -> String {
     shown(number, &METRIC, 2)
 }
