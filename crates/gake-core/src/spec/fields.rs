@@ -69,7 +69,7 @@ impl<K: Ord, V> Layer for BTreeMap<K, V> {
     }
 }
 
-/// Declares a draft and its [`Field`]s: `key: Type ["--flag"] = "default";`.
+/// Declares a draft and its [`SpecField`]s: `key: Type ["--flag"] = "default";`.
 macro_rules! fields {
     (
         $(#[$outer:meta])*

@@ -9,7 +9,7 @@ use gake_core::spec::{ConnectionSpec, FieldPath, HttpVersion, RequestSource, Run
 use gake_judge::Objective;
 use gake_k6::test::{LogLine, ScriptLog};
 
-use super::life::PreparedScript;
+use super::prepared::PreparedScript;
 use super::{ConfiguredScript, ScriptRun, ScriptSettings, ScriptSource};
 use crate::{Inputs, RunError};
 
