@@ -14,10 +14,15 @@ pub struct OtherLoad {
 }
 
 impl OtherLoad {
-    /// Replaces the scenarios of `run` by those of `spec`.
+    /// That of `run`, whose scenarios are not those of the script's options.
+    #[must_use]
+    pub fn of(run: &ScriptRun) -> Self {
+        Self { executors: run.executors.clone(), keys: run.keys.clone() }
+    }
+
+    /// Fires the scenarios of `spec`, over connections as it describes them.
     pub(crate) fn replace(&self, run: &mut ScriptRun, spec: RunSpec) {
-        let own = run.spec.clone();
-        run.spec = RunSpec { connection: own.connection, tls: own.tls, ..spec };
+        run.spec = spec;
         (run.executors, run.keys) = (self.executors.clone(), self.keys.clone());
     }
 }

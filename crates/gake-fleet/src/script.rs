@@ -35,8 +35,8 @@ pub struct ScriptParcel {
     pub seed: Option<u64>,
     /// Whether `console.debug` is to be told.
     pub is_verbose: bool,
-    /// Whether the spec's scenarios are fired instead of those of the options, and what goes with
-    /// them. How users connect stays as the options have it.
+    /// Whether the spec is run instead of what the options describe, and what goes with its
+    /// scenarios.
     pub other_load: Option<OtherLoad>,
     /// How the program shows the result, in its own words: for a process that goes on with the run,
     /// not for agents.

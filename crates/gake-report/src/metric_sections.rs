@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use gake_core::clock::Nanos;
 use gake_core::metric::{Definition, MetricUnit, SeriesValue, Tags};
 use gake_core::plan::Plan;
 use gake_core::record::Run;
-use gake_judge::stats::share;
+use gake_judge::stats::{per_second, share};
 use gake_text::units;
-
-use crate::formats::text::series_figures;
 
 /// Rows under a heading.
 pub(crate) struct Section {
@@ -145,7 +144,7 @@ fn merged(
 /// The metrics that are not k6's own, by the tags that a script gives.
 fn own(run: &Run) -> Vec<Row> {
     let has_one = run.plan.scenarios().len() == 1;
-    let is_shown = |key: &str| !QUIET.contains(&key) && !(has_one && key == Plan::NAME_TAG);
+    let is_shown = |key: &str| !(QUIET.contains(&key) || has_one && key == Plan::NAME_TAG);
     let mut joined: BTreeMap<String, (&Definition, SeriesValue)> = BTreeMap::new();
     for (key, value) in run.tally.series.sorted() {
         if K6.contains(&key.metric.name.as_str()) {
@@ -154,8 +153,42 @@ fn own(run: &Run) -> Vec<Row> {
         let tags = key.tags.pairs().iter().filter(|(key, _)| is_shown(key));
         let tags = Tags::new(tags.map(|(key, value)| (key.as_str(), value.as_str())));
         let name = format!("{}{tags}", key.metric.name);
-        let own = joined.entry(name).or_insert_with(|| (&key.metric, SeriesValue::new(key.metric.kind)));
+        let own =
+            joined.entry(name).or_insert_with(|| (&key.metric, SeriesValue::new(key.metric.kind)));
         own.1.merge(value);
     }
     joined.into_iter().map(|(name, (metric, value))| row(name, &value, metric.unit, run)).collect()
+}
+
+/// What the samples of a series add up to, over `span`.
+pub(crate) fn series_figures(value: &SeriesValue, unit: MetricUnit, span: Nanos) -> String {
+    let show = |value: f64| shown(value, unit);
+    match value {
+        SeriesValue::Counter { sum, .. } if span > 0 => {
+            let rate = per_second(sum.value(), span);
+            format!("{}  {}/s", show(sum.value()), show(rate))
+        }
+        SeriesValue::Counter { sum, .. } => show(sum.value()),
+        SeriesValue::Gauge { last, min, max, .. } => {
+            format!("{}  min {}  max {}", show(*last), show(*min), show(*max))
+        }
+        SeriesValue::Rate { passed, samples } => {
+            let part = units::percent(share(*passed, *samples));
+            format!("{part}  {} of {}", units::count(*passed), units::count(*samples))
+        }
+        SeriesValue::Trend(trend) => {
+            let [p50, p95] = [0.5, 0.95].map(|quantile| show(trend.quantile_number(quantile)));
+            format!("p50 {p50}  p95 {p95}  max {}", show(trend.max_number()))
+        }
+    }
+}
+
+fn shown(value: f64, unit: MetricUnit) -> String {
+    match unit {
+        // What is below nothing is no time, but a difference may be.
+        _ if value < 0.0 => format!("-{}", shown(-value, unit)),
+        MetricUnit::Time => units::duration(value),
+        MetricUnit::Bytes => units::bytes(value),
+        MetricUnit::Number => units::number(value),
+    }
 }

@@ -14,8 +14,8 @@ use gake_wire::{
 };
 
 use crate::requests::{self, RequestSet};
-use crate::script::PreparedScript;
 use crate::script::scenario::{self, ScenarioScript};
+use crate::script::{ConfiguredScript, PreparedScript};
 use crate::{Inputs, RunError, connection, plan};
 
 /// What a spec sends, read once for any number of runs.
@@ -87,6 +87,11 @@ impl LoadedRequests {
             Some(None) => self.scripts.first().map_or("", ScenarioScript::name),
             None => "",
         }
+    }
+
+    /// The scripts that it fires.
+    pub fn scripts(&self) -> impl Iterator<Item = &ConfiguredScript> {
+        self.scripts.iter().map(ScenarioScript::configured)
     }
 
     /// Whether every request goes over TLS.

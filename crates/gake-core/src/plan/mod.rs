@@ -28,7 +28,7 @@ use crate::Load;
 use crate::metric::{MAX_SERIES, Tags};
 pub use crate::schedule::Stage;
 use crate::schedule::{NumberStripes, RateChange, Schedule, Slice};
-use crate::seconds::{OptionalSeconds, Seconds};
+use crate::seconds::{AsOptionalSeconds, AsSeconds};
 
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
 pub const OPEN_CONNECTIONS: usize = 1_000;
@@ -57,7 +57,7 @@ pub struct Plan {
     #[serde(
         default,
         rename = "start_s",
-        with = "Seconds",
+        with = "AsSeconds",
         skip_serializing_if = "Duration::is_zero"
     )]
     pub start: Duration,
@@ -65,7 +65,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<(String, String)>,
     /// Arrivals stop after this time; `None` when only a count ends the run.
-    #[serde(default, rename = "duration_s", with = "OptionalSeconds")]
+    #[serde(default, rename = "duration_s", with = "AsOptionalSeconds")]
     pub duration: Option<Duration>,
     /// Arrivals stop after this number; `None` when only time ends the run.
     pub requests: Option<u64>,
@@ -74,7 +74,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stripes: Option<NumberStripes>,
     /// The first part of the run, left out of the figures; comes before `duration`.
-    #[serde(rename = "warmup_s", with = "Seconds")]
+    #[serde(rename = "warmup_s", with = "AsSeconds")]
     pub warmup: Duration,
     /// Maximum connections over all workers. In a closed loop each user has one, unless users
     /// share those of HTTP/2.
@@ -96,7 +96,7 @@ pub struct Plan {
     /// The bounds on waiting.
     pub timeouts: Timeouts,
     /// The graceful stop: how long those in flight may take after the last arrival.
-    #[serde(rename = "drain_s", with = "Seconds")]
+    #[serde(rename = "drain_s", with = "AsSeconds")]
     pub drain: Duration,
     /// Workers: OS threads with a runtime each.
     pub threads: usize,

@@ -8,7 +8,7 @@ use gake_core::exact;
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
-use gake_run::script::{ScriptSlice, within};
+use gake_run::script::{ScriptSlice, load_archive, within};
 use gake_run::{Inputs, PartLog, Prepared, Ready, Recordings};
 
 use super::slice_run::{SliceRun, SliceScript};
@@ -233,7 +233,9 @@ fn prepare_script(
     files: &Contents,
     slice: Slice,
 ) -> Result<Prepare, String> {
-    let scripts = agent.scripts.as_ref().ok_or(NO_SCRIPTS)?;
+    if !agent.scripts {
+        return Err(NO_SCRIPTS.to_owned());
+    }
     agent.limits.check_script()?;
     let file = |hash: &String| files.get(hash).ok_or("the script did not travel with its run");
     let archive = file(&offer.archive)?;
@@ -243,11 +245,13 @@ fn prepare_script(
     let voice = Arc::new(ScriptVoice::default());
     let load_until = Instant::now() + LOAD_MAX;
     let log = voice.log(offer.is_verbose);
-    let (script, mut run) = within(load_until, || scripts.load(archive, offer.seed, log))?;
+    let (script, mut run) = within(load_until, || load_archive(archive, offer.seed, log))?;
     if let Some(other) = &offer.other_load {
         other.replace(&mut run, exact::decode(spec.as_bytes()).map_err(|e| e.to_string())?);
     }
     run.spec = for_agents(&run.spec)?;
+    // They are read before the start.
+    let _files = OpenFiles::open(&mut run.spec, files)?;
     if !agent.sources.is_empty() {
         run.spec.connection.sources.clone_from(&agent.sources);
     }

@@ -19,7 +19,6 @@ use async_nats::{Client, Message, Subscriber};
 use futures_util::StreamExt;
 use gake_core::clock::SECOND;
 use gake_run::Recordings;
-use gake_run::script::ScriptArchives;
 use gake_text::redact::Redactor;
 use serde::Serialize;
 use slice_run::{SliceInput, SliceRun};
@@ -58,8 +57,8 @@ pub struct Agent {
     pub sources: Vec<String>,
     /// Reads recordings; without it, runs of recordings are refused.
     pub recordings: Option<Arc<dyn Recordings + Send + Sync>>,
-    /// Reads scripts; without it, runs of scripts are refused.
-    pub scripts: Option<Arc<dyn ScriptArchives + Send + Sync>>,
+    /// Whether it runs scripts.
+    pub scripts: bool,
     /// What it may be made to do.
     pub limits: AgentLimits,
     /// The file that logs every request of its latest run, if there is one.
@@ -231,7 +230,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                     tags: self.agent.tags.clone(),
                     cores: self.agent.cores.unwrap_or_else(all_cores),
                     weight: self.agent.weight,
-                    takes_scripts: self.agent.scripts.is_some(),
+                    takes_scripts: self.agent.scripts,
                     run: self.slice.as_ref().map(|slice| slice.run.clone()),
                     nonce: self.nonce.clone(),
                 };

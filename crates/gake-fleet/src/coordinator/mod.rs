@@ -126,13 +126,24 @@ impl Fleet {
         listener: ScriptListener,
     ) -> Result<Self, FleetError> {
         let settings = FleetSettings { needs_scripts: true, ..settings };
-        let told = for_agents(spec).map_err(FleetError::Spec)?;
-        let offered = Offered::script(take_script(parcel, set_up.data.as_deref())?, &told)?;
+        let mut told = for_agents(spec).map_err(FleetError::Spec)?;
+        let mut files = take_along(&mut told)?;
+        let (offer, script_files) = take_script(parcel, set_up.data.as_deref())?;
+        files.extend(script_files);
+        let offered = Offered::script((offer, files), &told)?;
         let described = settings.keeps_journal.then(|| DescribedScript::new(parcel, set_up));
         let described = described.transpose();
         let mut fleet = Self::gather(settings, (spec, &told), (&offered, described), prepared)?;
         fleet.listener = Some(listener);
         Ok(fleet)
+    }
+
+    /// Checks that agents can do a run of `spec`, as far as that is known before they are found.
+    ///
+    /// # Errors
+    /// What they cannot do.
+    pub fn check(spec: &RunSpec) -> Result<(), FleetError> {
+        for_agents(spec).map(drop).map_err(FleetError::Spec)
     }
 
     /// Whether enough agents are there that could do a run, or come in time. Blocks.

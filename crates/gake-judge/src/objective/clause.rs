@@ -5,8 +5,8 @@
 //! uncertainty computed; a percentile alone cannot. A failed request was not answered in time
 //! either, so it is bad for both.
 
-use gake_core::plan::{Fires, Plan};
 use gake_core::clock::Nanos;
+use gake_core::plan::{Fires, Plan};
 use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 
 use super::gauge::Gauge;

@@ -82,6 +82,17 @@ pub enum ScriptRefusal {
     Other(String),
 }
 
+impl ScriptRefusal {
+    /// The reason as k6 writes it: what a script threw has its stack.
+    #[must_use]
+    pub fn with_stack(&self) -> String {
+        match self {
+            Self::Load(error) => error.with_stack(),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl ConfiguredScript {
     /// Loads a script and joins the options of all tiers. What it writes goes to `log`.
     ///

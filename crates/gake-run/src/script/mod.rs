@@ -3,6 +3,7 @@
 //! The script is loaded once to see its options ([`LoadedScript`]). Then `setup` runs, the engine
 //! fires the users' iterations, `teardown` runs, and all they recorded is one run.
 
+mod archive;
 mod configured;
 mod crew;
 mod elsewhere;
@@ -11,6 +12,7 @@ mod levels;
 mod life;
 mod mixed;
 mod network;
+mod prepared;
 mod remote;
 pub(crate) mod scenario;
 mod settings;
@@ -34,11 +36,12 @@ use gake_k6::secrets::Secrets;
 use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::{ScenarioFacts, VuStage};
-use gake_k6::work::ScriptLoad;
+use gake_k6::work::{REJECTED, ScriptLoad, stack_text};
 use gake_wire::{ConnectionPermit, Network, Protocol, Settings, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
 use crate::{Prepared, RunError, connection};
+pub use archive::load_archive;
 pub use configured::{ConfiguredScript, ScriptRefusal, ScriptSettings};
 use crew::Crew;
 pub use crew::LostParts;
@@ -46,9 +49,9 @@ pub use elsewhere::{RemoteUsers, SetUp};
 pub use expand::expand;
 pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 pub use gake_k6::within;
-pub use life::{PreparedScript, ScriptEnd};
+pub use prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 pub use remote::fetcher;
-pub use slice::{ScriptArchives, ScriptSlice};
+pub use slice::ScriptSlice;
 pub use source::{STDIN, ScriptSource};
 use stage::StageUser;
 
@@ -91,6 +94,21 @@ pub enum ScriptRunError {
     /// The run could not be made.
     #[error(transparent)]
     Run(#[from] RunError),
+}
+
+impl ScriptRunError {
+    /// The error as k6 writes it: what a script threw has its stack.
+    #[must_use]
+    pub fn with_stack(&self) -> String {
+        match self {
+            Self::Load(LoadError::Thrown(exception) | LoadError::Syntax(exception))
+            | Self::Thrown { exception, .. } => stack_text(exception),
+            Self::Load(LoadError::Rejected(exception)) | Self::Rejected(exception) => {
+                format!("{REJECTED}{}", stack_text(exception))
+            }
+            other => other.to_string(),
+        }
+    }
 }
 
 /// A script that has been loaded once; its clones are the same script.

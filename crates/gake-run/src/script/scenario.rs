@@ -9,7 +9,7 @@ use gake_core::spec::{ConnectionSpec, FieldPath, HttpVersion, RequestSource, Run
 use gake_judge::Objective;
 use gake_k6::test::{LogLine, ScriptLog};
 
-use super::life::PreparedScript;
+use super::prepared::PreparedScript;
 use super::{ConfiguredScript, ScriptRun, ScriptSettings, ScriptSource};
 use crate::{Inputs, RunError};
 
@@ -71,6 +71,11 @@ impl ScenarioScript {
     /// What is loaded, for people: the script as the spec names it.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The script with its options.
+    pub(crate) fn configured(&self) -> &ConfiguredScript {
+        &self.configured
     }
 
     /// Whether it fires scenario `number`.

@@ -6,29 +6,12 @@ use std::time::Instant;
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_engine::{Ready, WorkerContext, prepare};
-use gake_k6::test::ScriptLog;
 use gake_k6::work::ScriptFactory;
 use gake_wire::ConnectionPermit;
 
 use super::crew;
 use super::{Keys, LoadedScript, ScriptRun, crews, network};
 use crate::{PartLog, Prepared, RunError, UserControl};
-
-/// Reads scripts from archives, with the options in them.
-pub trait ScriptArchives {
-    /// Loads the script in `archive`, a file as `gake as k6 archive` writes it. It reads nothing
-    /// that is not in there. Each user's `Math.random` begins with `seed`, and what scripts write
-    /// goes to `log`.
-    ///
-    /// # Errors
-    /// What is wrong with it, in a sentence.
-    fn load(
-        &self,
-        archive: &[u8],
-        seed: Option<u64>,
-        log: ScriptLog,
-    ) -> Result<(LoadedScript, ScriptRun), String>;
-}
 
 /// What a process does of a script's run.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! The fleet that a command uses: its NATS server and token, from flags and environment.
 
+mod agent_lines;
 mod local;
+mod script_agents;
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use local::Local;
 
 use crate::exit::Failure;
 use crate::options::{FleetArgs, NatsArgs, OnLossArg};
+pub use script_agents::{AgentScript, ScriptAgents, TORN_DOWN};
 
 /// Bytes that are read of a file with a token, a key or credentials.
 const SECRET_MAX: u64 = 16_384;
@@ -95,8 +98,13 @@ impl FleetMaker {
     }
 
     /// The same with agents that run scripts.
-    pub fn of_scripts(mut self) -> Self {
-        self.settings.needs_scripts = true;
+    pub fn of_scripts(self) -> Self {
+        self.for_scripts(true)
+    }
+
+    /// The same with agents that run scripts, if those are `needed`.
+    pub fn for_scripts(mut self, needed: bool) -> Self {
+        self.settings.needs_scripts = needed;
         self
     }
 
@@ -148,16 +156,19 @@ impl FleetMaker {
     }
 
     /// The agents for a script's run, ready to start, as [`Fleet::assemble_script`] has them.
+    /// `interrupt` ends the wait for them.
     ///
     /// # Errors
     /// As [`assemble`](Self::assemble).
     pub fn assemble_script(
         &self,
         of: (&RunSpec, &Prepared),
-        parcel: (&ScriptParcel, &SetUp),
+        (parcel, set_up, interrupt): (&ScriptParcel, &SetUp, Option<&Interrupt>),
         listener: ScriptListener,
     ) -> Result<Fleet, FleetError> {
-        self.attachable(Fleet::assemble_script(self.settings.clone(), of, parcel, listener)?)
+        let interrupt = interrupt.or(self.settings.interrupt.as_ref()).cloned();
+        let settings = FleetSettings { interrupt, ..self.settings.clone() };
+        self.attachable(Fleet::assemble_script(settings, of, (parcel, set_up), listener)?)
     }
 
     /// Whether another process may go on with its runs.

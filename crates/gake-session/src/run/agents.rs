@@ -1,27 +1,124 @@
-//! What is said of the agents of a run.
+//! The agents of a run: how they are assembled, and what is reported of them.
 
 use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
-use gake_fleet::Fleet;
+use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
-use gake_run::Prepared;
+use gake_run::script::{LoadedScript, ScriptRun, SetUp};
+use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
 
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::fleet::{FleetMaker, failure};
+use crate::fleet::{AgentScript, FleetMaker, ScriptAgents, TORN_DOWN, failure};
 
-/// The agents for a run, ready to start; `None` when this process does it alone.
+/// The agents that do a run.
+#[derive(Debug)]
+pub enum RunAgents<'a> {
+    /// They send the requests of its spec.
+    Requests(Box<Fleet>),
+    /// They run the users of its script, with what `setup` gave in the process that began the run,
+    /// if that was another one.
+    Script(Box<ScriptAgents<'a>>, Option<SetUp>),
+}
+
+impl RunAgents<'_> {
+    /// Reports to `events` what happens to them; `interrupt` ends their run.
+    pub(super) fn follow(&mut self, events: Option<FleetListener>, interrupt: &Interrupt) {
+        match (self, events) {
+            (Self::Requests(fleet), Some(events)) => fleet.tell(events),
+            (Self::Requests(_), None) => {}
+            (Self::Script(agents, _), events) => agents.follow(events, interrupt),
+        }
+    }
+
+    /// Runs it to its end.
+    pub(super) fn run(
+        &mut self,
+        prepared: &Prepared,
+        beside: Beside<'_>,
+        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
+        match self {
+            Self::Requests(fleet) => prepared.run_elsewhere(fleet.as_mut(), beside, each),
+            Self::Script(agents, earlier) => {
+                prepared.run_users_elsewhere((agents.as_mut(), earlier.take()), beside, each)
+            }
+        }
+    }
+
+    /// The agents after the run, if it came to them.
+    pub(super) fn finish(self) -> Option<EndedAgents> {
+        let (fleet, is_resumed) = match self {
+            Self::Requests(fleet) => (*fleet, false),
+            Self::Script(agents, _) => {
+                let is_resumed = agents.is_resumed();
+                (agents.finish()?, is_resumed)
+            }
+        };
+        Some(EndedAgents { fleet, is_resumed })
+    }
+}
+
+/// The agents of a run that has ended.
+#[derive(Debug)]
+pub(super) struct EndedAgents {
+    pub(super) fleet: Fleet,
+    /// Whether it is the run of a script that another process began.
+    is_resumed: bool,
+}
+
+impl EndedAgents {
+    /// Whether a signal ended the run, in the process that began it too.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.fleet.stopped_by() == Some(StoppedBy::Interrupt)
+    }
+
+    /// What is reported of the agents after a run that would end with `exit`, and how it ends.
+    pub(super) fn conclude(
+        &self,
+        (prepared, agents): (&Prepared, &[AgentRecord]),
+        quiet: bool,
+        exit: Exit,
+        console: &Console,
+    ) -> Exit {
+        let fleet = &self.fleet;
+        let scripts = || prepared.scripts.iter().map(|one| (&one.script, &one.run));
+        let tears_down = |(script, run): (&LoadedScript, &ScriptRun)| {
+            run.teardown.is_some() && script.has("teardown")
+        };
+        if fleet.was_over() && scripts().any(tears_down) {
+            console.warn(TORN_DOWN);
+        }
+        let is_aborted = scripts().any(|(script, _)| script.test.aborted().is_some());
+        let has_own_reason = is_aborted || exit == Exit::ObjectiveFailed;
+        // A run that ended early, and not by request, ended by its script or its objectives.
+        let is_own_end = self.is_resumed && fleet.stopped_by().is_none() && has_own_reason;
+        match is_own_end && fleet.is_stopped() {
+            true => exit,
+            false => conclude((fleet, agents), quiet, exit, console),
+        }
+    }
+}
+
+/// The agents for a run of `spec`, ready to start; those of `script` are looked for only, since
+/// `setup` comes first. `None` when this process does it alone.
 ///
 /// # Errors
 /// When there are too few, or one refuses.
-pub fn assemble(
-    maker: Option<&FleetMaker>,
-    spec: &RunSpec,
-    prepared: &Prepared,
+pub fn assemble<'a>(
+    maker: Option<&'a FleetMaker>,
+    (spec, script): (&RunSpec, Option<&AgentScript<'_>>),
+    prepared: &'a Prepared,
     quiet: bool,
-    console: &Console,
-) -> Result<Option<Fleet>, Failure> {
+    console: &'a Console,
+) -> Result<Option<RunAgents<'a>>, Failure> {
     let Some(maker) = maker else { return Ok(None) };
+    if let (Some(script), Some(fired)) = (script, prepared.scripts.first()) {
+        let agents = ScriptAgents::new(maker, script, (&fired.run, prepared)).map_err(failure)?;
+        agents.find().map_err(failure)?;
+        let agents = agents.described_on((!quiet).then_some(console));
+        return Ok(Some(RunAgents::Script(Box::new(agents), None)));
+    }
     let fleet = maker.assemble(spec, prepared).map_err(failure)?;
     if !quiet {
         console.note(&fleet.describe());
@@ -29,7 +126,7 @@ pub fn assemble(
             console.note(&fleet.describe_journal());
         }
     }
-    Ok(Some(fleet))
+    Ok(Some(RunAgents::Requests(Box::new(fleet))))
 }
 
 /// What is said of the agents after a run that would end with `exit`, and how it ends. With `quiet`,

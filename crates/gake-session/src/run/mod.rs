@@ -12,7 +12,7 @@ mod traces;
 mod web;
 pub mod writes;
 
-pub use agents::{assemble, conclude};
+pub use agents::{RunAgents, assemble, conclude};
 pub use destinations::destinations;
 pub use reconcile::Reconciliation;
 pub use save::Saving;
@@ -21,7 +21,6 @@ pub use web::{Controls, Web};
 
 use gake_core::record::Ending;
 use gake_core::spec::RunSpec;
-use gake_fleet::Fleet;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
 use gake_run::{Beside, Moment, Prepared, RateControl, RunError, Sink, Watching};
@@ -30,6 +29,7 @@ use gake_text::redact::Redactor;
 use crate::options::{OutputArgs, SaveArgs, WebArgs};
 use crate::origin::{kept, origin};
 use crate::{Console, Exit, Failure, Results, Signals};
+use agents::EndedAgents;
 use live::RunLive;
 
 /// Where the figures of a run go, and how it is shown.
@@ -49,7 +49,11 @@ pub struct Session<'a> {
     pub spec: Option<&'a RunSpec>,
 }
 
-impl Session<'_> {
+/// The agents of a run, when it is not this process that does it, and what is counted before and
+/// after it.
+pub type Begun<'a> = (Option<RunAgents<'a>>, Option<Reconciliation>);
+
+impl<'a> Session<'a> {
     /// Runs `prepared`, whose spans go to `spans`, and shows it. `begin` does what must be done once the files are there: it
     /// gives the agents, when others do the run, and what is counted before and after it.
     ///
@@ -59,7 +63,7 @@ impl Session<'_> {
         self,
         prepared: &Prepared,
         spans: Vec<Box<dyn Sink>>,
-        begin: impl FnOnce() -> Result<(Option<Fleet>, Option<Reconciliation>), Failure>,
+        begin: impl FnOnce() -> Result<Begun<'a>, Failure>,
         failure: &dyn Fn(RunError) -> Failure,
     ) -> Result<Exit, Failure> {
         let Self { output, console, .. } = self;
@@ -72,12 +76,12 @@ impl Session<'_> {
         let mut sinks = sinks(output, saving.as_ref()).map_err(failure)?;
         sinks.extend(destinations(&output.sinks, console)?);
         sinks.extend(spans);
-        let (mut fleet, reconciliation) = begin()?;
+        let (mut agents, reconciliation) = begin()?;
         let mut live = RunLive::new(output, console, &prepared.plan);
         let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
         let told = (!quiet && !output.tui).then_some(*console);
         // Agents know no other rate than the plan's.
-        let rate = fleet.is_none() && RateControl::suits(&prepared.plan);
+        let rate = agents.is_none() && RateControl::suits(&prepared.plan);
         let rate = rate.then(RateControl::default);
         let controls = Controls { interrupt: signals.interrupt(), rate: rate.as_ref() };
         let web = Web::start(self.web, prepared, controls, told, console)?;
@@ -85,8 +89,8 @@ impl Session<'_> {
         live.open(console, prepared, signals.interrupt())?;
         let mut origin = origin(&prepared.objectives, self.redactor);
         origin.specs.extend(self.spec.and_then(|spec| kept(spec, self.redactor)));
-        if let (Some(fleet), Some(listener)) = (&mut fleet, live.agents_teller(console)) {
-            fleet.tell(listener);
+        if let Some(agents) = &mut agents {
+            agents.follow(live.agents_teller(console), signals.interrupt());
         }
         let beside = Beside {
             sinks,
@@ -100,10 +104,11 @@ impl Session<'_> {
             live.show(console, moment, prepared);
             None
         };
-        let recorded = match &mut fleet {
-            Some(fleet) => prepared.run_elsewhere(fleet, beside, show),
+        let recorded = match &mut agents {
+            Some(agents) => agents.run(prepared, beside, show),
             None => prepared.run_beside(beside, show),
         };
+        let ended = agents.and_then(RunAgents::finish);
         live.clear();
         let recorded = recorded.map_err(failure)?;
         for loss in &recorded.losses {
@@ -122,12 +127,13 @@ impl Session<'_> {
         let outcome = scripts::outcome(&prepared.scripts, &recorded.scripts, &mut summary);
         let shown = results.show(&summary, console, &|_| Ok(()));
         // Signals that come while the page is still open do not concern the run.
-        let exit = exit(&summary, signals.came(), console);
-        let exit = outcome.report(exit, console);
+        let is_interrupted =
+            signals.came() || ended.as_ref().is_some_and(EndedAgents::is_interrupted);
+        let exit = outcome.report(exit(&summary, is_interrupted, console), console);
         // The text has a line about each agent.
         let says_nothing = quiet || output.is_text_printed();
-        let exit = fleet.as_ref().map_or(exit, |fleet| {
-            conclude((fleet, &summary.run.agents), says_nothing, exit, console)
+        let exit = ended.as_ref().map_or(exit, |ended| {
+            ended.conclude((prepared, &summary.run.agents), says_nothing, exit, console)
         });
         web.finish(&summary);
         let exit = match saving {
@@ -135,8 +141,8 @@ impl Session<'_> {
             None => exit,
         };
         shown?;
-        if let Some(fleet) = &fleet {
-            fleet.forget();
+        if let Some(ended) = &ended {
+            ended.fleet.forget();
         }
         Ok(exit)
     }

@@ -11,7 +11,6 @@ use gake_run::PartLog;
 
 use crate::cli::{AgentArgs, WeightArg};
 use crate::cmd::doctor;
-use crate::personality::k6::agents::ArchivedScripts;
 use gake_session::Console;
 use gake_session::redaction::redactor;
 use gake_session::{Exit, Failure};
@@ -49,7 +48,7 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
         weight: weight(args, console)?,
         sources: args.sources.clone(),
         recordings: Some(Arc::new(RecordedTraffic)),
-        scripts: args.scripts.then(|| Arc::new(ArchivedScripts) as _),
+        scripts: args.scripts,
         limits: AgentLimits {
             allow: args.allow.clone(),
             max_rate: args.max_rate,

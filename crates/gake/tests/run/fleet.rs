@@ -345,7 +345,7 @@ fn what_must_not_be_is_refused_in_a_sentence() {
         weight: AgentWeight::Fixed(1),
         sources: Vec::new(),
         recordings: None,
-        scripts: None,
+        scripts: false,
         limits: AgentLimits::default(),
         log: None,
         redactor: Redactor::off(),

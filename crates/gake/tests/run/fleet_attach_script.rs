@@ -61,7 +61,7 @@ fn run(nats: &Nats, lab: &Lab, folder: &TempDir, flags: &str) -> Command {
     std::fs::write(&path, SCRIPT).unwrap();
     let base = format!("BASE=http://{}", lab.addr());
     let common = "--agents 2 --agents-wait 60s --attach-within 600s";
-    let line = ["run", path.to_str().unwrap(), "-e", &base];
+    let line = ["as", "k6", "run", "--address", "", path.to_str().unwrap(), "-e", &base];
     with(nats, TOKEN, &[&line[..], &words(common), &words(flags)].concat())
 }
 

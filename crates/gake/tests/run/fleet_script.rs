@@ -1,4 +1,4 @@
-//! Scripts on agents at a real NATS server: one test, as on one machine.
+//! Scripts of `gake as k6` on agents at a real NATS server: one test, as on one machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Read, Write};
@@ -16,6 +16,9 @@ use crate::support::*;
 
 /// What an agent needs to run scripts against this machine.
 const SCRIPTS: &[&str] = &["--allow", "127.0.0.1", "--cores", "1", "--scripts"];
+
+/// A run of k6 whose API nobody asks.
+const K6: &[&str] = &["as", "k6", "run", "--address", ""];
 
 /// What every script of these tests ends with: k6's figures as JSON.
 const SUMMARY: &str =
@@ -43,7 +46,7 @@ impl Scripts {
     fn run(&self, nats: &Nats, lab: &Lab, flags: &str) -> Command {
         let path = self.path();
         let base = format!("BASE=http://{}", lab.addr());
-        let mut args = vec!["run", path.to_str().unwrap(), "-e", &base];
+        let mut args = [K6, &[path.to_str().unwrap(), "-e", &base]].concat();
         args.extend(words(flags));
         if flags.contains("--agents") {
             args.extend(["--agents-wait", "60s"]);
@@ -317,7 +320,7 @@ export default function () {}
     let one = agents(&nats, &["plain"], HERE);
     let short = &["-e", "OTHER=x", "--agents", "1", "--agents-wait", "1500ms"];
     let path = script.path();
-    let line = [&["run", path.to_str().unwrap()][..], short].concat();
+    let line = [K6, &[path.to_str().unwrap()], short].concat();
     let ran = start(&mut with(&nats, TOKEN, &line)).wait();
     assert!(ran.stderr.contains("agent plain runs no scripts: start it with --scripts"), "{ran:?}");
     assert_eq!(ran.code, Some(255));
@@ -419,7 +422,7 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
     let path = script.path();
     let base = format!("BASE=http://{}", lab.addr());
     let local = |flags: &str| {
-        let mut args = vec!["run", path.to_str().unwrap(), "-e", &base, "--local", "2"];
+        let mut args = [K6, &[path.to_str().unwrap(), "-e", &base, "--local", "2"]].concat();
         args.extend(words(flags));
         start(&mut gake(&args)).wait()
     };

@@ -33,8 +33,20 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
     let base = format!("BASE=http://{}", lab.addr());
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let api = port.to_string();
-    let line =
-        ["run", &path, "-e", &base, "--agents", "1", "--agents-wait", "300s", "--address", &api];
+    let line = [
+        "as",
+        "k6",
+        "run",
+        &path,
+        "-e",
+        &base,
+        "--agents",
+        "1",
+        "--agents-wait",
+        "300s",
+        "--address",
+        &api,
+    ];
     let run = start(&mut with(&nats, TOKEN, &line));
     eventually("its API answers", || TcpStream::connect(port).is_ok());
     run.signal(Signal::INT);
@@ -66,7 +78,7 @@ export default function () {
     );
     let base = format!("BASE=http://{}", lab.addr());
     let run = |flags: &str| {
-        let line = ["run", &path, "-e", &base, "-e", "GAKE_TOLD=yes", "--agents", "1"];
+        let line = ["as", "k6", "run", &path, "-e", &base, "-e", "GAKE_TOLD=yes", "--agents", "1"];
         let line = [&line[..], &["--agents-wait", "60s"], &words(flags)].concat();
         start(&mut with(&nats, TOKEN, &line)).wait()
     };

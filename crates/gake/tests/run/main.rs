@@ -27,6 +27,7 @@ mod fleet_figures;
 mod fleet_partition;
 mod fleet_script;
 mod fleet_script_ends;
+mod fleet_script_run;
 mod golang;
 mod grpc;
 mod grpc_go;

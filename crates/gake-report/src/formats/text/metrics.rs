@@ -1,9 +1,6 @@
 //! Checks, and metrics of the run's own.
 
-use gake_core::clock::Nanos;
-use gake_core::metric::{MetricUnit, SeriesValue};
 use gake_core::record::Run;
-use gake_judge::stats::{per_second, share};
 use gake_text::{foreign, units};
 
 use super::page::{INDENT, Page, Paint, fit};
@@ -75,39 +72,6 @@ fn folded(name: &str, width: usize) -> Vec<String> {
         }
     }
     lines.iter().map(|line| fit(line, width)).collect()
-}
-
-/// What the samples of a series add up to, over `span`.
-pub(crate) fn series_figures(value: &SeriesValue, unit: MetricUnit, span: Nanos) -> String {
-    let show = |value: f64| shown(value, unit);
-    match value {
-        SeriesValue::Counter { sum, .. } if span > 0 => {
-            let rate = per_second(sum.value(), span);
-            format!("{}  {}/s", show(sum.value()), show(rate))
-        }
-        SeriesValue::Counter { sum, .. } => show(sum.value()),
-        SeriesValue::Gauge { last, min, max, .. } => {
-            format!("{}  min {}  max {}", show(*last), show(*min), show(*max))
-        }
-        SeriesValue::Rate { passed, samples } => {
-            let part = units::percent(share(*passed, *samples));
-            format!("{part}  {} of {}", units::count(*passed), units::count(*samples))
-        }
-        SeriesValue::Trend(trend) => {
-            let [p50, p95] = [0.5, 0.95].map(|quantile| show(trend.quantile_number(quantile)));
-            format!("p50 {p50}  p95 {p95}  max {}", show(trend.max_number()))
-        }
-    }
-}
-
-fn shown(value: f64, unit: MetricUnit) -> String {
-    match unit {
-        // What is below nothing is no time, but a difference may be.
-        _ if value < 0.0 => format!("-{}", shown(-value, unit)),
-        MetricUnit::Time => units::duration(value),
-        MetricUnit::Bytes => units::bytes(value),
-        MetricUnit::Number => units::number(value),
-    }
 }
 
 #[cfg(test)]

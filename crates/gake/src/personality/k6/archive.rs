@@ -1,13 +1,11 @@
 //! `k6 archive`: a script with its options and everything that it reads, in one file.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_k6::archive::Archive;
-use gake_k6::options::Options;
-use gake_run::script::{ConfiguredScript, LoadedScript, STDIN};
+use gake_run::script::ConfiguredScript;
 
 use super::ANY;
 use super::flags::RunFlags;
@@ -64,24 +62,7 @@ fn archived(
     no_environment: bool,
 ) -> Result<Archive, String> {
     let environment = if no_environment { Default::default() } else { flags.environment.clone() };
-    pack(&loaded.script, &loaded.given, environment)
-}
-
-/// An archive of a loaded script with these options, as they were given, and environment.
-pub(super) fn pack(
-    script: &LoadedScript,
-    given: &Options,
-    environment: BTreeMap<String, String>,
-) -> Result<Archive, String> {
-    let path = script.test.main.strip_prefix("file://").unwrap_or(STDIN).into();
-    let options = serde_json::to_value(given.shown_to_users());
-    let files = script.test.files.all().into_iter().map(|(path, bytes)| (path, bytes.to_vec()));
-    Ok(Archive {
-        script: path,
-        options: options.map_err(|error| error.to_string())?,
-        environment,
-        files: files.collect(),
-    })
+    loaded.script.archive(&loaded.given, environment)
 }
 
 /// Seconds since 1970.

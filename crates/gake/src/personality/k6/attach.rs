@@ -9,16 +9,16 @@ use gake_run::script::ScriptSource;
 use gake_run::sink::RunFileSink;
 use serde::{Deserialize, Serialize};
 
-use super::agents::ScriptAgents;
 use super::api::Api;
 use super::beside::OwnOutputs;
 use super::flags::RunFlags;
 use super::life::{Following, Ready};
 use super::load::load_source;
 use crate::cli::AttachArgs;
-use crate::personality::native::Native;
+use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::Signals;
+use gake_session::fleet::ScriptAgents;
 use gake_session::origin::origin;
 use gake_session::redaction::redactor;
 use gake_session::script::log;
@@ -108,10 +108,9 @@ pub fn attach(
         origin: origin(&[], &redactor),
         ..Beside::default()
     };
-    let told = (!flags.quiet).then_some(console);
-    let test = &ready.script.test;
-    let agents = ScriptAgents::of_orphan(orphan, test, &ready.prepared, (interrupt, told));
-    let agents = agents.map_err(unreadable)?;
+    let agents = ScriptAgents::of_orphan(orphan, &ready.script.test, &ready.prepared);
+    let agents = agents.map_err(|error| unreadable(error.to_string()))?;
+    let agents = agents.described_on((!flags.quiet).then_some(console));
     let native = Native::default();
     let following =
         Following { flags: &flags, native: &native, console, api: &api, signals: &signals };

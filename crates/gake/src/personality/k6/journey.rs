@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use gake_core::metric::{MetricUnit, Registry};
 use gake_core::spec::ScenarioSpec;
-use gake_fleet::OtherLoad;
 use gake_k6::metrics::registry;
 use gake_k6::options::Options;
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
@@ -14,12 +13,12 @@ use gake_k6::threshold::Selector;
 use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun};
 use gake_run::{Beside, Moment, Prepared, Recorded, RunError};
 
-use super::agents::{ForAgents, ScriptAgents, cannot};
+use super::agents::{agent_script, cannot};
 use super::flags::RunFlags;
 use super::load::load;
 use gake_session::Console;
 use gake_session::Failure;
-use gake_session::fleet::{AGENT_LOST, FleetMaker};
+use gake_session::fleet::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents};
 
 /// A loaded script, for one run.
 pub struct Journey {
@@ -81,10 +80,9 @@ impl Journey {
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let Self { script, run, given, flags, environment, .. } = self;
-        let showing = String::new();
-        let travelling = ForAgents { script, given, environment, flags, showing };
-        let other = OtherLoad { executors: run.executors.clone(), keys: run.keys.clone() };
-        let agents = ScriptAgents::new(maker, &travelling, (run, prepared), Some(other));
+        let travelling =
+            AgentScript { has_other_load: true, ..agent_script(flags, script, given, environment) };
+        let agents = ScriptAgents::new(maker, &travelling, (run, prepared));
         let mut agents = agents.map_err(RunError::cannot)?;
         let recorded = prepared.run_users_elsewhere((&mut agents, None), beside, each)?;
         match agents.finish().map_or(0, |fleet| fleet.lost()) {

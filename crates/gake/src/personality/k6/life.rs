@@ -11,13 +11,12 @@ use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
 use gake_k6::threshold::Thresholds;
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
-use gake_k6::work::{REJECTED, stack_text};
 use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun, ScriptRunError, SetUp};
 use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Moment, Prepared};
 use gake_text::redact::Names;
 
-use super::agents::{self, ForAgents, ScriptAgents};
+use super::agents;
 use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::attach::Showing;
 use super::beside::{BesideArgs, OwnOutputs};
@@ -27,12 +26,12 @@ use super::load::{Refused, load};
 use super::out::{self, OutSettings, Outputs};
 use super::{ANY, progress};
 use crate::cli::SpecFormat;
-use crate::personality::native::Native;
 use crate::spec;
+use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::Signals;
 use gake_session::descriptors;
-use gake_session::fleet::FleetMaker;
+use gake_session::fleet::{AgentScript, FleetMaker, ScriptAgents, TORN_DOWN};
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::run::{Reconciliation, conclude};
@@ -50,10 +49,6 @@ const TEARDOWN_HINT: &str = "You can increase the time limit via the teardownTim
 
 /// What is said while the process stays for `--linger`.
 const LINGERS: &str = "The test is done; because of --linger gake waits for Ctrl+C.";
-
-/// What is said where `teardown` was begun by another process, or was about to.
-const TORN_DOWN: &str = "the process that had started the run had all of its figures and began \
-                         teardown: it is not run again, and what it recorded is not in the summary";
 
 /// k6's exit codes.
 pub(super) mod code {
@@ -203,6 +198,10 @@ impl Following<'_> {
         let (script, run, prepared) = (&ready.script, &ready.run, &ready.prepared);
         let users = vus_needed(&run.spec.scenarios) as u64;
         let line = progress::line(flags, &script.test, users, console);
+        if let Some(agents) = &mut agents {
+            let events = agents::events(flags, &script.test);
+            agents.follow(events, signals.interrupt());
+        }
         let recorded = match &mut agents {
             Some(agents) => prepared.run_users_elsewhere((agents, earlier), beside, each),
             None => prepared.run_beside(beside, each),
@@ -373,8 +372,14 @@ impl Ready {
         let Some(maker) = maker else { return Ok(None) };
         let (given, environment) = (&self.given, self.environment.as_slice());
         let showing = Showing::of(flags).text();
-        let script = ForAgents { script: &self.script, given, environment, flags, showing };
-        ScriptAgents::find(maker, &script, (&self.run, &self.prepared), console).map(Some)
+        let script = AgentScript {
+            showing,
+            ..agents::agent_script(flags, &self.script, given, environment)
+        };
+        let agents = ScriptAgents::new(maker, &script, (&self.run, &self.prepared));
+        let agents = agents.map_err(|error| error.to_string())?;
+        agents.find().map_err(|error| error.to_string())?;
+        Ok(Some(agents.described_on((!flags.quiet).then_some(console))))
     }
 
     pub(super) fn shown<'a>(&'a self, flags: &RunFlags, console: &'a Console) -> Shown<'a> {
@@ -388,17 +393,6 @@ impl Ready {
     }
 }
 
-/// An error as k6 tells it.
-pub(super) fn told(error: &ScriptRunError) -> String {
-    match error {
-        ScriptRunError::Load(LoadError::Thrown(exception) | LoadError::Syntax(exception))
-        | ScriptRunError::Thrown { exception, .. } => stack_text(exception),
-        ScriptRunError::Load(LoadError::Rejected(exception))
-        | ScriptRunError::Rejected(exception) => format!("{REJECTED}{}", stack_text(exception)),
-        other => other.to_string(),
-    }
-}
-
 pub(super) fn say(test: &Test, error: &ScriptRunError) {
     let hint = match error {
         ScriptRunError::Load(LoadError::Rejected(_)) => None,
@@ -408,7 +402,7 @@ pub(super) fn say(test: &Test, error: &ScriptRunError) {
         _ => None,
     };
     let fields: Vec<(&str, &str)> = hint.map(|hint| ("hint", hint)).into_iter().collect();
-    test.log(LogLevel::Error, &told(error), &fields);
+    test.log(LogLevel::Error, &error.with_stack(), &fields);
 }
 
 pub(super) fn exit_of(error: &ScriptRunError) -> Exit {

@@ -12,7 +12,7 @@ use gake_session::script::module_folder;
 
 use super::ANY;
 use super::flags::RunFlags;
-use super::life::{code, exit_of, told};
+use super::life::{code, exit_of};
 
 /// Why there is no run.
 pub(super) struct Refused {
@@ -57,11 +57,11 @@ pub(super) fn load_source(
     };
     let loaded = ConfiguredScript::load(source, &settings, Arc::clone(&log));
     loaded.map_err(|refusal| {
-        let (why, exit) = match &refusal {
-            ScriptRefusal::Load(error) => (told(error), exit_of(error)),
-            ScriptRefusal::Options(why) => (why.clone(), code::INVALID),
-            ScriptRefusal::Other(why) => (why.clone(), ANY),
+        let exit = match &refusal {
+            ScriptRefusal::Load(error) => exit_of(error),
+            ScriptRefusal::Options(_) => code::INVALID,
+            ScriptRefusal::Other(_) => ANY,
         };
-        Refused { why, exit, log: Some(log) }
+        Refused { why: refusal.with_stack(), exit, log: Some(log) }
     })
 }

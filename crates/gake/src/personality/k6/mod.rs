@@ -1,7 +1,6 @@
 //! gake as k6: scripts in JavaScript, k6's options, summary and exit codes.
 
-mod agent_lines;
-pub mod agents;
+mod agents;
 mod api;
 mod archive;
 pub mod attach;
@@ -20,9 +19,9 @@ mod out;
 mod progress;
 mod prometheus;
 
-use crate::personality::native::Native;
 use beside::BesideArgs;
 use flags::RunFlags;
+use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 

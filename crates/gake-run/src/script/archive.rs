@@ -1,0 +1,61 @@
+//! Scripts in archives: packed for another machine, and loaded there.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use gake_k6::archive::Archive;
+use gake_k6::options::Options;
+use gake_k6::test::{LogLine, ScriptLog};
+
+use super::{ConfiguredScript, LoadedScript, STDIN, ScriptRun, ScriptSettings, ScriptSource};
+
+impl LoadedScript {
+    /// An archive of the script and everything that it reads, with these options as they were given
+    /// and this environment.
+    ///
+    /// # Errors
+    /// When the options cannot be written.
+    pub fn archive(
+        &self,
+        given: &Options,
+        environment: BTreeMap<String, String>,
+    ) -> Result<Archive, String> {
+        let path = self.test.main.strip_prefix("file://").unwrap_or(STDIN).into();
+        let options = serde_json::to_value(given.shown_to_users());
+        let files = self.test.files.all().into_iter().map(|(path, bytes)| (path, bytes.to_vec()));
+        Ok(Archive {
+            script: path,
+            options: options.map_err(|error| error.to_string())?,
+            environment,
+            files: files.collect(),
+        })
+    }
+}
+
+/// Loads the script in `archive`, with the options in it. It reads nothing that is not in there, and
+/// nothing of this machine's environment. Each user's `Math.random` begins with `seed`. What users
+/// write goes to `log`; warnings about options, and what the script writes while it is loaded, do
+/// not: the machine that packed it has logged them.
+///
+/// # Errors
+/// What is wrong with it, in a sentence.
+pub fn load_archive(
+    archive: &[u8],
+    seed: Option<u64>,
+    log: ScriptLog,
+) -> Result<(LoadedScript, ScriptRun), String> {
+    let source = ScriptSource::of_archive(archive).map_err(|error| error.to_string())?;
+    let is_loaded = Arc::new(AtomicBool::new(false));
+    let is_open = Arc::clone(&is_loaded);
+    let log: ScriptLog = Arc::new(move |line: &LogLine| {
+        if is_open.load(Relaxed) {
+            log(line);
+        }
+    });
+    let settings = ScriptSettings { seed, ..ScriptSettings::default() };
+    let loaded = ConfiguredScript::load(source, &settings, log);
+    let loaded = loaded.map_err(|refusal| refusal.with_stack())?;
+    is_loaded.store(true, Relaxed);
+    Ok((loaded.script, loaded.run))
+}

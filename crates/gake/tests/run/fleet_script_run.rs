@@ -1,0 +1,197 @@
+//! `gake run script.js` on agents: gake's own flags, verdict, objectives and exit codes.
+
+use std::process::Command;
+
+use gake_lab::{Lab, LabConfig};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::fleet::{Nats, TOKEN, agents, end, id_of_run, with};
+use crate::support::*;
+
+/// What an agent needs to run scripts against this machine.
+const SCRIPTS: &[&str] = &["--allow", "127.0.0.1", "--cores", "1", "--scripts"];
+
+/// Iterations of the script's own options: 25 a second. There are as many users, so that a busy
+/// machine drops none.
+const ITERATIONS: u64 = 100;
+
+/// It is set up and torn down at a route of its own, and needs for both what `setup` returned.
+const SCRIPT: &str = "
+import http from 'k6/http';
+import { check } from 'k6';
+import { Counter } from 'k6/metrics';
+
+const own = new Counter('own');
+const get = (path) => http.get(`${__ENV.BASE}${path}`);
+
+export const options = {
+  scenarios: { rate: {
+    executor: 'constant-arrival-rate', rate: 25, duration: '4s', preAllocatedVUs: 100,
+  } },
+  thresholds: { own: [`count==${__ENV.WANTED || 100}`], checks: ['rate==1'] },
+};
+
+export function setup() {
+  get('/bytes/1');
+  return { secret: 'of setup' };
+}
+
+export function teardown(data) {
+  if (data.secret !== 'of setup') throw new Error('no data');
+  get('/bytes/1');
+}
+
+export default function (data) {
+  const response = get(__ENV.SLOW ? '/delay/400ms' : '/fast');
+  check(response, { ok: () => response.status === 200 && data.secret === 'of setup' });
+  own.add(1);
+}
+";
+
+/// A folder with the script.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("script.js"), SCRIPT).unwrap();
+    folder
+}
+
+/// The script's run on two agents, as JSON.
+fn run(nats: &Nats, base: &str, folder: &TempDir, flags: &str) -> Command {
+    let base = format!("BASE={base}");
+    let common = "--agents 2 --agents-wait 60s -o json";
+    let line = [&["run", "script.js", "-e", &base], &words(common)[..], &words(flags)].concat();
+    let mut command = with(nats, TOKEN, &line);
+    command.current_dir(folder.path());
+    command
+}
+
+fn base(lab: &Lab) -> String {
+    format!("http://{}", lab.addr())
+}
+
+/// The objectives of a run and whether they were met.
+fn objectives(json: &Json) -> Vec<(String, bool)> {
+    let all = json.at("objectives").as_array().unwrap();
+    let one = |one: &serde_json::Value| {
+        (one["text"].as_str().unwrap().to_owned(), one["met"].as_bool().unwrap())
+    };
+    all.iter().map(one).collect()
+}
+
+#[test]
+fn a_script_on_agents_is_judged_as_any_run() {
+    let (nats, lab, folder) = (Nats::start(), lab(), folder());
+    let two = agents(&nats, &["a", "b"], SCRIPTS);
+    let ran = start(&mut run(&nats, &base(&lab), &folder, "--slo errors<1%")).wait().done();
+    let json = ran.json();
+    assert_eq!(json.count("requests.sent"), ITERATIONS, "{ran:?}");
+    let met = |text: &str, met| (text.to_owned(), met);
+    assert_eq!(
+        objectives(&json),
+        [met("errors<1%", true), met("checks:rate==1", true), met("own:count==100", true)],
+        "{ran:?}"
+    );
+    assert_eq!(json.at("agents").as_array().map(Vec::len), Some(2), "{ran:?}");
+    let routes = lab.stats().routes;
+    assert_eq!((routes["/fast"], routes["/bytes"]), (ITERATIONS, 2), "each once: {ran:?}");
+    // A missed threshold on the figures of all.
+    let ran = start(&mut run(&nats, &base(&lab), &folder, "-e WANTED=101")).wait();
+    assert_eq!(ran.code, Some(99), "{ran:?}");
+    assert!(objectives(&ran.json()).contains(&met("own:count==101", false)), "{ran:?}");
+    // Flags say what is sent and how, on agents too.
+    let flags = "-r 20 -d 2s -e WANTED=40 -e SLOW=1 --timeout 100ms";
+    let ran = start(&mut run(&nats, &base(&lab), &folder, flags)).wait();
+    let json = ran.json();
+    assert_eq!((ran.code, json.count("requests.sent")), (Some(99), 40), "{ran:?}");
+    assert_eq!(
+        objectives(&json),
+        [met("checks:rate==1", false), met("own:count==40", true)],
+        "{ran:?}"
+    );
+    end(two);
+}
+
+#[test]
+fn names_and_certificates_of_the_spec_hold_on_agents() {
+    let (nats, folder, plain) = (Nats::start(), folder(), lab());
+    let two = agents(&nats, &["a", "b"], SCRIPTS);
+    let secure = lab_with(LabConfig { tls: true, ..LabConfig::default() });
+    let certificate = secure.certificate().unwrap().pem.clone();
+    std::fs::write(folder.path().join("ca.pem"), certificate).unwrap();
+    let (base, port) = (format!("https://{}", secure.addr()), plain.addr().port());
+    let by_name = format!("http://shop.test:{port}");
+    for (base, flags) in [
+        (base, "--cacert ca.pem".to_owned()),
+        (by_name, format!("--resolve shop.test:{port}:127.0.0.1")),
+    ] {
+        let flags = format!("-r 20 -d 1s -e WANTED=20 {flags}");
+        let ran = start(&mut run(&nats, &base, &folder, &flags)).wait().done();
+        assert_eq!(ran.json().count("requests.ok"), 20, "{ran:?}");
+    }
+    end(two);
+}
+
+#[test]
+fn what_agents_cannot_do_is_refused_before_anything_starts() {
+    let (lab, folder) = (lab(), folder());
+    let base = format!("BASE={}", base(&lab));
+    let text = "scenario = [
+        { script = \"script.js\", name = \"a\" },
+        { script = \"other.js\", name = \"b\" },
+    ]";
+    std::fs::write(folder.path().join("two.toml"), text).unwrap();
+    std::fs::write(folder.path().join("other.js"), SCRIPT).unwrap();
+    let text = format!(
+        "scenario = [
+            {{ script = \"script.js\", name = \"a\" }},
+            {{ url = \"http://{}/fast\", rate = 10, duration = \"1s\", name = \"b\" }},
+        ]",
+        lab.addr()
+    );
+    std::fs::write(folder.path().join("mixed.toml"), text).unwrap();
+    let one = "agents run one script, and no other scenarios beside it";
+    for (line, why) in [
+        ("--spec two.toml", one),
+        ("--spec mixed.toml", one),
+        ("script.js --script-profile", "agents cannot do --script-profile"),
+        ("script.js --body-errors", "agents cannot do --body-errors"),
+        ("script.js --body-memory 1GB", "agents cannot do --body-memory"),
+        ("script.js --interface 127.0.0.1", "agents cannot do --interface"),
+        ("script.js --reconcile command:true", "agents cannot do --reconcile"),
+    ] {
+        let line = [&["run", "-e", &base, "--local", "2"], &words(line)[..]].concat();
+        start(gake(&line).current_dir(folder.path())).wait().refused(2, why);
+    }
+    assert_eq!(lab.stats().requests, 0);
+}
+
+#[test]
+fn another_process_goes_on_and_shows_the_verdict() {
+    let (nats, lab, folder) = (Nats::start(), lab(), folder());
+    let two = agents(&nats, &["a", "b"], SCRIPTS);
+    let flags = "--attach-within 600s --slo errors<1% -e WANTED=99";
+    let started = start(&mut run(&nats, &base(&lab), &folder, flags));
+    eventually("some iterations are there", || lab.stats().requests > 20);
+    let id = id_of_run(&nats);
+    started.signal(Signal::KILL);
+    let first = started.wait();
+    assert!(first.stderr.contains(&format!("`gake fleet attach {id}` goes on")), "{first:?}");
+    let line = format!("fleet attach {id} -o json");
+    let ran = start(&mut with(&nats, TOKEN, &words(&line))).wait();
+    let json = ran.json();
+    assert_eq!((ran.code, json.count("requests.sent")), (Some(99), ITERATIONS), "{ran:?}");
+    let names: Vec<_> = objectives(&json).into_iter().collect();
+    assert_eq!(
+        names,
+        [
+            ("errors<1%".to_owned(), true),
+            ("checks:rate==1".to_owned(), true),
+            ("own:count==99".to_owned(), false),
+        ],
+        "{ran:?}"
+    );
+    let routes = lab.stats().routes;
+    assert_eq!((routes["/fast"], routes["/bytes"]), (ITERATIONS, 2), "each once: {ran:?}");
+    end(two);
+}
