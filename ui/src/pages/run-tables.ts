@@ -86,7 +86,7 @@ export function metrics(data: RunData): HTMLElement[] {
 }
 
 /** What a row of a section is called. */
-const SUBJECTS: Record<string, string> = { checks: "Check", "requests by name": "Name", groups: "Group", iterations: "Scenario" };
+const SUBJECTS: Record<string, string> = { checks: "Check", "requests by name": "Name", groups: "Group", iterations: "Iterations" };
 
 /** The rows of a section, of checks those that failed first. */
 function metricTable(heading: string, rows: MetricRow[]): HTMLElement {
