@@ -1,5 +1,5 @@
-// Breakpoint test: the rate rises until the answers are no longer good enough, which ends the test
-// with exit code 99. MINUTE_MS shortens it.
+// Breakpoint test: the rate rises until a threshold is missed, which ends the run with exit code 99.
+// MINUTE_MS shortens it. `gake find` searches the same rate with an interval.
 //   gake run examples/k6/breakpoint.js -e URL=http://127.0.0.1:8080
 import http from 'k6/http';
 import { check } from 'k6';

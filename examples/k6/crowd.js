@@ -1,5 +1,5 @@
-// Crowd test: everybody comes at once, asks once and waits for a minute. `gake run URL -c N --once`
-// without a script.
+// Crowd test: all users arrive at once, send one request each and wait for up to a minute. Without a
+// script: `gake run URL -c N --once`.
 //   gake run examples/k6/crowd.js -e URL=http://127.0.0.1:8080 -e USERS=3000
 import http from 'k6/http';
 import { check } from 'k6';
@@ -13,7 +13,7 @@ export const options = {
       executor: 'per-vu-iterations',
       vus: Number(__ENV.USERS || 300),
       iterations: 1,
-      // Nobody waits longer than that, and everybody is heard.
+      // Longer than any request waits, so that all of them are counted.
       maxDuration: `${Math.max(1000, 2 * minute)}ms`,
     },
   },

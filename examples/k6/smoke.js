@@ -1,4 +1,4 @@
-// Smoke test: does the shop answer at all, and as it should?
+// Smoke test: a few requests of one user must all succeed; the exit code is 99 if not.
 //   gake run examples/k6/smoke.js -e URL=http://127.0.0.1:8080
 import http from 'k6/http';
 import { check } from 'k6';

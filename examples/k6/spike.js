@@ -1,4 +1,4 @@
-// Spike test: everybody comes at once, and leaves again. MINUTE_MS shortens it.
+// Spike test: ten times the rate for a minute, then back. MINUTE_MS shortens it.
 //   gake run examples/k6/spike.js -e URL=http://127.0.0.1:8080
 import http from 'k6/http';
 import { check } from 'k6';

@@ -105,6 +105,7 @@ async function runPage(page, data, name) {
   await objectives(page, data);
   await about(page, data);
   await headline(page, data);
+  await metrics(page, data);
   // What is fired in the warm-up's last instants may be due before its end, and the other way.
   const fired = data.series.fired.reduce((sum, n) => sum + n, 0);
   if (data.warmup_s === 0) assert.equal(fired, data.figures.sent);
@@ -130,21 +131,32 @@ async function runPage(page, data, name) {
 async function top(page, data) {
   const { due, ok, goodput } = data.figures;
   const nothing = due > 0 && ok === 0;
-  const head = await page.locator(".verdict strong").textContent();
-  assert.match(head, nothing ? /Nothing succeeded/ : new RegExp(data.validity, "i"));
   const mark = { valid: "✔ Valid", suspect: "▲ Suspect", invalid: "✘ Invalid" }[data.validity];
   const missed = data.objectives.filter((objective) => !objective.met).length;
   const all = data.objectives.length;
   const many = all === 1 ? "Objective" : missed === 0 ? `${all} objectives` : `${missed} of ${all} objectives`;
-  const pills = [
-    ...(nothing ? ["✘ Nothing succeeded"] : []),
-    mark,
-    ...(all > 0 ? [missed === 0 ? `✔ ${many} met` : `✘ ${many} missed`] : []),
-  ];
+  const pills = [...(nothing ? ["✘ Nothing succeeded"] : []), ...(nothing && data.validity === "valid" ? [] : [mark])];
+  // The worst comes first, and gives the verdict its colour.
+  if (missed > 0 && data.validity !== "invalid" && !nothing) pills.unshift(`✘ ${many} missed`);
+  else if (all > 0) pills.push(missed === 0 ? `✔ ${many} met` : `✘ ${many} missed`);
+  assert.equal(await page.locator(".verdict strong").textContent(), pills[0]);
+  const colour = pills[0].startsWith("✘") ? "invalid" : data.validity;
+  assert.equal(await page.locator("main .verdict").getAttribute("data-verdict"), colour);
   const response = data.latencies[0];
   const time = (i) => (response.count > 0 ? (i < response.trusted ? "" : "~") + duration(response.quantiles[i]) : "–");
   const errors = due > 0 ? percent((due - ok) / due) : "–";
   await bar(page, pills, [["p50", time(0)], ["p99", time(3)], ["errors", errors], ["goodput", rate(goodput)]]);
+}
+
+/** A section for each heading of metrics, in which checks that failed are marked. */
+async function metrics(page, data) {
+  for (const heading of new Set(data.metrics.map((row) => row.section))) {
+    const rows = data.metrics.filter((row) => row.section === heading);
+    const shown = page.locator(`#${heading.replaceAll(" ", "-")} tbody tr`);
+    assert.equal(await shown.count(), rows.length, heading);
+    const failed = rows.filter((row) => row.passed === false).length;
+    assert.equal(await shown.filter({ hasText: /^✘/ }).count(), failed, heading);
+  }
 }
 
 /** Each objective, and its bound on the chart of what it bounds. */

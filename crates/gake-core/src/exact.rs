@@ -61,7 +61,7 @@ impl Exact for WorkerEnd {
 }
 
 impl Exact for Run {
-    const NAME: &'static str = "gake.run/1";
+    const NAME: &'static str = "gake.run/2";
 
     fn is_sensible(&self) -> bool {
         run::is_sensible(self)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plan::UserStage;
 use crate::schedule::{Process, Stage, Trace};
-use crate::seconds::Seconds;
+use crate::seconds::AsSeconds;
 
 /// How arrivals are generated. Numbers are totals over all workers and agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ pub enum Load {
         #[serde(default)]
         users: usize,
         /// Time between a response and the user's next request.
-        #[serde(rename = "think_s", with = "Seconds")]
+        #[serde(rename = "think_s", with = "AsSeconds")]
         think: Duration,
     },
     /// Each user starts a request every `pace`, and waits for its response before the next. Starts
@@ -45,7 +45,7 @@ pub enum Load {
         #[serde(default)]
         users: usize,
         /// From one start to the next. Above 0.
-        #[serde(rename = "pace_s", with = "Seconds")]
+        #[serde(rename = "pace_s", with = "AsSeconds")]
         pace: Duration,
     },
     /// A closed loop whose number of users changes.
@@ -53,10 +53,10 @@ pub enum Load {
         /// The numbers of users, in order. Never empty.
         stages: Vec<UserStage>,
         /// How long a user that leaves before the end may take for what it has begun.
-        #[serde(rename = "graceful_ramp_down_s", with = "Seconds")]
+        #[serde(rename = "graceful_ramp_down_s", with = "AsSeconds")]
         graceful_ramp_down: Duration,
         /// Time between a response and the user's next request.
-        #[serde(rename = "think_s", with = "Seconds")]
+        #[serde(rename = "think_s", with = "AsSeconds")]
         think: Duration,
     },
     /// Users who share a total number of iterations, bounded by the duration if there is one.

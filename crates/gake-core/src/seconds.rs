@@ -6,21 +6,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::clock::{Nanos, nanos};
 
-/// Serialises times as numbers of seconds: `#[serde(with = "Seconds")]`. They are exact to the
+/// Serialises times as numbers of seconds: `#[serde(with = "AsSeconds")]`. They are exact to the
 /// nanosecond up to 104 days; [`Duration::MAX`] is the number nearest to it.
 #[derive(Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-pub struct Seconds(#[expect(dead_code, reason = "the type in the JSON schema")] f64);
+pub struct AsSeconds(#[expect(dead_code, reason = "the type in the JSON schema")] f64);
 
-/// As [`Seconds`], with null for no time: [`None`], or [`Duration::MAX`] in a field that always has
+/// As [`AsSeconds`], with null for no time: [`None`], or [`Duration::MAX`] in a field that always has
 /// a time.
 #[derive(Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
-pub struct OptionalSeconds(
+pub struct AsOptionalSeconds(
     #[expect(dead_code, reason = "the type in the JSON schema")] Option<f64>,
 );
 
-/// A type of times that [`Seconds`] serialises.
+/// A type of times that [`AsSeconds`] serialises.
 pub trait Time: Copy {
     /// The time, or [`Duration::MAX`] for none.
     fn duration(self) -> Duration;
@@ -58,7 +58,7 @@ impl Time for Nanos {
     }
 }
 
-impl Seconds {
+impl AsSeconds {
     /// Serialises a time.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Seconds {
     }
 }
 
-impl OptionalSeconds {
+impl AsOptionalSeconds {
     /// Serialises a time.
     ///
     /// # Errors

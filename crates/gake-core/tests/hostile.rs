@@ -101,9 +101,10 @@ fn hostile_bytes_take_bounded_memory() {
         (r#"{"series":{"points":[{"labels":["#, label),
         (r#"{"watched":{"gauges":[{"samples":["#, sample),
         (r#"{"plan":{"tags":["#, r#"["",""]"#),
-        (r#"{"plan":{"load":{"Scenarios":["#, "{}"),
+        (r#"{"plan":{"load":{"loop":"scenarios","scenarios":["#, "{}"),
+        (r#"{"plan":{"load":{"loop":"open","stages":["#, "1"),
     ] {
-        let mut bytes = b"gake.run/1\n".to_vec();
+        let mut bytes = b"gake.run/2\n".to_vec();
         bytes.extend(flood(before, json, "").split_off("gake.tally/1\n".len()));
         let before = HELD.load(Relaxed);
         PEAK.store(before, Relaxed);

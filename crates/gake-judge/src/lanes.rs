@@ -1,13 +1,8 @@
 //! What an arrival needs to be fired: a connection, or a user of a script.
 
-use gake_core::record::Run;
+use gake_core::plan::Plan;
 
-/// Whether users of a script ran: only they record series of metrics.
-pub(crate) fn are_users(run: &Run) -> bool {
-    !run.tally.series.is_empty()
-}
-
-/// The noun, in the singular.
-pub(crate) fn noun(run: &Run) -> &'static str {
-    if are_users(run) { "user" } else { "connection" }
+/// The noun for the lanes of a plan, in the singular.
+pub(crate) fn noun(plan: &Plan) -> &'static str {
+    if plan.fires_iterations() { "user" } else { "connection" }
 }

@@ -2,7 +2,7 @@
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
-use gake_core::plan::Overflow;
+use gake_core::plan::{Fires, Overflow, Plan};
 use gake_core::record::{Ending, Fault, Metric, Run};
 use gake_core::schedule::Process;
 use gake_text::units;
@@ -129,7 +129,13 @@ fn accounts(run: &Run) -> Option<Reason> {
 }
 
 fn nothing_sent(run: &Run) -> Option<Reason> {
-    (run.tally.counts.due() == 0).then(|| Reason {
+    let counts = &run.tally.counts;
+    // A script need not send requests: its iterations are what it was run for.
+    let due = match run.plan.fires_iterations() {
+        true => counts.started + counts.dropped,
+        false => counts.due(),
+    };
+    (due == 0).then(|| Reason {
         rule: "nothing_sent",
         level: Validity::Invalid,
         text: "nothing was sent, so nothing was measured".to_owned(),
@@ -248,7 +254,7 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
         units::percent(sent / asked)
     );
     // Whose fault it is: the generator was too slow, or nothing was free to send on.
-    let noun = lanes::noun(run);
+    let noun = lanes::noun(&run.plan);
     let waited = run.tally.latency.of(Metric::Blocked).count();
     let missing = (1.0 - sent / asked) * counts.due() as f64;
     if counts.lost as f64 >= missing / 2.0 {
@@ -346,6 +352,12 @@ fn own_faults(run: &Run) -> Option<Reason> {
     Some(Reason { rule: "generator_faults", level, text })
 }
 
+/// Whether scripts run beside plain scenarios: what is in flight then is of two kinds.
+fn fires_both(plan: &Plan) -> bool {
+    let is_script = |plan: &Plan| plan.fires == Fires::Iterations;
+    plan.fires_iterations() && !plan.scenarios().iter().all(is_script)
+}
+
 /// Little's law, L = λ·W, on what was fired.
 ///
 /// L is the in-flight level integrated over the measured window by the engine. λ·W is
@@ -360,6 +372,7 @@ fn littles_law(run: &Run) -> Option<Reason> {
     if level_seen < at::LITTLE_IN_FLIGHT
         || counts.completed() < at::LITTLE_COMPLETED
         || counts.dropped > 0
+        || fires_both(&run.plan)
     {
         return None;
     }

@@ -91,8 +91,8 @@ impl Summary {
         let mut objectives = Vec::with_capacity(run.origin.objectives.len());
         let mut unread = Vec::new();
         for text in &run.origin.objectives {
-            match text.parse() {
-                Ok(objective) => objectives.push(objective),
+            match text.parse::<Objective>() {
+                Ok(objective) => objectives.push(objective.of_plan(&run.plan)),
                 Err(error) => unread.push(error),
             }
         }

@@ -12,8 +12,8 @@ pub mod formats;
 mod forms;
 pub mod html;
 pub mod log;
+mod metric_sections;
 pub mod runfile;
-pub mod tools;
 pub mod vegeta;
 
 #[cfg(test)]
@@ -23,5 +23,5 @@ pub use format::{Format, FormatError, write};
 pub use formats::text::{Style, failed_bodies, level};
 pub use log::{Log, LogFormat};
 pub use runfile::{
-    ReadError, RunFile, RunSoFar, Second, Seconds, Warning, join_files, merge_runs, read_run,
+    ReadError, RunFile, RunSeconds, RunSoFar, Second, Warning, join_files, merge_runs, read_run,
 };

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gake_core::record::Run;
 use gake_report::vegeta::{
-    Encoding, Metrics, Reader, RecordError, ReportKind, ResultWriter, RoundRobin, Timestamp,
-    VegetaRecord, report,
+    Encoding, Reader, RecordError, ResultWriter, RoundRobin, Timestamp, VegetaRecord,
 };
 use proptest::prelude::*;
 
@@ -87,27 +86,6 @@ fn gob_to_json_is_what_vegeta_makes_of_it_but_for_the_order_of_headers() {
     };
     let (ours, theirs): (Vec<String>, Vec<String>) = (body(&ours), body(JSON));
     assert_eq!(ours, theirs);
-}
-
-#[test]
-fn every_report_is_that_of_vegeta() {
-    let cases: [(&str, &str, &str); 5] = [
-        ("text", "", include_str!("data/vegeta/report.text.txt")),
-        ("json", "", include_str!("data/vegeta/report.json.txt")),
-        ("json", "[0,1ms,5ms]", include_str!("data/vegeta/report.buckets.txt")),
-        ("hist[0,1ms,5ms,10ms,1s]", "", include_str!("data/vegeta/report.hist.txt")),
-        ("hdrplot", "", include_str!("data/vegeta/report.hdrplot.txt")),
-    ];
-    for source in [GOB, JSON, CSV] {
-        for (kind, buckets, expected) in cases {
-            let (kind, buckets) = ReportKind::parse(kind, buckets).unwrap();
-            let mut metrics = Metrics::new(buckets);
-            for record in read(source) {
-                metrics.add(&record);
-            }
-            assert_same(report::render(kind, &mut metrics).as_bytes(), expected.as_bytes());
-        }
-    }
 }
 
 #[test]
@@ -207,17 +185,6 @@ fn foreign_and_hostile_files_are_told_in_a_sentence() {
     let promised = [GOB, b"\xfc\x0f\xff\xff\xff\xff"].concat();
     let (records, errors) = read_all(&promised);
     assert_eq!((records, errors.len()), (120, 1));
-}
-
-#[test]
-fn errors_are_listed_up_to_a_bound() {
-    let mut metrics = Metrics::new(None);
-    for i in 0..5_000 {
-        metrics.add(&VegetaRecord { error: format!("error {i}"), ..VegetaRecord::default() });
-    }
-    let text = report::render(ReportKind::Text, &mut metrics);
-    assert_eq!(text.lines().filter(|line| line.starts_with("error ")).count(), 1_000);
-    assert_eq!(metrics.errors_left_out, 4_000);
 }
 
 fn text() -> impl Strategy<Value = String> {

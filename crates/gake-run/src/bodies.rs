@@ -1,14 +1,26 @@
 //! Bodies of requests: inline, or read from files, each once.
 
 use std::collections::HashMap;
-use std::io::BufRead;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gake_core::spec::BodySpec;
+use gake_files::InputError;
 
 /// Maximum size of a body, in bytes.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
+
+/// A body, whose file other tools read whole.
+///
+/// # Errors
+/// The system's, or that it is too large.
+pub fn body_file(path: &str) -> io::Result<Vec<u8>> {
+    gake_files::read(Path::new(path), "a body", BODY_BYTES_MAX).map_err(|error| match error {
+        InputError::Io { error, .. } => error,
+        error => io::Error::other(error),
+    })
+}
 
 /// Bodies from files, each read once.
 #[derive(Debug, Default)]

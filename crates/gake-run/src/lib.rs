@@ -29,6 +29,7 @@ mod bodies;
 mod connection;
 mod drive;
 mod error;
+mod form;
 mod grpc;
 mod inlined;
 mod inputs;
@@ -48,9 +49,10 @@ pub mod targets;
 mod user_control;
 mod watching;
 
-pub use bodies::{BODY_BYTES_MAX, Bodies};
+pub use bodies::{BODY_BYTES_MAX, Bodies, body_file};
 pub use drive::{Beside, Recorded, unix_now};
 pub use error::RunError;
+pub use form::form;
 pub use gake_core::record::{Run, ScenarioRun};
 pub use gake_core::spec;
 pub use gake_engine::{

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::{Plan, TableShares, tables_for};
+use gake_core::plan::{Fires, Plan, TableShares, tables_for};
 use gake_core::schedule::Trace;
-use gake_core::spec::{RunSpec, ScenarioSpec};
+use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
 
 /// Arrivals a second that one thread paces with ease; few threads share connections better and
 /// pace better than many.
@@ -23,6 +23,12 @@ pub(crate) fn of_scenario(
     let is_multiplexed = run.connection.http.is_multiplexed();
     Plan {
         name: spec.name.clone(),
+        fires: match spec.source {
+            RequestSource::Script(_) => Fires::Iterations,
+            RequestSource::WebSocket(_) => Fires::Messages,
+            RequestSource::Grpc(_) => Fires::Calls,
+            _ => Fires::Requests,
+        },
         start: spec.start,
         tags: spec.tags.clone(),
         duration: spec.duration.filter(|_| !load.is_open()),

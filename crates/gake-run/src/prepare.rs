@@ -264,6 +264,7 @@ fn ready(
         return Err(RunError::spec(FieldPath::root().key("objectives").index(at), problem));
     }
     let plan = plan::whole(spec, plans, labels);
+    let objectives: Vec<_> = objectives.into_iter().map(|one| one.of_plan(&plan)).collect();
     for (i, objective) in objectives.iter().enumerate() {
         let path = FieldPath::root().key("objectives").index(i);
         let check = objective.check(&plan, metrics);

@@ -59,7 +59,9 @@ fn local_ports(prepared: &Prepared, spec: &RunSpec) -> u64 {
     let has_one_source = prepared.wires.iter().all(|wire| wire.network.has_one_source());
     let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
     let addresses = origins.map(|origin| origin.addresses.len() as u64).sum();
-    if !has_one_source || !spec.connection.sources.is_empty() {
+    // Where a script connects to is not known beforehand.
+    let is_known = !prepared.wires.is_empty();
+    if !is_known || !has_one_source || !spec.connection.sources.is_empty() {
         return u64::MAX;
     }
     ports::local().map_or(u64::MAX, |ports| ports.saturating_mul(addresses))

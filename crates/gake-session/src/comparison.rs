@@ -8,7 +8,7 @@ use gake_judge::compare::{
     ComparedFigures, Comparison, ComparisonOutcome, Known, Pieces, Question, RunSample, compare,
 };
 use gake_report::compare::{CompareReport, json, markdown, text};
-use gake_report::{Format, ReadError, Seconds, html, read_run};
+use gake_report::{Format, ReadError, RunSeconds, html, read_run};
 
 use crate::options::Form;
 use crate::{Console, Exit, Failure, Results};
@@ -85,7 +85,7 @@ fn read(name: &str, console: &Console) -> Result<Run, Failure> {
 fn sample(name: &str, run: Run, figures: &ComparedFigures) -> Result<RunSample, Failure> {
     let wrong = |error| unread(name, &error);
     let mut pieces = Pieces::new(&run, figures);
-    let mut seconds = Seconds::open(Path::new(name)).map_err(wrong)?;
+    let mut seconds = RunSeconds::open(Path::new(name)).map_err(wrong)?;
     while let Some(second) = seconds.next_second().map_err(wrong)? {
         pieces.add(second.at, second.asked, &second.tally, &second.scenarios);
     }

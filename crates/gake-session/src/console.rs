@@ -59,6 +59,11 @@ fn continued(text: &str) -> Cow<'_, str> {
     if text.contains('\n') { text.replace('\n', "\n  ").into() } else { text.into() }
 }
 
+/// Standard input.
+pub fn stdin() -> io::Stdin {
+    io::stdin()
+}
+
 /// Tells of a panic as of anything else: what is in its message may come from outside.
 pub fn tell_of_panics() {
     std::panic::set_hook(Box::new(|panic| {

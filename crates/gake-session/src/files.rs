@@ -1,10 +1,24 @@
-//! Which names mean one file, so that no output is written over another, or over what is read.
+//! Files of results: created, and which names mean one file, so that no output is written over
+//! another, or over what is read.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use gake_files::Access;
+
 use crate::exit::Failure;
+
+/// Creates the file of a result.
+///
+/// # Errors
+/// That it cannot be written, with its name.
+pub fn create(path: &Path) -> Result<File, Failure> {
+    gake_files::create(path, Access::Mask).map_err(|error| {
+        Failure::could_not(format!("{} cannot be written: {error}", path.display()))
+    })
+}
 
 /// Refuses two outputs that are one file, and outputs that are inputs. Call it before any is
 /// created. Devices and pipes take as many as want them.

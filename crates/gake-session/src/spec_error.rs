@@ -1,9 +1,15 @@
 //! Errors of a spec in the words of the command line: by the flag of the field that is wrong.
 
-use gake_core::spec::{self, Field, FieldPath, SpecError};
+use gake_core::spec::{self, FieldPath, SpecError, SpecField};
 use gake_run::RunError;
 
 use crate::Failure;
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        failure(&error)
+    }
+}
 
 /// What is wrong, in the words of the command line.
 pub fn failure(error: &RunError) -> Failure {
@@ -16,7 +22,7 @@ pub fn failure(error: &RunError) -> Failure {
 /// What is wrong with a field, in terms of its flag.
 fn said(path: &FieldPath, problem: &str) -> String {
     let field = path.field().and_then(spec::field).filter(|field| !field.flag.is_empty());
-    let Some(Field { flag, .. }) = field else { return problem.to_owned() };
+    let Some(SpecField { flag, .. }) = field else { return problem.to_owned() };
     let problem = problem.replace("iterations_per_user", "--once");
     match problem.strip_prefix("it ") {
         Some(rest) => {

@@ -4,12 +4,10 @@
 
 mod cli;
 mod cmd;
-mod form;
 mod parent;
 mod personality;
 mod settings;
 mod spec;
-mod users;
 
 use std::process::ExitCode;
 

@@ -24,8 +24,8 @@ export interface RunData {
   labels: Label[];
   more_labels: number;
   label_series: LabelSeries | null;
-  /** Metrics of the run's own, with what their samples add up to. */
-  metrics: { name: string; samples: number; figures: string }[];
+  /** Metrics of the run's own, those of a heading side by side. */
+  metrics: MetricRow[];
   more_metrics: number;
   agents: Agent[];
   more_agents: number;
@@ -41,6 +41,18 @@ export interface RunData {
    * percent of the plan's when the page may change it.
    */
   live?: { length_s: number | null; control: boolean; rate_percent?: number };
+}
+
+/** A metric under one set of tags, with what its samples add up to. */
+export interface MetricRow {
+  /** `checks`, `requests by name`, `groups`, `iterations` or `metrics`. */
+  section: string;
+  name: string;
+  samples: number;
+  /** Figures, with two spaces between them. */
+  figures: string;
+  /** Of a check, whether it passed each time. */
+  passed?: boolean;
 }
 
 export interface Objective {

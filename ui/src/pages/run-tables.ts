@@ -3,7 +3,8 @@
 import { el } from "../dom";
 import { clock, count, duration, percent } from "../format";
 import { table, type Column } from "../table";
-import type { Agent, Latency, RunData } from "./run-data";
+import { section } from "./parts";
+import type { Agent, Latency, MetricRow, RunData } from "./run-data";
 import { quantile } from "./run-top";
 
 /** What each latency is. */
@@ -72,15 +73,34 @@ export function bodies(data: RunData): HTMLElement {
   ]);
 }
 
-/** Metrics of the run's own. */
-export function metrics(data: RunData): HTMLElement {
-  const list = table(data.metrics, [
-    { name: "Metric", show: (row) => row.name },
-    { name: "samples", show: (row) => count(row.samples), number: true },
-    { name: "", show: (row) => row.figures },
-  ]);
+/** A section for each heading of the run's own metrics. */
+export function metrics(data: RunData): HTMLElement[] {
+  const headings = [...new Set(data.metrics.map((row) => row.section))];
+  const sections = headings.map((heading) => {
+    const rows = data.metrics.filter((row) => row.section === heading);
+    return section(heading.charAt(0).toUpperCase() + heading.slice(1), metricTable(heading, rows));
+  });
   const more = data.more_metrics > 0 && el("p", { class: "note" }, `and ${count(data.more_metrics)} more; JSON has them all`);
-  return el("div", {}, list, more);
+  if (more) sections.at(-1)?.append(more);
+  return sections;
+}
+
+/** What a row of a section is called. */
+const SUBJECTS: Record<string, string> = { checks: "Check", "requests by name": "Name", groups: "Group", iterations: "Iterations" };
+
+/** The rows of a section, of checks those that failed first. */
+function metricTable(heading: string, rows: MetricRow[]): HTMLElement {
+  const name = (row: MetricRow): string => (row.name === "" ? "(no name)" : row.name);
+  const mark = ({ passed }: MetricRow): string => (passed === undefined ? "" : passed ? "✔ " : "✘ ");
+  const failed = ({ passed }: MetricRow): boolean => passed === false;
+  // The figures of checks and requests begin with their counts.
+  const counted = heading === "checks" || heading === "requests by name";
+  const samples: Column<MetricRow> = { name: "samples", show: (row) => count(row.samples), number: true };
+  return table([...rows].sort((a, b) => Number(failed(b)) - Number(failed(a))), [
+    { name: SUBJECTS[heading] ?? "Metric", show: (row) => `${mark(row)}${name(row)}`, bad: failed },
+    ...(counted ? [] : [samples]),
+    { name: "", show: (row) => row.figures.split(/ {2,}/).join(" · "), bad: failed },
+  ]);
 }
 
 /** What the agents of a fleet did. */

@@ -40,21 +40,61 @@ function running(data: RunData): Pill {
   return { text: `● Running ${progress(data)}`, state: "running", title: "Everything on this page is of the run so far" };
 }
 
+/** One statement of the verdict. */
+interface Statement extends Pill {
+  state: "valid" | "suspect" | "invalid";
+  /** What it means, or why. */
+  meaning: string;
+  advice?: string;
+}
+
+/**
+ * The statements of the verdict, the worst first: that nothing succeeded, that objectives were
+ * missed or met, whether the figures can be believed. The order is that of the text format.
+ */
+function statements(data: RunData): Statement[] {
+  const [mark, word, meaning] = WORDS[data.validity];
+  const none = failed(data);
+  const all: Statement[] = [];
+  if (none) all.push({ text: "✘ Nothing succeeded", state: "invalid", ...cause(data) });
+  // Without a response, a measurement that can be believed has nothing to say.
+  if (!none || data.validity !== "valid") all.push({ text: `${mark} ${word}`, state: data.validity, title: `${word}: ${meaning}`, meaning });
+  const judged = objectivesPill(data);
+  // Objectives of an invalid measurement are not decided.
+  const first = judged?.state === "invalid" && data.validity !== "invalid" && !none;
+  if (judged) all.splice(first ? 0 : all.length, 0, judged);
+  return all;
+}
+
+/** Why nothing succeeded. */
+function cause({ faults, statuses }: RunData): { meaning: string; advice?: string } {
+  const [fault] = faults;
+  const bad = statuses.filter((status) => !status.ok).sort((a, b) => b.count - a.count)[0];
+  if (fault && fault.count >= (bad?.count ?? 0)) return { meaning: fault.text, advice: fault.advice };
+  return { meaning: bad ? `status ${bad.code}` : "nothing was answered", advice: fault?.advice };
+}
+
+/** Whether the objectives were met; nothing when there are none. */
+function objectivesPill({ objectives }: RunData): Statement | null {
+  const all = objectives.length;
+  if (all === 0) return null;
+  const failing = objectives.filter((objective) => !objective.met);
+  const missed = failing.length;
+  const many = all === 1 ? "Objective" : missed === 0 ? `${all} objectives` : `${missed} of ${all} objectives`;
+  return {
+    text: missed === 0 ? `✔ ${many} met` : `✘ ${many} missed`,
+    state: missed === 0 ? "valid" : "invalid",
+    link: "objectives",
+    meaning: failing.map((objective) => `${objective.text} (${objective.shown})`).join(", "),
+  };
+}
+
 /** The words of the bar on top. */
 export function pills(data: RunData): Pill[] {
-  const [mark, word, meaning] = WORDS[data.validity];
-  const judged: Pill = { text: `${mark} ${word}`, state: data.validity, title: `${word}: ${meaning}` };
-  const pills: Pill[] = [data.live ? running(data) : judged];
-  if (failed(data)) pills.unshift({ text: "✘ Nothing succeeded", state: "invalid" });
-  const { objectives } = data;
-  const missed = objectives.filter((objective) => !objective.met).length;
-  if (objectives.length > 0) {
-    const all = objectives.length;
-    const many = all === 1 ? "Objective" : missed === 0 ? `${all} objectives` : `${missed} of ${all} objectives`;
-    const text = missed === 0 ? `✔ ${many} met` : `✘ ${many} missed`;
-    pills.push({ text, state: missed === 0 ? "valid" : "invalid", link: "objectives" });
-  }
-  return pills;
+  if (!data.live) return statements(data);
+  const nothing: Pill[] = failed(data) ? [{ text: "✘ Nothing succeeded", state: "invalid" }] : [];
+  const judged = objectivesPill(data);
+  return [...nothing, running(data), ...(judged ? [judged] : [])];
 }
 
 /** The figures of the bar on top. */
@@ -83,26 +123,36 @@ export function plan(data: RunData): HTMLElement {
 
 /** The verdict and its reasons, the worst news first. */
 export function verdict(data: RunData): HTMLElement {
-  const [mark, word, meaning] = WORDS[data.validity];
-  const none = failed(data);
-  const [fault] = data.faults;
-  const bad = data.statuses.filter((status) => !status.ok).sort((a, b) => b.count - a.count)[0];
-  const why = fault && fault.count >= (bad?.count ?? 0) ? fault.text : bad ? `status ${bad.code}` : "nothing was answered";
+  return data.live ? verdictSoFar(data) : finalVerdict(data);
+}
+
+/** The verdict of a run that has ended: its first statement decides the colour. */
+function finalVerdict(data: RunData): HTMLElement {
+  const [worst, ...others] = statements(data);
+  const say = ({ text, meaning }: Statement): string => (meaning === "" ? text : `${text}: ${meaning}`);
   const line = el("p", { class: "line" });
-  if (data.live) line.append(el("strong", {}, "● Running"), `: ${progress(data)}`);
-  else if (none) line.append(el("strong", {}, "✘ Nothing succeeded"), `: ${why}`, fault ? el("span", { class: "advice" }, fault.advice) : "");
-  else line.append(el("strong", {}, `${mark} ${word}`), `: ${meaning}`);
+  if (worst) line.append(el("strong", {}, worst.text), worst.meaning === "" ? "" : `: ${worst.meaning}`);
+  if (worst?.advice) line.append(el("span", { class: "advice" }, worst.advice));
   if (data.ended) line.append(` · ${data.ended}`);
-  const begun = data.series.second.length > 0;
-  const far = begun && el("p", { class: "note" }, none ? `so far nothing succeeded: ${why}` : `so far ${mark} ${word}: ${meaning}`);
-  return el(
-    "section",
-    { class: "verdict", id: "verdict", "data-verdict": data.live ? "running" : none ? "invalid" : data.validity, "aria-label": "Verdict" },
-    line,
-    data.live && far,
-    none && !data.live && el("p", { class: "note" }, `${mark} ${word}: ${meaning}`),
-    (begun || !data.live) && data.reasons.length > 0 && el("ul", {}, ...data.reasons.map((reason) => el("li", {}, reason))),
-  );
+  return verdictBox(worst?.state ?? data.validity, line, ...others.map((other) => el("p", { class: "note" }, say(other))), reasons(data));
+}
+
+/** The verdict of a run in progress. */
+function verdictSoFar(data: RunData): HTMLElement {
+  const [mark, word, meaning] = WORDS[data.validity];
+  const line = el("p", { class: "line" }, el("strong", {}, "● Running"), `: ${progress(data)}`, data.ended && ` · ${data.ended}`);
+  if (data.series.second.length === 0) return verdictBox("running", line);
+  const state = failed(data) ? `nothing succeeded: ${cause(data).meaning}` : `${mark} ${word}: ${meaning}`;
+  return verdictBox("running", line, el("p", { class: "note" }, `so far ${state}`), reasons(data));
+}
+
+function verdictBox(state: Pill["state"], ...children: (HTMLElement | false)[]): HTMLElement {
+  return el("section", { class: "verdict", id: "verdict", "data-verdict": state, "aria-label": "Verdict" }, ...children);
+}
+
+/** Why the figures are believed, or not. */
+function reasons(data: RunData): HTMLElement | false {
+  return data.reasons.length > 0 && el("ul", {}, ...data.reasons.map((reason) => el("li", {}, reason)));
 }
 
 /** Each objective with a meter: how much of what it allows was used. */

@@ -67,7 +67,7 @@ export function charts(data: RunData, group: Group): HTMLElement[] {
     seen && traffic(data, time),
     seen && latency(data, time),
     errors(data, time),
-    data.metrics.length > 0 && section("Metrics", metrics(data)),
+    ...metrics(data),
     data.labels.length > 0 && section("Endpoints", endpoints(data, group)),
     seen && connections(data, time),
     data.target_levels && target(data, data.target_levels, time),

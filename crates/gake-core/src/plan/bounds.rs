@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::seconds::{OptionalSeconds, Seconds};
+use crate::seconds::{AsOptionalSeconds, AsSeconds};
 
 /// What happens to an arrival that is due when every connection is busy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -28,13 +28,13 @@ pub enum Overflow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Timeouts {
     /// For the connection, TLS included.
-    #[serde(rename = "connect_s", with = "Seconds")]
+    #[serde(rename = "connect_s", with = "AsSeconds")]
     pub connect: Duration,
     /// From the write to the first byte of the answer.
-    #[serde(default, rename = "first_byte_s", with = "OptionalSeconds")]
+    #[serde(default, rename = "first_byte_s", with = "AsOptionalSeconds")]
     pub first_byte: Option<Duration>,
     /// For the whole request, connection included.
-    #[serde(rename = "total_s", with = "Seconds")]
+    #[serde(rename = "total_s", with = "AsSeconds")]
     pub total: Duration,
 }
 

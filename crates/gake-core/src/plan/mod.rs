@@ -28,7 +28,7 @@ use crate::Load;
 use crate::metric::{MAX_SERIES, Tags};
 pub use crate::schedule::Stage;
 use crate::schedule::{NumberStripes, RateChange, Schedule, Slice};
-use crate::seconds::{OptionalSeconds, Seconds};
+use crate::seconds::{AsOptionalSeconds, AsSeconds};
 
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
 pub const OPEN_CONNECTIONS: usize = 1_000;
@@ -48,13 +48,16 @@ pub struct Plan {
     pub name: String,
     /// What is loaded, as the user named it: a URL or a targets file. For people.
     pub target: String,
+    /// What each arrival fires.
+    #[serde(default, skip_serializing_if = "Fires::is_requests")]
+    pub fires: Fires,
     /// How arrivals are generated.
     pub load: PlanLoad,
     /// From the start of the run to the start of this load.
     #[serde(
         default,
         rename = "start_s",
-        with = "Seconds",
+        with = "AsSeconds",
         skip_serializing_if = "Duration::is_zero"
     )]
     pub start: Duration,
@@ -62,7 +65,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<(String, String)>,
     /// Arrivals stop after this time; `None` when only a count ends the run.
-    #[serde(default, rename = "duration_s", with = "OptionalSeconds")]
+    #[serde(default, rename = "duration_s", with = "AsOptionalSeconds")]
     pub duration: Option<Duration>,
     /// Arrivals stop after this number; `None` when only time ends the run.
     pub requests: Option<u64>,
@@ -71,7 +74,7 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stripes: Option<NumberStripes>,
     /// The first part of the run, left out of the figures; comes before `duration`.
-    #[serde(rename = "warmup_s", with = "Seconds")]
+    #[serde(rename = "warmup_s", with = "AsSeconds")]
     pub warmup: Duration,
     /// Maximum connections over all workers. In a closed loop each user has one, unless users
     /// share those of HTTP/2.
@@ -93,7 +96,7 @@ pub struct Plan {
     /// The bounds on waiting.
     pub timeouts: Timeouts,
     /// The graceful stop: how long those in flight may take after the last arrival.
-    #[serde(rename = "drain_s", with = "Seconds")]
+    #[serde(rename = "drain_s", with = "AsSeconds")]
     pub drain: Duration,
     /// Workers: OS threads with a runtime each.
     pub threads: usize,
@@ -129,6 +132,30 @@ pub enum PlanLoad {
     One(Load),
 }
 
+/// What an arrival fires.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Fires {
+    /// A request of HTTP.
+    #[default]
+    Requests,
+    /// An iteration of a script, by one of its users.
+    Iterations,
+    /// A message of a WebSocket session.
+    Messages,
+    /// A call of gRPC.
+    Calls,
+}
+
+impl Fires {
+    /// Whether it is a plain request.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    const fn is_requests(&self) -> bool {
+        matches!(self, Self::Requests)
+    }
+}
+
 impl Plan {
     /// The name of a load without a name.
     pub const DEFAULT_NAME: &str = "default";
@@ -145,6 +172,7 @@ impl Plan {
         Self {
             name: Self::DEFAULT_NAME.to_owned(),
             target: target.into(),
+            fires: Fires::Requests,
             load,
             start: Duration::ZERO,
             tags: Vec::new(),
@@ -177,6 +205,12 @@ impl Plan {
             PlanLoad::Scenarios { scenarios } => scenarios,
             PlanLoad::One(_) => std::slice::from_ref(self),
         }
+    }
+
+    /// Whether it, or one of its scenarios, fires iterations of a script.
+    #[must_use]
+    pub fn fires_iterations(&self) -> bool {
+        self.scenarios().iter().any(|plan| plan.fires == Fires::Iterations)
     }
 
     /// Whether every sample of this load carries these tags. Its name is its tag `scenario`.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_text::duration::format_duration;
 use serde::{Deserialize, Serialize};
 
-use crate::seconds::Seconds;
+use crate::seconds::AsSeconds;
 
 /// A period in which the number of users is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +17,7 @@ pub struct UserStage {
     /// Users at its end.
     pub to: usize,
     /// How long it lasts.
-    #[serde(rename = "duration_s", with = "Seconds")]
+    #[serde(rename = "duration_s", with = "AsSeconds")]
     pub duration: Duration,
 }
 

@@ -8,7 +8,7 @@ use gake_text::rate::RateUnit;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Nanos;
-use crate::seconds::{OptionalSeconds, Seconds};
+use crate::seconds::{AsOptionalSeconds, AsSeconds};
 
 /// A part of the schedule in which the rate is constant or changes linearly.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Stage {
     /// Arrivals a second at its end.
     pub to: f64,
     /// How long it lasts; [`Duration::MAX`] for a run that only a count ends.
-    #[serde(rename = "duration_s", with = "OptionalSeconds")]
+    #[serde(rename = "duration_s", with = "AsOptionalSeconds")]
     pub duration: Duration,
 }
 
@@ -62,7 +62,7 @@ pub enum Process {
         /// Arrivals at once; 1 leaves the grid as it is.
         size: u64,
         /// The upper bound of the delay, exclusive.
-        #[serde(rename = "jitter_s", with = "Seconds")]
+        #[serde(rename = "jitter_s", with = "AsSeconds")]
         jitter: Nanos,
     },
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{Nanos, SECOND};
-use crate::seconds::Seconds;
+use crate::seconds::AsSeconds;
 
 /// Arrivals a trace may hold: an hour at 27,000 a second, 425 MB.
 pub const TRACE_ARRIVALS_MAX: usize = 100_000_000;
@@ -26,7 +26,7 @@ pub struct Trace {
     /// How many arrivals there are.
     arrivals: u64,
     /// How long the replay takes.
-    #[serde(rename = "length_s", with = "Seconds")]
+    #[serde(rename = "length_s", with = "AsSeconds")]
     length: Nanos,
     /// The peak number of arrivals due in one second.
     peak: u64,

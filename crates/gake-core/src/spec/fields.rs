@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::settings::{HttpVersion, IpFamily, TlsVersion};
 use super::value::{CountValue, RateValue, TimeValue};
 use crate::plan::Rate;
 
 /// A field of a spec.
 #[derive(Debug, Clone, Copy)]
-pub struct Field {
+pub struct SpecField {
     /// Its key.
     pub key: &'static str,
     /// The flags of `gake run` that set it, separated by commas; empty if there is none.
@@ -22,7 +21,7 @@ pub struct Field {
     pub default: Option<&'static str>,
 }
 
-impl Field {
+impl SpecField {
     /// A table of fields in Markdown: those with a default.
     #[must_use]
     pub fn reference(fields: &[Self]) -> String {
@@ -70,7 +69,7 @@ impl<K: Ord, V> Layer for BTreeMap<K, V> {
     }
 }
 
-/// Declares a draft and its [`Field`]s: `key: Type ["--flag"] = "default";`.
+/// Declares a draft and its [`SpecField`]s: `key: Type ["--flag"] = "default";`.
 macro_rules! fields {
     (
         $(#[$outer:meta])*
@@ -92,7 +91,7 @@ macro_rules! fields {
 
         impl $draft {
             /// Its fields, in the order in which they are written.
-            pub const FIELDS: &'static [$crate::spec::Field] = &[$($crate::spec::Field {
+            pub const FIELDS: &'static [$crate::spec::SpecField] = &[$($crate::spec::SpecField {
                 key: stringify!($key),
                 flag: concat!($($flag)?),
                 meaning: concat!($($meaning),*),
@@ -184,7 +183,35 @@ macro_rules! settings {
     };
 }
 
-pub(super) use {fields, first, settings};
+macro_rules! setting {
+    ($($type:ty, $draft:ty, $to:expr, $from:expr;)*) => {$(
+        impl $crate::spec::fields::Setting for $type {
+            type Draft = Option<$draft>;
+
+            fn draft(&self, default: &Self) -> Self::Draft {
+                (self != default).then(|| $to(self.clone()))
+            }
+
+            fn decided(draft: Self::Draft, default: Self) -> Self {
+                draft.map_or(default, $from)
+            }
+        }
+
+        impl $crate::spec::fields::Setting for Option<$type> {
+            type Draft = Option<$draft>;
+
+            fn draft(&self, _: &Self) -> Self::Draft {
+                self.clone().map($to)
+            }
+
+            fn decided(draft: Self::Draft, default: Self) -> Self {
+                draft.map($from).or(default)
+            }
+        }
+    )*};
+}
+
+pub(super) use {fields, first, setting, settings};
 
 /// A setting of a spec, and its type in a draft.
 pub trait Setting: Sized {
@@ -208,35 +235,7 @@ impl<T: Clone> Setting for Vec<T> {
     }
 }
 
-macro_rules! setting {
-    ($($type:ty, $draft:ty, $to:expr, $from:expr;)*) => {$(
-        impl Setting for $type {
-            type Draft = Option<$draft>;
-
-            fn draft(&self, default: &Self) -> Self::Draft {
-                (self != default).then(|| $to(self.clone()))
-            }
-
-            fn decided(draft: Self::Draft, default: Self) -> Self {
-                draft.map_or(default, $from)
-            }
-        }
-
-        impl Setting for Option<$type> {
-            type Draft = Option<$draft>;
-
-            fn draft(&self, _: &Self) -> Self::Draft {
-                self.clone().map($to)
-            }
-
-            fn decided(draft: Self::Draft, default: Self) -> Self {
-                draft.map($from).or(default)
-            }
-        }
-    )*};
-}
-
-fn same<T>(value: T) -> T {
+pub(super) fn same<T>(value: T) -> T {
     value
 }
 
@@ -245,9 +244,6 @@ setting! {
     u32, u32, same, same;
     String, String, same, same;
     PathBuf, PathBuf, same, same;
-    HttpVersion, HttpVersion, same, same;
-    IpFamily, IpFamily, same, same;
-    TlsVersion, TlsVersion, same, same;
     u64, CountValue, CountValue, |CountValue(count)| count;
     usize, CountValue, |count| CountValue(count as u64), CountValue::size;
     Duration, TimeValue, TimeValue, |TimeValue(time)| time;

@@ -9,6 +9,7 @@
 //! contradictions, [`RunSpec::draft`] converts back. [`mod@file`] reads and writes drafts as TOML and
 //! JSON.
 
+mod body;
 mod decide;
 mod draft;
 mod error;
@@ -29,7 +30,7 @@ use std::time::Duration;
 pub use crate::Load;
 pub use draft::{RequestDraft, RunDraft, ScenarioDraft};
 pub use error::{FieldPath, SpecError};
-pub use fields::{Field, Layer};
+pub use fields::{Layer, SpecField};
 pub use file::{FileError, Syntax};
 pub use request::{
     BodySpec, GrpcSpec, RecordingSpec, RequestDefaults, RequestSource, RequestSpec, ScriptSpec,
@@ -202,7 +203,7 @@ impl ScenarioSpec {
 
 /// The field of a key, the first if several tables have the key.
 #[must_use]
-pub fn field(key: &str) -> Option<&'static Field> {
+pub fn field(key: &str) -> Option<&'static SpecField> {
     let tables =
         [RunDraft::FIELDS, ScenarioDraft::FIELDS, ConnectionDraft::FIELDS, TlsDraft::FIELDS];
     tables.into_iter().flatten().find(|field| field.key == key)

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::fields::Setting;
 use super::value::{
     ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, OverflowValue, RateValue,
     SpeedValue, StagesValue, TimeValue, UsersValue,
@@ -23,14 +24,13 @@ impl RunSpec {
         RunDraft {
             version: Some(VERSION),
             name: self.name.clone(),
-            threads: self.threads.map(|threads| CountValue(threads as u64)),
-            spin: self.spin.then_some(true),
-            seed: (self.seed != 1).then_some(CountValue(self.seed)),
-            warmup: (!self.warmup.is_zero()).then_some(TimeValue(self.warmup)),
+            threads: self.threads.draft(&None),
+            spin: self.spin.draft(&false),
+            seed: self.seed.draft(&1),
+            warmup: self.warmup.draft(&Duration::ZERO),
             objectives: self.objectives.clone(),
-            abort: self.abort.then_some(true),
-            max_series: (self.max_series != MAX_SERIES)
-                .then_some(CountValue(self.max_series as u64)),
+            abort: self.abort.draft(&false),
+            max_series: self.max_series.draft(&MAX_SERIES),
             watch: self.watch.clone(),
             connection: self.connection.draft(),
             tls: self.tls.draft(),
@@ -58,10 +58,10 @@ fn scenario(spec: &ScenarioSpec, timeout: Duration, connection: &ConnectionSpec)
         user: spec.request.user.clone(),
         expect: Some(ExpectValue(spec.expect.clone())),
         expect_body: spec.expect_body.clone(),
-        stream: spec.stream.then_some(true),
-        body_errors: spec.body_errors.then_some(true),
-        start: (!spec.start.is_zero()).then_some(TimeValue(spec.start)),
-        requests: spec.requests.map(CountValue),
+        stream: spec.stream.draft(&false),
+        body_errors: spec.body_errors.draft(&false),
+        start: spec.start.draft(&Duration::ZERO),
+        requests: spec.requests.draft(&None),
         tags: spec.tags.iter().cloned().collect(),
         ..ScenarioDraft::default()
     };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::fields::{Layer, Setting, fields, settings};
+use super::fields::{Layer, Setting, fields, same, setting, settings};
 use crate::plan::Timeouts;
 
 settings! {
@@ -148,6 +148,12 @@ impl TlsVersion {
             Self::Tls13 => "1.3",
         }
     }
+}
+
+setting! {
+    HttpVersion, HttpVersion, same, same;
+    IpFamily, IpFamily, same, same;
+    TlsVersion, TlsVersion, same, same;
 }
 
 impl TlsSpec {

@@ -4,18 +4,14 @@
 //! a number is accepted too.
 
 use std::fmt;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use gake_text::count::parse_count;
 use gake_text::duration::{format_duration, parse_duration};
-use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::request::BodySpec;
+pub use super::body::BodyValue;
 use crate::plan::{Expect, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages};
 
 /// A time: `30s`, `1m30s`, a number of seconds, or `forever`, which is [`Duration::MAX`].
@@ -86,11 +82,6 @@ pub enum OverflowValue {
     /// It waits if fewer than this number do; else it is dropped and counted.
     Queue(CountValue),
 }
-
-/// A body: a text, or a table with `file` or `base64`.
-#[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "BodyForm"))]
-pub struct BodyValue(pub BodySpec);
 
 /// A value that is written as a text.
 trait Text: Sized {
@@ -358,68 +349,5 @@ impl<T: Text> Visitor<'_> for TextVisitor<T> {
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
         self.visit_str(&number.to_string())
-    }
-}
-
-/// A body as a table.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-enum BodyTable {
-    /// The contents of a file; `-` is standard input.
-    File(PathBuf),
-    /// These bytes.
-    Base64(String),
-}
-
-/// The forms of a body in the JSON schema.
-#[cfg(feature = "schema")]
-#[derive(schemars::JsonSchema)]
-#[schemars(untagged)]
-#[expect(dead_code, reason = "only its schema is used")]
-enum BodyForm {
-    Text(String),
-    Table(BodyTable),
-}
-
-impl Serialize for BodyValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.0 {
-            BodySpec::File(path) => BodyTable::File(path.clone()).serialize(serializer),
-            BodySpec::Bytes(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) => serializer.serialize_str(text),
-                Err(_) => BodyTable::Base64(STANDARD.encode(bytes)).serialize(serializer),
-            },
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for BodyValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(BodyVisitor).map(Self)
-    }
-}
-
-struct BodyVisitor;
-
-impl<'de> Visitor<'de> for BodyVisitor {
-    type Value = BodySpec;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, { file = \"PATH\" } or { base64 = \"...\" }")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<BodySpec, E> {
-        Ok(BodySpec::text(text))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<BodySpec, A::Error> {
-        match BodyTable::deserialize(MapAccessDeserializer::new(map))? {
-            BodyTable::File(path) => Ok(BodySpec::File(path)),
-            BodyTable::Base64(text) => match STANDARD.decode(text.trim()) {
-                Ok(bytes) => Ok(BodySpec::Bytes(Arc::from(bytes))),
-                Err(error) => Err(A::Error::custom(format!("this is not base64: {error}"))),
-            },
-        }
     }
 }

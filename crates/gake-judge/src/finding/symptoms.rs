@@ -29,7 +29,7 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
         "{} ({}) found all of {} busy",
         units::plural(waited, "arrival"),
         units::percent(part),
-        units::plural(facts.run.plan.connections as u64, lanes::noun(facts.run))
+        units::plural(facts.run.plan.connections as u64, lanes::noun(&facts.run.plan))
     );
     if !waits.is_empty() {
         let p99 = units::duration(waits.quantile(0.99) as f64);
@@ -38,7 +38,7 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
     if dropped > 0 {
         evidence.push_str(&format!("; {} were dropped", units::count(dropped)));
     }
-    let (advice, check) = match lanes::are_users(facts.run) {
+    let (advice, check) = match facts.run.plan.fires_iterations() {
         true => (
             "iterations take longer than this number of users allows at this rate: give more users \
              (-u, maxVUs) to see whether the server keeps up, or lower the rate",

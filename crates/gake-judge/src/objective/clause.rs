@@ -6,6 +6,7 @@
 //! either, so it is bad for both.
 
 use gake_core::clock::Nanos;
+use gake_core::plan::{Fires, Plan};
 use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 
 use super::gauge::Gauge;
@@ -61,6 +62,16 @@ impl Objective {
                 "{self}: a script's requests have no labels; bound a metric by its tags, as \
                  http_req_duration{{name:login}}:p95<300ms"
             )),
+        }
+    }
+
+    /// What it says of a run of `plan`: where only scripts are fired, as [`Objective::of_script`]
+    /// has it if it can.
+    #[must_use]
+    pub fn of_plan(self, plan: &Plan) -> Self {
+        match plan.scenarios().iter().all(|plan| plan.fires == Fires::Iterations) {
+            true => self.clone().of_script().unwrap_or(self),
+            false => self,
         }
     }
 

@@ -199,7 +199,7 @@ fn own_bound(run: &Run, clauses: &[Clause]) -> Option<String> {
     (waited >= BLOCKED_PART && answered).then(|| {
         format!(
             "all {} were busy while the target answered in {} (p99): raise the bound with -c",
-            units::plural(run.plan.connections as u64, lanes::noun(run)),
+            units::plural(run.plan.connections as u64, lanes::noun(&run.plan)),
             units::duration(service.quantile(0.99) as f64)
         )
     })

@@ -26,7 +26,7 @@ const CHART: (f64, f64) = (800.0, 100.0);
 #[must_use]
 pub fn html(report: &ExperimentReport) -> String {
     let mut page = String::new();
-    let (name, about) = (escaped(report.name), escaped(report.about));
+    let (name, about) = (escaped(&report.name), escaped(&report.about));
     let class = match report.is_as_expected() {
         None => "quiet",
         Some(true) => "good",

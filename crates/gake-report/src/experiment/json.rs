@@ -26,9 +26,9 @@ struct ExperimentForm {
     /// Always `gake.experiment/1`.
     schema: &'static str,
     /// Its name.
-    experiment: &'static str,
+    experiment: String,
     /// What it shows.
-    about: &'static str,
+    about: String,
     /// What was loaded.
     target: String,
     /// Whether times and numbers were scaled down.
@@ -98,7 +98,7 @@ struct StepForm {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ExpectationForm {
     /// The figure.
-    what: &'static str,
+    what: String,
     /// What theory says.
     theory: String,
     /// What was seen.
@@ -153,8 +153,8 @@ impl From<&ExperimentReport> for ExperimentForm {
     fn from(report: &ExperimentReport) -> Self {
         Self {
             schema: "gake.experiment/1",
-            experiment: report.name,
-            about: report.about,
+            experiment: report.name.clone(),
+            about: report.about.clone(),
             target: report.target.clone(),
             quick: report.quick,
             as_expected: report.is_as_expected(),
@@ -170,7 +170,7 @@ impl From<&ExperimentStep> for StepForm {
         let (run, verdict) = (&step.summary.run, &step.summary.verdict);
         let (counts, response) = (step.tally().counts, step.tally().latency.response());
         let expectation = |one: &super::Expectation| ExpectationForm {
-            what: one.what,
+            what: one.what.clone(),
             theory: one.theory.clone(),
             seen: one.seen.clone(),
             met: one.met,
@@ -230,7 +230,7 @@ mod tests {
 
     fn report(met: bool) -> ExperimentReport {
         let expectation = |met| Expectation {
-            what: "ok",
+            what: "ok".to_owned(),
             theory: "2 + 2 = 4".to_owned(),
             seen: if met { "4" } else { "<5>" }.to_owned(),
             met,
@@ -243,8 +243,8 @@ mod tests {
             expectations: vec![expectation(met)],
         };
         ExperimentReport {
-            name: "spike",
-            about: "what is shown",
+            name: "spike".to_owned(),
+            about: "what is shown".to_owned(),
             target: "the built-in lab".to_owned(),
             started_unix_ns: 0,
             quick: true,
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(step.shown_cause(), Some("target_pool"));
         let theory = "connection_limit or target_connections".to_owned();
         let seen = String::new();
-        step.expectations.push(Expectation { what: "cause", theory, seen, met: true });
+        step.expectations.push(Expectation { what: "cause".to_owned(), theory, seen, met: true });
         assert_eq!(step.shown_cause(), Some("target_connections"));
     }
 
@@ -393,7 +393,7 @@ mod tests {
         let is_disturbed = |rank, what| {
             let mut step = report(true).steps.remove(0);
             step.expectations[0].met = false;
-            step.expectations[0].what = what;
+            step.expectations[0].what = String::from(what);
             let (evidence, advice, check) = (String::new(), String::new(), String::new());
             let finding = Finding { id: "run_delay", evidence, advice, check, rank };
             step.summary.verdict.findings.push(finding);

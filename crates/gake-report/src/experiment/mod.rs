@@ -35,9 +35,9 @@ const FIGURES: [&str; 7] = ["ok", "not ok", "goodput", "p50", "p99", "max", "cau
 #[derive(Debug, Clone)]
 pub struct ExperimentReport {
     /// Its name on the command line.
-    pub name: &'static str,
+    pub name: String,
     /// What it shows, in a sentence.
-    pub about: &'static str,
+    pub about: String,
     /// What was loaded: the built-in lab, or a URL.
     pub target: String,
     /// When it began, in Unix nanoseconds.
@@ -72,7 +72,7 @@ pub struct ExperimentStep {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
     /// The figure: `ok`, `rate`, `cause` ...
-    pub what: &'static str,
+    pub what: String,
     /// What theory says, with its formula and number.
     pub theory: String,
     /// What was seen.

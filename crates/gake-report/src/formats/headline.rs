@@ -1,24 +1,48 @@
 //! The verdict in a line, in the same words in every format for people.
 
 use gake_core::record::{Ending, Run};
-use gake_judge::{Validity, Verdict};
+use gake_judge::{NothingOk, Validity, Verdict};
 
-/// The first words: that nothing succeeded, and else whether the figures can be believed.
-pub(super) fn first(verdict: &Verdict) -> String {
-    match &verdict.nothing_ok {
-        Some(nothing) => format!("nothing succeeded: {}", nothing.cause),
-        None => verdict.validity.name().to_owned(),
-    }
+/// Whether a statement of the headline is good news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tone {
+    Good,
+    Doubtful,
+    Bad,
 }
 
-/// Whether the figures can be believed, where the first words do not say it and it is in doubt.
-pub(super) fn doubt(verdict: &Verdict) -> Option<String> {
-    let doubtful = verdict.nothing_ok.is_some() && verdict.validity != Validity::Valid;
-    doubtful.then(|| verdict.validity.name().to_owned())
+/// The statements of the verdict, the worst first: that nothing succeeded, that objectives were
+/// missed or met, whether the figures can be believed.
+pub(super) fn statements(verdict: &Verdict) -> Vec<(Tone, String)> {
+    let validity = match verdict.validity {
+        Validity::Valid => Tone::Good,
+        Validity::Suspect => Tone::Doubtful,
+        Validity::Invalid => Tone::Bad,
+    };
+    let mut all = Vec::new();
+    if let Some(nothing) = &verdict.nothing_ok {
+        all.push((Tone::Bad, nothing_ok(nothing)));
+    }
+    // Without a response, a measurement that can be believed has nothing to say.
+    if verdict.nothing_ok.is_none() || validity != Tone::Good {
+        all.push((validity, verdict.validity.name().to_owned()));
+    }
+    if let Some(text) = objectives(verdict) {
+        let tone = if verdict.objectives_met() { Tone::Good } else { Tone::Bad };
+        // Objectives of an invalid measurement are not decided.
+        let is_first = tone == Tone::Bad && validity != Tone::Bad && verdict.nothing_ok.is_none();
+        all.insert(if is_first { 0 } else { all.len() }, (tone, text));
+    }
+    all
+}
+
+/// That nothing succeeded, and why.
+pub(super) fn nothing_ok(nothing: &NothingOk) -> String {
+    format!("nothing succeeded: {}", nothing.cause)
 }
 
 /// Whether the objectives were met; `None` when there are none.
-pub(super) fn objectives(verdict: &Verdict) -> Option<String> {
+fn objectives(verdict: &Verdict) -> Option<String> {
     let total = verdict.objectives.len();
     let met = verdict.objectives.iter().filter(|objective| objective.met).count();
     Some(match (met, total) {

@@ -69,7 +69,7 @@ fn error(summary: &Summary) -> Option<(&'static str, Vec<String>)> {
     let verdict = &summary.verdict;
     let reasons = verdict.reasons.iter().map(|reason| reason.text.clone());
     if let Some(nothing) = &verdict.nothing_ok {
-        let first = [headline::first(verdict), nothing.advice.to_owned()];
+        let first = [headline::nothing_ok(nothing), nothing.advice.to_owned()];
         return Some(("nothing_ok", first.into_iter().chain(reasons).collect()));
     }
     (verdict.validity == Validity::Invalid).then(|| ("invalid", reasons.collect()))

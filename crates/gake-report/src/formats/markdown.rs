@@ -8,10 +8,10 @@ use std::fmt::Write as _;
 
 use gake_core::record::{Histogram, Run};
 use gake_judge::stats::{Rates, share};
-use gake_judge::{Summary, Validity, advice, agent_lines, trusted};
+use gake_judge::{Summary, advice, agent_lines, trusted};
 use gake_text::units;
 
-use super::headline;
+use super::headline::{self, Tone};
 use super::latencies::{self, COLUMNS};
 
 /// Labels and faults shown at most.
@@ -39,16 +39,16 @@ macro_rules! line {
 
 fn verdict(text: &mut String, summary: &Summary) {
     let (run, verdict) = (&summary.run, &summary.verdict);
-    let mark = match verdict.validity {
-        Validity::Invalid => "❌",
-        _ if verdict.nothing_ok.is_some() || !verdict.objectives_met() => "❌",
-        Validity::Suspect => "⚠",
-        Validity::Valid => "✅",
+    let statements = headline::statements(verdict);
+    let mark = match statements.iter().map(|(tone, _)| tone).max() {
+        Some(Tone::Bad) => "❌",
+        Some(Tone::Doubtful) => "⚠",
+        _ => "✅",
     };
-    let ending = headline::ending(run).map(|text| prose(&text));
-    let parts = [headline::doubt(verdict), headline::objectives(verdict), ending];
-    let rest: String = parts.into_iter().flatten().map(|part| format!(" · {part}")).collect();
-    line!(text, "### {mark} {}{rest}", prose(&headline::first(verdict)));
+    let statements = statements.into_iter().map(|(_, statement)| statement);
+    let all: Vec<_> =
+        statements.chain(headline::ending(run)).map(|statement| prose(&statement)).collect();
+    line!(text, "### {mark} {}", all.join(" · "));
     line!(text);
     if let Some(nothing) = &verdict.nothing_ok {
         line!(text, "{}\n", prose(nothing.advice));

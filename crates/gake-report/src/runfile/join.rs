@@ -10,7 +10,7 @@ use gake_core::record::{Counts, Reading, Run, Tally};
 use gake_core::work::Gauges;
 
 use super::merge::add;
-use super::read::{ReadError, ReadSecond, Seconds};
+use super::read::{ReadError, ReadSecond, RunSeconds};
 use super::write::{RunFileWriter, Second};
 use crate::vegeta;
 
@@ -46,7 +46,7 @@ impl Source {
 
 /// What a file may be.
 enum Kind {
-    RunFile(Box<Seconds<BufReader<File>>>),
+    RunFile(Box<RunSeconds<BufReader<File>>>),
     Vegeta(Box<vegeta::RecordSeconds<BufReader<File>>>),
 }
 
@@ -54,7 +54,7 @@ impl Kind {
     fn open(path: &Path, run: &Run) -> Result<Self, ReadError> {
         let mut input = BufReader::new(File::open(path)?);
         if vegeta::Encoding::of(input.fill_buf()?).is_none() {
-            return Ok(Self::RunFile(Box::new(Seconds::new(input)?)));
+            return Ok(Self::RunFile(Box::new(RunSeconds::new(input)?)));
         }
         let reader = vegeta::Reader::detect(input).map_err(ReadError::Vegeta)?;
         Ok(Self::Vegeta(Box::new(vegeta::RecordSeconds::new(reader, run))))

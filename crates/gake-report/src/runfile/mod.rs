@@ -19,7 +19,7 @@ mod write;
 
 pub use join::join_files;
 pub use merge::merge_runs;
-pub use read::{ReadError, ReadSecond, Seconds, Warning, read, read_run};
+pub use read::{ReadError, ReadSecond, RunSeconds, Warning, read, read_run};
 pub use so_far::RunSoFar;
 pub use write::{RunFile, RunFileWriter, Second};
 

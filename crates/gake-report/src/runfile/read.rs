@@ -99,7 +99,7 @@ pub fn read_run(path: &Path) -> Result<(Run, Vec<Warning>), ReadError> {
 /// # Errors
 /// When it cannot be read or is not a run file.
 pub fn read(input: impl BufRead) -> Result<(Run, Vec<Warning>), ReadError> {
-    let mut seconds = Seconds::new(input)?;
+    let mut seconds = RunSeconds::new(input)?;
     let mut body = Body::default();
     while let Some(second) = seconds.next_second()? {
         body.add(&second.view());
@@ -129,13 +129,13 @@ pub struct ReadSecond {
 }
 
 /// The whole seconds of a run file, one after the other, in the memory of one.
-pub struct Seconds<R> {
+pub struct RunSeconds<R> {
     input: R,
     line: Vec<u8>,
     reading: Reading,
 }
 
-impl Seconds<BufReader<File>> {
+impl RunSeconds<BufReader<File>> {
     /// Opens a run file.
     ///
     /// # Errors
@@ -145,7 +145,7 @@ impl Seconds<BufReader<File>> {
     }
 }
 
-impl<R: BufRead> Seconds<R> {
+impl<R: BufRead> RunSeconds<R> {
     /// The seconds of `input`.
     ///
     /// # Errors
@@ -244,6 +244,11 @@ impl Reading {
                     self.watched.settings.extend(settings.into_iter().map(Into::into));
                 }
                 Ok(Line::End(end)) => self.end = Some(*end),
+                Err(error)
+                    if self.head.is_none() && error.is_data() && json.starts_with("{\"run\":") =>
+                {
+                    return Err(ReadError::Plan(self.number, error.to_string()));
+                }
                 Err(error) => self.warn(format!("is not understood and was left out: {error}")),
             }
         } else if !(text.is_empty() || text.starts_with(['#', '"'])) {

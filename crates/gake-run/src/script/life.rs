@@ -10,7 +10,7 @@ use gake_core::schedule::Slice;
 use gake_engine::{Stop, WorkerContext};
 use gake_k6::of_no_user::add_dropped;
 use gake_k6::test::LogLevel;
-use gake_k6::threshold::{INTERVAL, Thresholds};
+use gake_k6::threshold::INTERVAL;
 use gake_k6::user::book::Book;
 use gake_k6::work::{ScriptFactory, ScriptLoad};
 use gake_wire::{HttpFactory, Network};
@@ -19,44 +19,9 @@ use super::crew::{self, Crew};
 use super::elsewhere::{Followed, RemoteUsers, SetUp};
 use super::levels::Levels;
 use super::mixed::MixedFactory;
-use super::{Keys, LoadedScript, ScriptRun, ScriptRunError, crews, network};
+use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
+use super::{Keys, ScriptRunError, crews, network};
 use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
-
-/// A script of a prepared run. It runs once.
-#[derive(Debug, Clone)]
-pub struct PreparedScript {
-    /// The script.
-    pub script: LoadedScript,
-    /// Its scenarios, and how its users connect.
-    pub run: ScriptRun,
-    /// Thresholds of which one may end the run.
-    pub thresholds: Option<Arc<Thresholds>>,
-    /// The numbers of its scenarios in the plan.
-    pub scenarios: Vec<usize>,
-}
-
-/// How a script's part of a run ended, apart from what it recorded.
-#[derive(Debug)]
-pub struct ScriptEnd {
-    /// What `setup` returned, as JSON; `None` when it did not return.
-    pub setup_data: Option<String>,
-    /// Why `setup` failed, if it did; nothing ran then, nor after one that was cut.
-    pub setup: Result<(), ScriptRunError>,
-    /// Why `teardown` did not complete, if it did not.
-    pub teardown: Result<(), ScriptRunError>,
-}
-
-impl ScriptEnd {
-    /// That of a script that did nothing.
-    #[must_use]
-    pub const fn void() -> Self {
-        Self { setup_data: None, setup: Ok(()), teardown: Ok(()) }
-    }
-}
-
-/// Why the users of a run cannot be in other processes.
-pub const ONE_SCRIPT: &str =
-    "agents run one script, and no other scenarios beside it: run each of them by itself";
 
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
 /// another one.

@@ -14,7 +14,7 @@ pub(super) enum MixedFactory {
 
 /// A work of a run that has scripts and plain requests.
 pub(super) enum MixedWork {
-    Http(HttpWork<RunClock>),
+    Http(Box<HttpWork<RunClock>>),
     Script(Box<ScriptWork>),
 }
 
@@ -53,7 +53,7 @@ impl Factory for MixedFactory {
 
     fn work(&self, lane: usize) -> MixedWork {
         match self {
-            Self::Http(factory) => MixedWork::Http(factory.work(lane)),
+            Self::Http(factory) => MixedWork::Http(Box::new(factory.work(lane))),
             Self::Script(factory) => MixedWork::Script(Box::new(factory.work(lane))),
         }
     }

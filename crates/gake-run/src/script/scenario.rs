@@ -9,13 +9,14 @@ use gake_core::spec::{ConnectionSpec, FieldPath, HttpVersion, RequestSource, Run
 use gake_judge::Objective;
 use gake_k6::test::{LogLine, ScriptLog};
 
-use super::life::PreparedScript;
+use super::prepared::PreparedScript;
 use super::{ConfiguredScript, ScriptRun, ScriptSettings, ScriptSource};
 use crate::{Inputs, RunError};
 
 /// A script that some scenarios of a run fire.
 #[derive(Debug)]
 pub(crate) struct ScenarioScript {
+    name: String,
     configured: ConfiguredScript,
     /// The numbers of the scenarios.
     scenarios: Vec<usize>,
@@ -45,7 +46,7 @@ pub(crate) fn read(spec: &RunSpec, inputs: &Inputs<'_>) -> Result<Vec<ScenarioSc
                 return Err(RunError::spec(at, problem));
             }
         }
-        Ok(ScenarioScript { configured, scenarios })
+        Ok(ScenarioScript { name: path.display().to_string(), configured, scenarios })
     };
     paths.into_iter().map(load).collect()
 }
@@ -67,9 +68,9 @@ fn from_disk(path: &std::path::Path) -> Result<ConfiguredScript, RunError> {
 }
 
 impl ScenarioScript {
-    /// What is loaded, for people: the URL of the script's file.
+    /// What is loaded, for people: the script as the spec names it.
     pub(crate) fn name(&self) -> &str {
-        &self.configured.script.test.main
+        &self.name
     }
 
     /// The script with its options.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
-use gake_core::plan::{Expect, Rate, Stage};
-use gake_core::spec::value::OverflowValue;
+use gake_core::plan::Rate;
+use gake_core::spec::value::{HeaderValue, OverflowValue, RateValue};
 use gake_core::spec::{HttpVersion, TlsVersion};
 use gake_sinks::{SinkAddress, SinkAddressError, SinkKind};
 use gake_text::count::parse_count;
@@ -85,16 +85,11 @@ pub fn positive_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A rate flag.
-pub fn rate(text: &str) -> Result<Rate, String> {
-    gake_core::plan::parse_rate(text).map_err(|error| error.to_string())
-}
-
 /// A rate flag for which `max` has no meaning.
 pub fn finite_rate(text: &str) -> Result<f64, String> {
-    match rate(text)? {
-        Rate::PerSecond(rate) => Ok(rate),
-        Rate::Max => Err("write a number a second".to_owned()),
+    match text.parse()? {
+        RateValue(Rate::PerSecond(rate)) => Ok(rate),
+        RateValue(Rate::Max) => Err("write a number a second".to_owned()),
     }
 }
 
@@ -105,24 +100,6 @@ pub fn precision(text: &str) -> Result<f64, String> {
         Ok(percent) if (0.1..=100.0).contains(&percent) => Ok(percent / 100.0),
         _ => Err("write a percentage from 0.1% to 100%".to_owned()),
     }
-}
-
-/// A speed factor: `2x`, `0.5x`, `3`.
-pub fn speed(text: &str) -> Result<f64, String> {
-    let number = text.strip_suffix(['x', 'X']).unwrap_or(text);
-    match number.trim().parse::<f64>() {
-        Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(speed),
-        _ => Err(format!("{text:?} is not a speed; write for example 2x or 0.5x")),
-    }
-}
-
-/// Stages, wrapped because clap takes a `Vec` for a repeated flag.
-#[derive(Debug, Clone)]
-pub struct Stages(pub Vec<Stage>);
-
-/// A stages flag.
-pub fn stages(text: &str) -> Result<Stages, String> {
-    gake_core::plan::parse_stages(text).map(Stages).map_err(|error| error.to_string())
 }
 
 /// A source to watch, as the user wrote it. It may hold a password, which is not shown.
@@ -178,19 +155,9 @@ pub fn may_hold_secrets(text: &str) -> bool {
     text.contains('@') || text.contains("://")
 }
 
-/// A list of expected status codes.
-pub fn expect(text: &str) -> Result<Expect, String> {
-    text.parse().map_err(|error: gake_core::plan::expect::ExpectError| error.to_string())
-}
-
 /// A header line, as in curl.
 pub fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) =
-        text.split_once(':').ok_or_else(|| "write a header as 'Name: value'".to_owned())?;
-    if name.trim().is_empty() {
-        return Err("write a header as 'Name: value'".to_owned());
-    }
-    Ok((name.trim().to_owned(), value.trim().to_owned()))
+    text.parse().map(|HeaderValue(name, value)| (name, value))
 }
 
 /// A count that must be at least 1.

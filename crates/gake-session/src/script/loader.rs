@@ -9,21 +9,29 @@ use gake_k6::test::ScriptLog;
 use gake_run::script::{ConfiguredScript, ScriptSettings, ScriptSource};
 use gake_run::{RunError, Scripts};
 
-use super::module_folder;
+use super::{Repeats, module_folder};
 
 /// Loads the scripts that a spec names with the settings of a command. What was loaded to see its
 /// options is the first that runs.
 pub struct ScriptLoader {
     settings: ScriptSettings,
     log: ScriptLog,
+    repeats: Repeats,
     ready: RefCell<Vec<(PathBuf, ConfiguredScript)>>,
 }
 
 impl ScriptLoader {
-    /// Loads with these settings; what scripts write goes to `log`.
+    /// Loads with these settings; what scripts write goes to `log`, which repeats little.
     #[must_use]
     pub fn new(settings: ScriptSettings, log: ScriptLog) -> Self {
-        Self { settings, log, ready: RefCell::default() }
+        let repeats = Repeats::default();
+        Self { settings, log: repeats.bounding(log), repeats, ready: RefCell::default() }
+    }
+
+    /// How many lines of the log were not written since they repeat others, if some were not.
+    #[must_use]
+    pub fn left_out(&self) -> Option<u64> {
+        self.repeats.left_out()
     }
 
     /// Loads the script in `archive`, with the options in it and nothing of this machine's

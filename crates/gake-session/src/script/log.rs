@@ -12,7 +12,7 @@ use crate::Console;
 
 /// How lines of the log are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LogFormat {
+pub enum ScriptLogFormat {
     /// logfmt for programs, short lines for people.
     #[default]
     Text,
@@ -22,7 +22,7 @@ pub enum LogFormat {
     Raw,
 }
 
-impl LogFormat {
+impl ScriptLogFormat {
     /// The format of this name, as `--log-format` has it; as in k6, any other name is that of text.
     pub fn named(name: Option<&str>) -> Self {
         match name {
@@ -56,7 +56,7 @@ enum Place {
 pub fn log(
     console: &Console,
     output: Option<&str>,
-    format: LogFormat,
+    format: ScriptLogFormat,
     verbose: bool,
 ) -> Result<ScriptLog, String> {
     let place = match output {
@@ -81,7 +81,7 @@ pub fn log(
         }
         match &place {
             Place::Nowhere => {}
-            Place::Error if console.live() && format == LogFormat::Text => {
+            Place::Error if console.live() && format == ScriptLogFormat::Text => {
                 console.note(&for_people(line, began));
             }
             Place::Error => console.note(&format.written(line)),
@@ -100,7 +100,7 @@ pub fn log(
 pub fn with_console_file(
     others: ScriptLog,
     path: &str,
-    format: LogFormat,
+    format: ScriptLogFormat,
 ) -> Result<ScriptLog, String> {
     let file = gake_files::append(path.as_ref(), gake_files::Access::Mask);
     let file = Mutex::new(file.map_err(|error| format!("open {path}: {error}"))?);
@@ -206,11 +206,11 @@ mod tests {
     fn lines_have_the_format_that_is_asked_for() {
         let fields = vec![("source", "console".to_owned())];
         let line = LogLine { level: LogLevel::Warning, message: "a \"b\"".to_owned(), fields };
-        assert_eq!(LogFormat::named(Some("raw")).written(&line), "a \"b\"");
-        let json = LogFormat::named(Some("json")).written(&line);
+        assert_eq!(ScriptLogFormat::named(Some("raw")).written(&line), "a \"b\"");
+        let json = ScriptLogFormat::named(Some("json")).written(&line);
         let start = r#"{"level":"warning","msg":"a \"b\"","source":"console","time":""#;
         assert!(json.starts_with(start), "{json}");
-        let text = LogFormat::named(Some("other")).written(&line);
+        let text = ScriptLogFormat::named(Some("other")).written(&line);
         assert!(text.ends_with(r#" level=warning msg="a \"b\"" source=console"#), "{text}");
     }
 

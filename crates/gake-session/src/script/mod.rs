@@ -2,11 +2,13 @@
 
 mod loader;
 pub mod log;
+mod repeats;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use loader::ScriptLoader;
+pub use repeats::Repeats;
 
 /// Whether a target names a script that is there, or an archive of one, by the ending of its name.
 #[must_use]

@@ -138,6 +138,10 @@ impl RequestHead {
         &self.bytes
     }
 
+    pub(crate) fn into_bytes(self) -> Bytes {
+        self.bytes
+    }
+
     /// The header lines in their order: names as they were written, and values.
     pub(crate) fn lines(&self) -> Lines<'_> {
         let start = self.target.end + VERSION.len();

@@ -12,7 +12,7 @@ use super::exchange::{ShadowAnswer, ShadowExchange};
 use super::outgoing::Outgoing;
 use crate::collect::Slot;
 use crate::message::body::ShadowRequest;
-use crate::proxy::policy::headers;
+use crate::proxy::policy::headers::AnswerLines;
 use crate::proxy::upstream::link::{Link, Scratch, is_stale};
 use crate::proxy::watch::before;
 
@@ -32,7 +32,7 @@ pub(super) async fn send(
             None => Link::new(Box::pin(exchange.stream()).await?),
         };
         let stale = link.used;
-        let mut outgoing = Outgoing::new(&exchange.head(request), &request.body);
+        let mut outgoing = Outgoing::new(exchange.head(request), &request.body);
         let method = request.head.method();
         link.start(*method == Method::HEAD);
         let mut answer = Answer { status: 0, bytes: 0, slot: exchange.slot.as_deref_mut() };
@@ -123,7 +123,7 @@ impl Visitor for Answer<'_> {
         if let Some(slot) = &mut self.slot
             && let Ok(status) = StatusCode::from_u16(head.status)
         {
-            slot.head(status, &headers::end_to_end(headers::map_of(head.headers)));
+            slot.head(status, &AnswerLines::of(head.headers).map());
         }
     }
 

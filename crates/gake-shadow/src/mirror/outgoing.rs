@@ -27,16 +27,16 @@ pub(super) struct Outgoing {
 
 impl Outgoing {
     /// A request with this head, and a body that the head frames.
-    pub(super) fn new(head: &RequestHead, body: &KeptBody) -> Self {
-        let mut first = Vec::with_capacity(head.bytes().len() + body.len.min(WITH_HEAD) as usize);
-        first.extend_from_slice(head.bytes());
-        let mut outgoing = Self { first, ..Self::default() };
+    pub(super) fn new(head: RequestHead, body: &KeptBody) -> Self {
+        let mut end = Vec::new();
+        if body.chunked {
+            write_end(&mut end, head.values("trailer"), body.trailers.as_ref());
+        }
+        let mut outgoing = Self { first: head.into_bytes().into(), ..Self::default() };
         for piece in &body.pieces {
             outgoing.body(piece, body);
         }
         if body.chunked {
-            let mut end = Vec::new();
-            write_end(&mut end, head.values("trailer"), body.trailers.as_ref());
             outgoing.add(Bytes::from(end), body);
         }
         outgoing

@@ -1,6 +1,6 @@
-//! The two ways of a request through the proxy: as bytes, and as maps of headers where a hook wants
-//! to see them. Generated requests take both, and what reaches master, shadow and client is equal.
-//! Where it is nobody's to change, it is what reaches a master behind nginx.
+//! The two ways of a request through the proxy: as bytes, and in parts where a hook has a say.
+//! Generated requests take both, and what reaches master, shadow and client is equal. What no proxy
+//! may change is what reaches a master behind nginx.
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use gake_core::plan::{Expect, Rate};
 use gake_core::spec::HttpVersion;
-use gake_core::spec::value::{OverflowValue, UsersValue};
+use gake_core::spec::value::{
+    ExpectValue, HeaderValue, OverflowValue, RateValue, SpeedValue, StagesValue, UsersValue,
+};
 use gake_judge::Objective;
 
 use super::grpc::GrpcArgs;
 use super::script::ScriptRunArgs;
 use super::tls::TlsArgs;
-use super::values::{self, Stages, WatchedSource};
+use super::values::{self, WatchedSource};
 use super::websocket::WebSocketArgs;
 use gake_session::options::FleetArgs;
 use gake_session::options::OutputArgs;
@@ -153,12 +154,12 @@ pub enum SpecFormat {
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
     /// Requests a second: 1000, 100/1s, 6000/m, 2.5k, or max (the closed loop)
-    #[arg(short, long, value_parser = values::rate)]
-    pub rate: Option<Rate>,
+    #[arg(short, long)]
+    pub rate: Option<RateValue>,
 
     /// Steps and ramps, in order: 100@30s,100..1000@2m,0@5s
-    #[arg(long, value_parser = values::stages, conflicts_with_all = ["rate", "duration"])]
-    pub stages: Option<Stages>,
+    #[arg(long, conflicts_with_all = ["rate", "duration"])]
+    pub stages: Option<StagesValue>,
 
     /// Users of a closed loop (default 50), or maximum connections of an open one (default 1000)
     #[arg(short, long, value_parser = values::connections)]
@@ -241,8 +242,8 @@ pub struct ReplayArgs {
     pub target: Option<String>,
 
     /// Speed relative to the recording: 2x, 0.5x
-    #[arg(long, value_name = "FACTOR", value_parser = values::speed)]
-    pub speed: Option<f64>,
+    #[arg(long, value_name = "FACTOR")]
+    pub speed: Option<SpeedValue>,
 
     /// Send only requests that match, such as 'GET /api/*'; may be repeated
     #[arg(long, value_name = "PATTERN")]
@@ -262,8 +263,8 @@ pub struct RequestArgs {
     pub method: Option<String>,
 
     /// Header line 'Name: value'; may be repeated
-    #[arg(short = 'H', long, value_name = "LINE", value_parser = values::header)]
-    pub header: Vec<(String, String)>,
+    #[arg(short = 'H', long, value_name = "LINE")]
+    pub header: Vec<HeaderValue>,
 
     /// Body: text, @FILE, or @- for standard input. For gRPC, the message in JSON; for a client
     /// stream, several: repeat the flag, or give an array or lines
@@ -289,8 +290,8 @@ pub struct RequestArgs {
     pub targets: bool,
 
     /// Status codes that count as ok: 2xx,404 or 200-299 (default 200-399)
-    #[arg(long, value_name = "CODES", value_parser = values::expect)]
-    pub expect: Option<Expect>,
+    #[arg(long, value_name = "CODES")]
+    pub expect: Option<ExpectValue>,
 
     /// Check that a response body must pass to count as ok: a regular expression, sha256:HEX, or
     /// json:PATH=VALUE. gzip, deflate, br and zstd are decoded

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use gake_lab::{DatabaseConfig, DatabaseKind, Metastable, ServiceTime, Stall};
 
 use super::values;
-use crate::users::UserStore;
 use gake_session::Failure;
+use gake_users::UserStore;
 
 /// The default port.
 const PORT: u16 = 8080;
@@ -137,7 +137,7 @@ impl DatabaseArgs {
                         (max_connections)";
             return Err(Failure::usage(told));
         }
-        let mut kind = store.open()?;
+        let mut kind = store.open().map_err(Failure::could_not)?;
         if let DatabaseKind::Model(model) = &mut kind {
             model.server_max = self.db_server_max;
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use gake_session::Failure;
 pub use gake_session::options::values::*;
 
-use crate::users::UserStore;
+use gake_users::UserStore;
 
 /// A database of users, as the user wrote it. It may hold a password, which is not shown.
 #[derive(Clone)]

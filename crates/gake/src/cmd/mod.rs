@@ -46,8 +46,7 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Dashboard(args) => dashboard::run(&args, console),
         Command::Report(args) => report::run(&args, console),
         Command::As { .. } => {
-            let tools: Vec<_> = crate::personality::names().collect();
-            let tools = tools.join(", ");
+            let tools = crate::personality::names().join(", ");
             Err(Failure::usage(format!(
                 "which tool? gake as TOOL ARGS..., where TOOL is one of {tools}"
             )))

@@ -68,6 +68,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
         Ok((agents, rows))
     };
     let exit = show.run(&prepared, spans, begin, &|error| asked.failure(error))?;
+    asked.note_repeats(console);
     if let Some(lab) = lab {
         lab.shutdown();
     }
@@ -143,7 +144,7 @@ fn archived(
         _ => None,
     });
     let unreadable = |why: String| Failure::could_not(format!("run {}: {why}", args.run));
-    let log = log::log(console, None, log::LogFormat::Text, args.output.verbose);
+    let log = log::log(console, None, log::ScriptLogFormat::Text, args.output.verbose);
     let log = log.map_err(Failure::usage)?;
     ScriptLoader::of_archive(&script.archive, path.unwrap_or("".as_ref()), log).map_err(unreadable)
 }

@@ -1,53 +1,25 @@
-//! gake as another tool: its flags, defaults and output, on our engine.
-//!
-//! `gake as hey ...`, or gake called by the name `hey`. A personality turns the tool's flags into
-//! the spec of a run ([`RunSpec`](gake_core::spec::RunSpec)), runs it ([`attack`]), and prints as
-//! the tool does. What it cannot honour it refuses by name.
+//! gake as another tool, by `gake as hey ...` or by the name `hey`: k6 here, the others in
+//! `gake-compat`.
 
-mod ab;
-mod attack;
-mod flags;
-mod gathered;
-mod goish;
-mod h2load;
-mod hey;
 pub mod k6;
-mod native;
-mod nighthawk;
-mod oha;
-mod vegeta;
-mod wrk;
 
 use std::ffi::OsString;
-use std::io;
 use std::path::Path;
 
-use gake_files::InputError;
-use gake_run::BODY_BYTES_MAX;
+#[cfg(feature = "compat")]
+use gake_compat::TOOLS;
+use gake_compat::{NativeResult, Personality};
+use gake_session::{Console, Exit, Failure};
 
-use gake_session::Console;
-use gake_session::{Exit, Failure};
-use native::Native;
+/// Without the feature `compat` gake behaves as k6 only.
+#[cfg(not(feature = "compat"))]
+const TOOLS: &[(&str, Personality)] = &[];
 
-/// How a personality runs: the tool's arguments, gake's own beside them, and the streams.
-type Main = fn(&[String], &Native, &Console) -> Result<Exit, Failure>;
-
-/// The tools, by the names under which they are called.
-const TOOLS: &[(&str, Main)] = &[
-    ("ab", ab::main),
-    ("h2load", h2load::main),
-    ("hey", hey::main),
-    ("k6", k6::main),
-    ("nighthawk_client", nighthawk::main),
-    ("oha", oha::main),
-    ("vegeta", vegeta::main),
-    ("wrk", wrk::wrk),
-    ("wrk2", wrk::wrk2),
-];
-
-/// The tools' names.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().map(|(name, _)| *name)
+/// The tools' names, in order.
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<_> = TOOLS.iter().map(|(name, _)| *name).chain(["k6"]).collect();
+    names.sort_unstable();
+    names
 }
 
 /// Behaves as another tool when the arguments say so: by `as TOOL` or by the program's own name.
@@ -59,52 +31,36 @@ pub fn run(args: &[OsString], console: &Console) -> Option<Result<Exit, Failure>
         (Some(found), _, _) => found,
         (None, true, Some(tool)) if !tool.starts_with('-') => match find(tool) {
             Some(main) => (main, 3),
-            None => {
-                let known: Vec<_> = names().collect();
-                return Some(Err(Failure::usage(format!(
-                    "gake cannot behave as {tool}; it can behave as {}",
-                    known.join(", ")
-                ))));
-            }
+            None => return Some(Err(Failure::usage(unknown(tool)))),
         },
         _ => return None,
     };
     Some(behave(main, &args[skip..], console))
 }
 
-fn find(name: &str) -> Option<Main> {
-    TOOLS.iter().find(|(known, _)| *known == name).map(|(_, main)| *main)
+fn find(name: &str) -> Option<Personality> {
+    let k6: (&str, Personality) = ("k6", k6::main);
+    TOOLS.iter().chain([&k6]).find(|(known, _)| *known == name).map(|(_, main)| *main)
 }
 
-fn behave(main: Main, args: &[OsString], console: &Console) -> Result<Exit, Failure> {
+/// Why gake does not behave as `tool`.
+fn unknown(tool: &str) -> String {
+    if cfg!(feature = "compat") {
+        format!("gake cannot behave as {tool}; it can behave as {}", names().join(", "))
+    } else {
+        format!(
+            "gake cannot behave as {tool}: this build has no personalities but k6's (it was \
+                 made without the feature `compat`)"
+        )
+    }
+}
+
+fn behave(main: Personality, args: &[OsString], console: &Console) -> Result<Exit, Failure> {
     let mut args: Vec<String> = args
         .iter()
         .map(|arg| arg.to_str().map(str::to_owned))
         .collect::<Option<_>>()
         .ok_or_else(|| Failure::usage("an argument is not UTF-8"))?;
-    let native = Native::take(&mut args)?;
+    let native = NativeResult::take(&mut args)?;
     main(&args, &native, console)
-}
-
-/// Checks that a tool's spec means the same when it is written and read.
-#[cfg(test)]
-fn assert_comes_back(spec: &gake_core::spec::RunSpec) {
-    use gake_core::spec::Syntax;
-    use gake_core::spec::file::SpecFile;
-    for (name, syntax) in [("a.toml", Syntax::Toml), ("a.json", Syntax::Json)] {
-        let text = spec.draft().write(syntax).unwrap();
-        let read = SpecFile::read(name, text.as_bytes()).unwrap().spec();
-        assert_eq!(read.as_ref(), Ok(spec), "{text}");
-    }
-}
-
-/// A body, whose file other tools read whole.
-///
-/// # Errors
-/// The system's, or that it is too large.
-pub fn body_file(path: &str) -> io::Result<Vec<u8>> {
-    gake_files::read(Path::new(path), "a body", BODY_BYTES_MAX).map_err(|error| match error {
-        InputError::Io { error, .. } => error,
-        error => io::Error::other(error),
-    })
 }

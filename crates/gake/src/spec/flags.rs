@@ -3,10 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use gake_core::plan::Expect;
 use gake_core::spec::value::{
-    ArrivalsValue, BodyValue, CountValue, ExpectValue, HeaderValue, RateValue, SpeedValue,
-    StagesValue, TimeValue, UsersValue,
+    ArrivalsValue, BodyValue, CountValue, HeaderValue, RateValue, TimeValue, UsersValue,
 };
 use gake_core::spec::{
     BodySpec, ConnectionDraft, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec, ScenarioDraft,
@@ -15,7 +13,7 @@ use gake_core::spec::{
 
 use super::varying;
 use crate::cli::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
-use crate::form::form;
+use gake_run::form;
 use gake_session::script::is_script;
 use gake_session::spec_error::failure;
 use gake_session::{Failure, recording};
@@ -37,10 +35,10 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
         varying::of_data(path, &mut scenario)?;
     }
     scenario.to.clone_from(&args.replay.target);
-    scenario.speed = args.replay.speed.map(SpeedValue);
+    scenario.speed = args.replay.speed;
     scenario.select.clone_from(&args.replay.select);
-    scenario.rate = load.rate.map(RateValue);
-    scenario.stages = load.stages.as_ref().map(|stages| StagesValue(stages.0.clone()));
+    scenario.rate = load.rate;
+    scenario.stages = load.stages.clone();
     scenario.users.clone_from(&load.users);
     scenario.connections = load.connections.map(count);
     let mut draft = connection(&args.connection);
@@ -213,18 +211,16 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
         None => BodyValue(BodySpec::text(data)),
         Some(path) => BodyValue(BodySpec::File(path.into())),
     };
-    let expect = |expect: &Expect| ExpectValue(expect.clone());
-    let headers = args.header.iter();
     let mut scenario = ScenarioDraft {
         method: args.method.clone(),
-        headers: headers.map(|(name, value)| HeaderValue(name.clone(), value.clone())).collect(),
+        headers: args.header.clone(),
         body: match args.data.as_slice() {
             [] => None,
             [only] => Some(body(only)),
             several => Some(BodyValue(BodySpec::text(&messages(several)?))),
         },
         user: args.user.clone(),
-        expect: args.expect.as_ref().map(expect),
+        expect: args.expect.clone(),
         expect_body: args.expect_body.clone(),
         ws_message: args.websocket.ws_message.as_ref().map(body),
         ws_expect: args.websocket.ws_expect.clone(),

@@ -35,6 +35,7 @@ use gake_session::Failure;
 use gake_session::recording::inputs;
 use gake_session::script::ScriptLoader;
 use gake_session::spec_error::failure;
+use gake_text::units::count;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -142,6 +143,13 @@ fn read(path: &Path) -> Result<SpecFile, Failure> {
 }
 
 impl Asked {
+    /// Says how many lines of its scripts' log were left out.
+    pub fn note_repeats(&self, console: &Console) {
+        if let Some(more) = self.scripts.as_ref().and_then(ScriptLoader::left_out) {
+            console.note(&format!("{} more lines of the log repeat those above", count(more)));
+        }
+    }
+
     /// Writes the secrets of TLS to the file that the environment names, unless flags or the spec
     /// name one. A file that cannot be written to is no reason not to run: the variable may be
     /// meant for other programs.

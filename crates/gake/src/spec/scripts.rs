@@ -44,7 +44,7 @@ pub fn load(
         keys: args.judge.reconcile.iter().map(|_| WRITES_BY.to_owned()).collect(),
         ..ScriptSettings::default()
     };
-    let log = log::log(console, None, log::LogFormat::Text, args.output.verbose);
+    let log = log::log(console, None, log::ScriptLogFormat::Text, args.output.verbose);
     let loader = ScriptLoader::new(settings, log.map_err(Failure::usage)?);
     for (path, script) in expand(draft, &loader).map_err(|error| failure(&error))? {
         loader.keep(&path, script);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use gake_core::spec::file::SpecFile;
 use gake_core::spec::{
-    BodySpec, ConnectionDraft, Field, RequestDraft, RequestSource, RunDraft, RunSpec,
-    ScenarioDraft, TlsDraft,
+    BodySpec, ConnectionDraft, RequestDraft, RequestSource, RunDraft, RunSpec, ScenarioDraft,
+    SpecField, TlsDraft,
 };
 use gake_run::Prepared;
 
@@ -100,7 +100,7 @@ fn asked(line: &str, folder: &Folder) -> Asked {
     }
     let mut args = run_of(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
     args.spec.print_spec = None;
-    of_run(&args).unwrap_or_else(|error| panic!("{line}: {error}"))
+    of_run(&args, &Console::new()).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
 /// The line that is said before the run, with every name at this machine.
@@ -158,7 +158,7 @@ fn the_reference_is_that_of_the_fields() {
     for (name, fields) in TABLES {
         let marker = format!("<!-- fields: {name} -->\n");
         let (before, after) = rest.split_once(&marker).expect(&marker);
-        page.push_str(&format!("{before}{marker}{}", Field::reference(fields)));
+        page.push_str(&format!("{before}{marker}{}", SpecField::reference(fields)));
         rest = &after[after.find("<!-- end -->").expect("an end")..];
     }
     page.push_str(rest);
@@ -175,7 +175,7 @@ fn the_reference_is_that_of_the_fields() {
     }
 }
 
-const TABLES: [(&str, &[Field]); 4] = [
+const TABLES: [(&str, &[SpecField]); 4] = [
     ("run", RunDraft::FIELDS),
     ("scenario", ScenarioDraft::FIELDS),
     ("connection", ConnectionDraft::FIELDS),
@@ -224,7 +224,8 @@ fn spec_beside(file: &str, flags: &str) -> Result<RunSpec, String> {
     let path = folder.path().join("a.toml");
     fs::write(&path, file).unwrap();
     let args = run_of(&format!("run --spec {} {flags}", path.display())).map_err(|e| e.to_string());
-    let spec = args.and_then(|args| of_run(&args).map_err(|error| error.to_string()));
+    let spec =
+        args.and_then(|args| of_run(&args, &Console::new()).map_err(|error| error.to_string()));
     spec.map(|asked| asked.spec)
 }
 
@@ -284,7 +285,7 @@ fn flags_that_do_not_say_what_they_mean_are_refused() {
 #[test]
 fn users_may_ramp_from_the_command_line() {
     let args = run_of("run http://h/ --users 50..200@30s,200@1m --think 1s").unwrap();
-    let spec = of_run(&args).unwrap().spec;
+    let spec = of_run(&args, &Console::new()).unwrap().spec;
     let Load::Ramping { stages, .. } = &spec.scenarios[0].load else { panic!("{spec:?}") };
     assert_eq!((stages.len(), stages[0].from, stages[1].to), (2, 50, 200));
 }

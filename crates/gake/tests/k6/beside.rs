@@ -33,11 +33,13 @@ fn script_runs_are_shown_kept_and_compared() {
     let lab = gake_lab::Lab::start(gake_lab::LabConfig::default()).unwrap();
     let url = format!("URL=http://{}/fast", lab.addr());
     let run = |more: &[&str]| ran(&[&["run", "s.js", "-q", "-e", &url], more].concat(), folder);
-    let first = run(&["--save", "--web=127.0.0.1:0", "--gake-out", "a.hlog"]);
+    let first = run(&["--save", "--web=127.0.0.1:0", "--out", "a.hlog"]);
     assert_eq!(first.code, Some(0), "{first:?}");
     assert!(first.stderr.contains("live page: http://127.0.0.1:"), "{first:?}");
     assert!(first.stderr.contains("saved as run 1 "), "{first:?}");
-    let second = run(&["--baseline", "1", "--gake-out", "b.hlog"]);
+    let k6 = ["as", "k6", "run", "s.js", "-q", "--address", "", "-e", &url];
+    let own = ["--baseline", "1", "--gake-out", "b.hlog"];
+    let second = ran(&[&k6[..], &own].concat(), folder);
     assert!(second.stdout.contains("iterations...") && second.stdout.contains("goodput"));
     assert!(second.stderr.contains("saved as run 2 "), "{second:?}");
     // Runs of less than a second decide nothing, and their metrics are compared all the same.

@@ -82,7 +82,7 @@ fn archives_run_wherever_they_are() {
     let made = k6(&["archive", "-e", "A=1", "-O", archive, "journey.js"], there.path());
     assert_eq!((made.code, made.stdout.as_str()), (Some(0), ""), "{made:?}");
     drop(there);
-    let ours = start(gake(&["run", "--quiet", archive]).current_dir(here.path())).wait();
+    let ours = start(gake(&["run", archive]).current_dir(here.path())).wait();
     assert!(says_twice(&ours, "msg=\"hello 4 1\""), "{ours:?}");
     let other = k6(&["run", "--quiet", "-e", "A=2", archive], here.path());
     assert!(says_twice(&other, "msg=\"hello 4 2\""), "{other:?}");
@@ -107,7 +107,7 @@ fn a_paused_run_is_resumed_and_scaled_through_the_api() {
     let ask = |args: &[&str]| k6(&[args, &["--address", &address]].concat(), folder.path());
     let nobody = ask(&["status"]);
     assert!(nobody.stderr.contains("connection refused; start one"), "{nobody:?}");
-    let args = ["run", "--paused", "--address", &address, script.to_str().unwrap()];
+    let args = ["as", "k6", "run", "--paused", "--address", &address, script.to_str().unwrap()];
     let run = start(&mut gake(&args));
     let until = |wanted: &str, args: &[&str]| {
         for _ in 0..3_000 {

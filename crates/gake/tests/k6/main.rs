@@ -79,7 +79,21 @@ fn examples_run() {
     assert_eq!(names, ["breakpoint", "crowd", "load", "smoke", "soak", "spike", "stress"]);
     for script in scripts {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_gake"))
-            .args(["run", "--quiet", "-e", "MINUTE_MS=25", "-e", "USERS=4", "-e", "RATE=20", "-e"])
+            .args([
+                "as",
+                "k6",
+                "run",
+                "--address",
+                "",
+                "--quiet",
+                "-e",
+                "MINUTE_MS=25",
+                "-e",
+                "USERS=4",
+                "-e",
+                "RATE=20",
+                "-e",
+            ])
             .arg(format!("URL=http://{}/fast?from=", lab.addr()))
             .arg(&script)
             .output()
@@ -99,7 +113,19 @@ fn a_crowd_comes_in_waves() {
     let lab = common::Peer::lab(&["--threads", "4", "--service", "const:500ms"]);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/k6/crowd.js");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_gake"))
-        .args(["run", "--quiet", "-e", "MINUTE_MS=3000", "-e", &format!("USERS={USERS}"), "-e"])
+        .args([
+            "as",
+            "k6",
+            "run",
+            "--address",
+            "",
+            "--quiet",
+            "-e",
+            "MINUTE_MS=3000",
+            "-e",
+            &format!("USERS={USERS}"),
+            "-e",
+        ])
         .arg(format!("URL={}/fast?from=", lab.url))
         .arg(&script)
         .output()
@@ -120,13 +146,13 @@ fn a_crowd_comes_in_waves() {
     }
 }
 
-/// What `gake run` says of a script, on both streams.
+/// What `gake as k6 run` writes of a script, on both streams.
 fn ran(script: &str, args: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("script.js");
     std::fs::write(&path, script).unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_gake"))
-        .args(["run", "--quiet"])
+        .args(["as", "k6", "run", "--address", "", "--quiet"])
         .args(args)
         .arg(&path)
         .output()

@@ -11,11 +11,11 @@ use crate::common::*;
 use crate::layout::layout;
 
 /// `-n 60 -c 5 -u ms --no-tui --stats-success-breakdown URL/fast`.
-const TEXT: &str = include_str!("../../../gake-report/tests/expected/tools/oha-1.16.txt");
+const TEXT: &str = include_str!("../../../gake-compat/tests/expected/oha-1.16.txt");
 /// `-n 3 -c 2 --no-tui http://127.0.0.1:1/`.
-const FAILED: &str = include_str!("../../../gake-report/tests/expected/tools/oha-1.16-failed.txt");
+const FAILED: &str = include_str!("../../../gake-compat/tests/expected/oha-1.16-failed.txt");
 /// That of [`TEXT`], with `--output-format json`.
-const JSON: &str = include_str!("../../../gake-report/tests/expected/tools/oha-1.16.json");
+const JSON: &str = include_str!("../../../gake-compat/tests/expected/oha-1.16.json");
 
 const NOBODY: &str = "http://127.0.0.1:1/";
 

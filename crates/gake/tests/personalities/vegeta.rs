@@ -17,7 +17,10 @@ use crate::common::*;
 const GAKE: &str = env!("CARGO_BIN_EXE_gake");
 
 /// Files written by Vegeta itself.
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gake-report/tests/data/vegeta/");
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gake-report/tests/data/vegeta/");
+
+/// Its reports of the same results.
+const REPORTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gake-compat/tests/expected/vegeta/");
 
 /// A folder with the targets `targets.http`.
 struct Folder(TempDir);
@@ -60,7 +63,8 @@ impl Folder {
 }
 
 fn golden(name: &str) -> String {
-    format!("{GOLDEN}{name}")
+    let folder = if name.starts_with("report.") { REPORTS } else { RESULTS };
+    format!("{folder}{name}")
 }
 
 #[test]

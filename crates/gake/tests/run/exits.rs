@@ -143,3 +143,12 @@ fn completions_and_manual_pages_are_printed() {
     }
     ran(&["man", "nothing"]).refused(2, "nothing");
 }
+
+#[test]
+fn the_schema_of_specs_is_printed() {
+    assert!(ran(&["schema"]).stdout.starts_with("spec "));
+    let schema = ran(&["schema", "spec"]);
+    assert_eq!(schema.code, Some(0), "{schema:?}");
+    assert!(schema.stdout.contains("\"max_in_flight\""), "{schema:?}");
+    ran(&["schema", "nothing"]).refused(2, "nothing");
+}

@@ -10,7 +10,8 @@ use std::time::Duration;
 use scenario::Deciding;
 
 use super::error::{FieldPath, SpecError};
-use super::value::{CountValue, TimeValue};
+use super::fields::Setting;
+use super::value::CountValue;
 use super::{
     ConnectionSpec, HttpVersion, RunDraft, RunSpec, SCENARIOS_MAX, SERIES_MAX, ScenarioSpec,
     TlsSpec, TlsVersion, VERSION,
@@ -53,7 +54,7 @@ impl RunDraft {
             let count = self.scenarios.len();
             return Err(SpecError::new(list, format!("{count} are more than {SCENARIOS_MAX}")));
         }
-        let warmup = self.warmup.map_or(Duration::ZERO, |TimeValue(time)| time);
+        let warmup = Setting::decided(self.warmup, Duration::ZERO);
         let several = self.scenarios.len() > 1;
         let mut scenarios: Vec<ScenarioSpec> = Vec::with_capacity(self.scenarios.len());
         for (i, draft) in self.scenarios.into_iter().enumerate() {
@@ -91,7 +92,7 @@ impl RunDraft {
             scenarios,
             threads: self.threads.map(|n| at_least_one(n, &root.key("threads"))).transpose()?,
             spin,
-            seed: self.seed.map_or(1, |CountValue(seed)| seed),
+            seed: Setting::decided(self.seed, 1),
             warmup,
             connection,
             tls,

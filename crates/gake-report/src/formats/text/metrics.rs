@@ -1,12 +1,10 @@
 //! Checks, and metrics of the run's own.
 
-use gake_core::clock::Nanos;
-use gake_core::metric::{MetricUnit, SeriesValue};
 use gake_core::record::Run;
-use gake_judge::stats::{per_second, share};
-use gake_text::units;
+use gake_text::{foreign, units};
 
 use super::page::{INDENT, Page, Paint, fit};
+use crate::metric_sections::{Row, sections};
 
 /// Series shown at most.
 const SERIES_MAX: usize = 30;
@@ -14,36 +12,14 @@ const SERIES_MAX: usize = 30;
 /// What the figures beside a series' name take.
 const FIGURES: usize = 46;
 
-/// One line for each series, when there are any.
+/// The sections of the run's metrics, a line for each row.
 pub(super) fn metrics(page: &mut Page, run: &Run) {
     let table = &run.tally.series;
-    let all = table.sorted();
-    if all.is_empty() && table.is_empty() {
-        return;
-    }
-    page.gap();
-    let head = page.paint(Paint::Heading, "metrics");
-    page.line(&head);
-    let shown = &all[..all.len().min(SERIES_MAX)];
-    let name = |key: &gake_core::metric::SeriesKey| format!("{}{}", key.metric.name, key.tags);
-    let width = shown.iter().map(|(key, _)| name(key).chars().count()).max().unwrap_or(0);
-    let least = INDENT - 4;
-    let width = width.clamp(least, page.width().saturating_sub(FIGURES).max(least));
-    for (key, value) in shown {
-        let figures = series_figures(value, key.metric.unit, run.completing);
-        let mut name = name(key);
-        if name.chars().count() > width {
-            // Series of one metric are told apart by their tags alone.
-            for (number, line) in folded(&name, page.width().saturating_sub(4)).iter().enumerate() {
-                page.line(&format!("{:1$}{line}", "", if number == 0 { 2 } else { 4 }));
-            }
-            name.clear();
-        }
-        page.line(&format!("  {name:<width$}  {figures}"));
-    }
-    if all.len() > shown.len() {
-        let more = format!("and {} more; JSON has them all", all.len() - shown.len());
-        page.wrapped(2, "", Paint::Quiet, &more);
+    for section in sections(run) {
+        page.gap();
+        let head = page.paint(Paint::Heading, section.heading);
+        page.line(&head);
+        rows(page, &section.rows);
     }
     for (count, what) in [
         (
@@ -58,6 +34,34 @@ pub(super) fn metrics(page: &mut Page, run: &Run) {
     }
 }
 
+/// A line for each row, as far as they are shown.
+fn rows(page: &mut Page, all: &[Row]) {
+    let shown = &all[..all.len().min(SERIES_MAX)];
+    let width = shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let least = INDENT - 4;
+    let width = width.clamp(least, page.width().saturating_sub(FIGURES).max(least));
+    for row in shown {
+        let mut name = foreign::line(&row.name).into_owned();
+        let mark = match row.passed {
+            Some(true) => page.paint(Paint::Good, "✔ "),
+            Some(false) => page.paint(Paint::Bad, "✘ "),
+            None => String::new(),
+        };
+        if name.chars().count() > width {
+            // Series of one metric are told apart by their tags alone.
+            for (number, line) in folded(&name, page.width().saturating_sub(4)).iter().enumerate() {
+                page.line(&format!("{:1$}{line}", "", if number == 0 { 2 } else { 4 }));
+            }
+            name.clear();
+        }
+        page.line(&format!("  {mark}{name:<width$}  {}", row.figures));
+    }
+    if all.len() > shown.len() {
+        let more = format!("and {} more; JSON has them all", all.len() - shown.len());
+        page.wrapped(2, "", Paint::Quiet, &more);
+    }
+}
+
 /// The name of a series in lines of `width` characters at most, broken after tags.
 fn folded(name: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -68,39 +72,6 @@ fn folded(name: &str, width: usize) -> Vec<String> {
         }
     }
     lines.iter().map(|line| fit(line, width)).collect()
-}
-
-/// What the samples of a series add up to, over `span`.
-pub(crate) fn series_figures(value: &SeriesValue, unit: MetricUnit, span: Nanos) -> String {
-    let show = |value: f64| shown(value, unit);
-    match value {
-        SeriesValue::Counter { sum, .. } if span > 0 => {
-            let rate = per_second(sum.value(), span);
-            format!("{}  {}/s", show(sum.value()), show(rate))
-        }
-        SeriesValue::Counter { sum, .. } => show(sum.value()),
-        SeriesValue::Gauge { last, min, max, .. } => {
-            format!("{}  min {}  max {}", show(*last), show(*min), show(*max))
-        }
-        SeriesValue::Rate { passed, samples } => {
-            let part = units::percent(share(*passed, *samples));
-            format!("{part}  {} of {}", units::count(*passed), units::count(*samples))
-        }
-        SeriesValue::Trend(trend) => {
-            let [p50, p95] = [0.5, 0.95].map(|quantile| show(trend.quantile_number(quantile)));
-            format!("p50 {p50}  p95 {p95}  max {}", show(trend.max_number()))
-        }
-    }
-}
-
-fn shown(value: f64, unit: MetricUnit) -> String {
-    match unit {
-        // What is below nothing is no time, but a difference may be.
-        _ if value < 0.0 => format!("-{}", shown(-value, unit)),
-        MetricUnit::Time => units::duration(value),
-        MetricUnit::Bytes => units::bytes(value),
-        MetricUnit::Number => units::number(value),
-    }
 }
 
 #[cfg(test)]

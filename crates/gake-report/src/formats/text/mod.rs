@@ -13,7 +13,6 @@ mod verdict;
 use gake_core::record::FailedBodies;
 use gake_judge::Summary;
 
-pub(crate) use metrics::series_figures;
 use page::Page;
 pub use target::shown as level;
 

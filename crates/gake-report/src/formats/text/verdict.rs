@@ -1,29 +1,29 @@
 //! The top of the page: can it be believed, were the objectives met, what was run.
 
 use gake_core::record::Run;
-use gake_judge::{Summary, Validity};
+use gake_judge::Summary;
 use gake_text::foreign;
 use gake_text::units;
 
 use super::page::{Page, Paint};
-use crate::formats::headline;
+use crate::formats::headline::{self, Tone};
 
 /// The verdict in a line, its reasons, and the objectives.
 pub(super) fn verdict(page: &mut Page, summary: &Summary) {
     let verdict = &summary.verdict;
-    let (mark, paint) = match verdict.validity {
-        _ if verdict.nothing_ok.is_some() => ("✘", Paint::Bad),
-        Validity::Valid => ("✔", Paint::Good),
-        Validity::Suspect => ("▲", Paint::Warn),
-        Validity::Invalid => ("✘", Paint::Bad),
-    };
-    let mut line = page.paint(paint, &format!("{mark} {}", headline::first(verdict)));
-    if let Some(doubt) = headline::doubt(verdict) {
-        line.push_str(&format!(" · {doubt}"));
-    }
-    if let Some(text) = headline::objectives(verdict) {
-        let paint = if verdict.objectives_met() { Paint::Good } else { Paint::Bad };
-        line.push_str(" · ");
+    let mut line = String::new();
+    for (tone, text) in headline::statements(verdict) {
+        let (mark, paint) = match tone {
+            Tone::Good => ("✔", Paint::Good),
+            Tone::Doubtful => ("▲", Paint::Warn),
+            Tone::Bad => ("✘", Paint::Bad),
+        };
+        // The mark is that of the first statement.
+        let (start, text) = match line.is_empty() {
+            true => ("", format!("{mark} {text}")),
+            false => (" · ", text),
+        };
+        line.push_str(start);
         line.push_str(&page.paint(paint, &text));
     }
     if let Some(ending) = headline::ending(&summary.run) {

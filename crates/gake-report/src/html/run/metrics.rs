@@ -4,26 +4,35 @@ use gake_core::record::Run;
 use serde::Serialize;
 
 use super::{METRICS_MAX, NAME_MAX};
-use crate::formats::text::series_figures;
 use crate::html::cut_to;
+use crate::metric_sections::{Row, sections};
 
 /// One metric under one set of tags.
 #[derive(Serialize)]
 pub(super) struct MetricForm {
+    /// The heading that it stands under.
+    section: &'static str,
     /// The metric with its tags.
     name: String,
     samples: u64,
     /// What the samples add up to, as the text format has it.
     figures: String,
+    /// Of a check, whether it passed each time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passed: Option<bool>,
 }
 
-/// The series, by name and tags.
+/// The rows of all sections.
 pub(super) fn metrics(run: &Run) -> Vec<MetricForm> {
-    let all = run.tally.series.sorted().into_iter().take(METRICS_MAX);
-    all.map(|(key, value)| MetricForm {
-        name: cut_to(&format!("{}{}", key.metric.name, key.tags), NAME_MAX),
-        samples: value.samples(),
-        figures: series_figures(value, key.metric.unit, run.completing),
-    })
-    .collect()
+    let rows = sections(run).into_iter().flat_map(|section| {
+        let form = move |row: Row| MetricForm {
+            section: section.heading,
+            name: cut_to(&row.name, NAME_MAX),
+            samples: row.samples,
+            figures: row.figures,
+            passed: row.passed,
+        };
+        section.rows.into_iter().map(form)
+    });
+    rows.take(METRICS_MAX).collect()
 }

@@ -7,8 +7,8 @@ use http::{HeaderMap, StatusCode};
 
 use crate::collect::Slot;
 use crate::message::chunks::{write_chunk, write_end};
-use crate::message::line::{is, is_one_of, list, write_line};
-use crate::proxy::policy::headers::{self, ANSWER_HOP, VIA_US};
+use crate::message::line::{is, is_one_of, write_line};
+use crate::proxy::policy::headers::{self, AnswerLines, VIA_US};
 use crate::proxy::upstream::link::SWITCHING;
 
 /// What is ready of a message is put together up to this size before it is written.
@@ -100,31 +100,41 @@ impl AnswerState {
 
 impl Visitor for AnswerWriter<'_> {
     fn head(&mut self, head: &ResponseHead<'_>) {
-        let facts = Facts::of(head.headers);
+        let lines = AnswerLines::of(head.headers);
         self.state.status = head.status;
-        if facts.is_strange {
+        if lines.is_strange {
             self.state.is_strange = true;
             return;
         }
         if head.status == SWITCHING {
-            return self.switched(head, &facts);
+            return self.switched(head, lines.has_date);
         }
         if let Some(slot) = &mut self.slot
             && let Ok(status) = StatusCode::from_u16(head.status)
         {
-            slot.head(status, &headers::end_to_end(headers::map_of(head.headers)));
+            slot.head(status, &lines.map());
         }
         self.status_line(head);
         let can_body = !self.about.request_is_head && !matches!(head.status, 204 | 304);
-        for header in head.headers {
-            self.line(header, &facts, can_body);
+        for (name, value) in lines.end_to_end() {
+            let is_left_out = match name.len() {
+                // Without a body only the answer to HEAD says one's length.
+                14 if is(name.as_bytes(), "content-length") => {
+                    !can_body && !self.about.request_is_head
+                }
+                7 if is(name.as_bytes(), "trailer") => !can_body || self.about.is_old,
+                _ => false,
+            };
+            if !is_left_out {
+                write_line(self.out, name.as_bytes(), value);
+            }
         }
         if self.about.takes_trailers {
-            let lines = head.headers.iter().filter(|line| is(line.name.as_bytes(), "trailer"));
-            self.state.announced = lines.map(|line| line.value.into()).collect();
+            let announced = head.headers.iter().filter(|line| is(line.name.as_bytes(), "trailer"));
+            self.state.announced = announced.map(|line| line.value.into()).collect();
         }
         write_line(self.out, b"via", VIA_US.as_bytes());
-        let says_length = facts.length.is_some() && !facts.is_coded;
+        let says_length = lines.says_length();
         let has_end = !can_body || says_length || self.about.is_empty;
         if can_body && !says_length && self.about.is_empty {
             write_line(self.out, b"content-length", b"0");
@@ -135,7 +145,7 @@ impl Visitor for AnswerWriter<'_> {
             write_line(self.out, b"transfer-encoding", b"chunked");
             self.state.is_chunked = true;
         }
-        if !facts.has_date {
+        if !lines.has_date {
             write_line(self.out, b"date", self.about.date);
         }
         self.out.extend_from_slice(b"\r\n");
@@ -166,7 +176,7 @@ impl Visitor for AnswerWriter<'_> {
 
 impl AnswerWriter<'_> {
     /// Writes the head that switches protocols. What it says of the connection is for the client.
-    fn switched(&mut self, head: &ResponseHead<'_>, facts: &Facts<'_>) {
+    fn switched(&mut self, head: &ResponseHead<'_>, has_date: bool) {
         if let Some(slot) = &mut self.slot {
             let mut headers = headers::map_of(head.headers);
             headers::add_via(&mut headers);
@@ -181,7 +191,7 @@ impl AnswerWriter<'_> {
             }
         }
         write_line(self.out, b"via", VIA_US.as_bytes());
-        if !facts.has_date {
+        if !has_date {
             write_line(self.out, b"date", self.about.date);
         }
         self.out.extend_from_slice(b"\r\n");
@@ -195,89 +205,5 @@ impl AnswerWriter<'_> {
         self.out.push(b' ');
         self.out.extend_from_slice(head.reason.as_bytes());
         self.out.extend_from_slice(b"\r\n");
-    }
-
-    /// Writes a header, unless it belongs to the backend's hop or says another framing than ours.
-    fn line(&mut self, header: &Header<'_>, facts: &Facts<'_>, can_body: bool) {
-        let name = header.name.as_bytes();
-        if is_one_of(name, ANSWER_HOP) || facts.names(name) {
-            return;
-        }
-        if is(name, "content-length") {
-            // The first says it for all; an answer without a body says one only to HEAD.
-            let written = self.about.request_is_head || can_body;
-            if let Some(length) = facts.length
-                && !facts.is_coded
-                && written
-                && std::ptr::eq(length.line, header.value)
-            {
-                write_line(self.out, name, length.first);
-            }
-            return;
-        }
-        if is(name, "trailer") && (!can_body || self.about.is_old) {
-            return;
-        }
-        write_line(self.out, name, header.value);
-    }
-}
-
-/// Whether an answer is framed in a way that cannot be passed on: a coding that is not ours.
-pub(crate) fn is_strangely_framed(head: &ResponseHead<'_>) -> bool {
-    Facts::of(head.headers).is_strange
-}
-
-/// What one pass over an answer's headers finds.
-#[derive(Default)]
-struct Facts<'a> {
-    length: Option<Length<'a>>,
-    /// There is a `Transfer-Encoding`.
-    is_coded: bool,
-    is_strange: bool,
-    has_date: bool,
-    /// The lines of `Connection`, when they name more than what is always left out.
-    connection: Vec<&'a [u8]>,
-}
-
-#[derive(Clone, Copy)]
-struct Length<'a> {
-    line: &'a [u8],
-    /// The first of a list.
-    first: &'a [u8],
-}
-
-impl<'a> Facts<'a> {
-    fn of(headers: &[Header<'a>]) -> Self {
-        let mut facts = Self::default();
-        for header in headers {
-            let (name, value) = (header.name.as_bytes(), header.value);
-            match name.len() {
-                4 if is(name, "date") => facts.has_date = true,
-                10 if is(name, "connection") => {
-                    let usual = ["keep-alive", "close"].iter().any(|word| is(value, word));
-                    if !usual {
-                        facts.connection.push(value);
-                    }
-                }
-                14 if is(name, "content-length") && facts.length.is_none() => {
-                    let first = value.split(|byte| *byte == b',').next().unwrap_or_default();
-                    facts.length = Some(Length { line: value, first: first.trim_ascii() });
-                }
-                17 if is(name, "transfer-encoding") => {
-                    facts.is_strange |= facts.is_coded || !is(value, "chunked");
-                    facts.is_coded = true;
-                }
-                _ => {}
-            }
-        }
-        facts
-    }
-
-    /// Whether `Connection` names a header that may be left out.
-    fn names(&self, name: &[u8]) -> bool {
-        let named = || self.connection.iter().flat_map(|line| list(line));
-        !self.connection.is_empty()
-            && named().any(|one| one.eq_ignore_ascii_case(name))
-            && !is_one_of(name, &["host", "content-length", "transfer-encoding", "te"])
     }
 }

@@ -16,7 +16,6 @@ use crate::proxy::client::parts;
 use crate::proxy::client::request;
 use crate::proxy::client::side::{ClientSide, NextStep};
 use crate::proxy::http2;
-use crate::proxy::http2::watched::Watched;
 use crate::proxy::policy::forwarded::Origin;
 use crate::proxy::shared::count;
 use crate::proxy::stream::Stream;
@@ -68,7 +67,7 @@ async fn serve_open(worker: Rc<Worker>, stream: TcpStream, peer: SocketAddr) {
     while chosen || opened(&client, &mut stream, &mut received).await {
         if chosen || (is_first && http2::connection::is_preface(received.bytes())) {
             let early = received.take();
-            let io = Watched::new(stream, early, &client);
+            let io = http2::connection::Watched::new(stream, early, &client);
             return Box::pin(http2::connection::serve(&client, io)).await;
         }
         is_first = false;

@@ -13,7 +13,7 @@ use crate::message::body::{ShadowBody, ShadowRequest};
 use crate::message::head::RequestHead;
 use crate::mirror::PendingCopies;
 use crate::proxy::client::Client;
-use crate::proxy::exchange::send_body::SendBody;
+use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::shared::count;
 use crate::proxy::upstream::fault;
 use crate::proxy::upstream::link::Link;

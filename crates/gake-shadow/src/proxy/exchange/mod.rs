@@ -5,7 +5,6 @@ pub(crate) mod ask;
 pub(crate) mod gather;
 pub(crate) mod race;
 pub(crate) mod request_body;
-pub(crate) mod send_body;
 pub(crate) mod service;
 
 use std::rc::Rc;
@@ -15,22 +14,26 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::clock::nanos;
 use gake_core::record::Fault;
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 use crate::collect::{Collector, Slot};
 use crate::exchange::BackendFailure;
 use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
 use crate::mirror::{PendingCopies, bits};
-use crate::proxy::client::answer_writer::is_strangely_framed;
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{Client, Turn};
 use crate::proxy::exchange::answer::{Answer, AnswerBody, Relay};
-use crate::proxy::policy::headers;
+use crate::proxy::policy::headers::{self, AnswerLines};
 use crate::proxy::shared::count;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::pool::Pool;
 use crate::proxy::worker::Worker;
+
+/// The headers of an answer that are not about the backend's hop.
+pub(crate) fn end_to_end(head: &AnswerHead) -> HeaderMap {
+    head.show(|head| AnswerLines::of(head.headers).map())
+}
 
 /// No answer, or none that can be passed on.
 pub(crate) fn failed(
@@ -68,7 +71,7 @@ pub(crate) fn answered(
     let counters = client.worker.counters();
     let status = head.status();
     let switched = status == StatusCode::SWITCHING_PROTOCOLS;
-    if head.show(is_strangely_framed) || (switched && !upgrade) {
+    if head.show(|head| AnswerLines::of(head.headers).is_strange) || (switched && !upgrade) {
         return Err(failed(client, pool, slot, Fault::Malformed("an answer nobody asked for")));
     }
     counters.answers[usize::from(status.as_u16() / 100).min(5)].fetch_add(1, Relaxed);
@@ -83,7 +86,7 @@ pub(crate) fn answered(
         return Ok(Answer { head, body: AnswerBody::Switched(Box::new(upstream)) });
     }
     if let Some(slot) = &mut slot {
-        slot.head(status, &headers::end_to_end(head.map()));
+        slot.head(status, &end_to_end(&head));
     }
     let body = Relay::body(upstream, Rc::clone(pool), Rc::clone(client), slot);
     Ok(Answer { head, body })

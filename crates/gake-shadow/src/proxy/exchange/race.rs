@@ -22,7 +22,7 @@ use crate::proxy::exchange::answer::Answer;
 use crate::proxy::exchange::ask::{self, Ask};
 use crate::proxy::exchange::gather;
 use crate::proxy::exchange::request_body::RequestBody;
-use crate::proxy::exchange::send_body::SendBody;
+use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::upstream::edits;
 use crate::proxy::upstream::pool::Pool;

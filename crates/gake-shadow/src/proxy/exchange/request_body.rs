@@ -1,11 +1,19 @@
-//! The body of a request as it comes from a client.
+//! The body of a request as it comes from a client, and as it goes to a backend: the client's own,
+//! or a copy.
 
 use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::collect::Collector;
+use crate::message::body::{BodyKeeper, ShadowBody, ShadowRequest};
+use crate::message::head::{Framing, RequestHead};
+use crate::mirror::PendingCopies;
+use crate::proxy::client::Client;
 use crate::proxy::client::body::{ClientBody, Unfinished};
 use crate::proxy::http2::intake::StreamBody;
 
@@ -40,6 +48,157 @@ impl Body for RequestBody {
         match self {
             Self::Http1(body) => body.size_hint(),
             Self::Http2(body) => body.size_hint(),
+        }
+    }
+}
+
+/// A request's body.
+pub(crate) enum SendBody {
+    Empty,
+    /// The client's, as it comes.
+    Client(Tee),
+    Copy(ShadowBody),
+}
+
+/// The client's body on its way to the master; its copy is kept beside.
+pub(crate) struct Tee {
+    incoming: RequestBody,
+    client: Rc<Client>,
+    keep: Option<Box<CopyPlan>>,
+    ended: bool,
+}
+
+/// What becomes of the copy.
+pub(crate) struct CopyPlan {
+    pub(crate) keeper: BodyKeeper,
+    pub(crate) limit: u64,
+    /// Of the copies.
+    pub(crate) head: RequestHead,
+    /// Goes out when the body is whole.
+    pub(crate) pending: Option<PendingCopies>,
+    /// Is told the body in any case.
+    pub(crate) collector: Option<Arc<Collector>>,
+}
+
+impl Tee {
+    pub(crate) fn new(
+        incoming: RequestBody,
+        client: Rc<Client>,
+        keep: Option<Box<CopyPlan>>,
+    ) -> Self {
+        Self { incoming, client, keep, ended: false }
+    }
+
+    fn note(&mut self, frame: &Frame<Bytes>) {
+        self.client.sends();
+        let Some(keep) = &mut self.keep else { return };
+        if let Some(piece) = frame.data_ref() {
+            keep.keeper.take(piece, keep.limit);
+            if keep.keeper.is_over()
+                && let Some(pending) = keep.pending.take()
+            {
+                pending.oversize();
+            }
+        } else if let Some(trailers) = frame.trailers_ref() {
+            keep.keeper.trailers(trailers);
+        }
+    }
+
+    fn end(&mut self) {
+        self.ended = true;
+        self.client.asked();
+        if let Some(keep) = self.keep.take() {
+            keep.end(true);
+        }
+    }
+}
+
+impl CopyPlan {
+    /// The body has ended, at its end or before.
+    fn end(mut self, whole: bool) {
+        let (over, seen) = (self.keeper.is_over(), self.keeper.seen());
+        let mut body = self.keeper.finish();
+        body.chunked = self.head.framing() == Framing::Chunked;
+        if let Some(collector) = self.collector.take() {
+            collector.body(&body, seen, over || !whole);
+        }
+        match self.pending.take() {
+            Some(pending) if whole => {
+                pending.send(&Arc::new(ShadowRequest { head: self.head, body }));
+            }
+            Some(pending) => pending.abort(),
+            None => {}
+        }
+    }
+}
+
+impl Drop for Tee {
+    fn drop(&mut self) {
+        if !self.ended && self.incoming.is_end_stream() {
+            // Its end came behind its last piece, when no more was asked for.
+            self.end();
+        }
+        if let Some(keep) = self.keep.take() {
+            keep.end(false);
+        }
+    }
+}
+
+impl Body for SendBody {
+    type Data = Bytes;
+    type Error = Unfinished;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Unfinished>>> {
+        let tee = match self.get_mut() {
+            Self::Empty => return Poll::Ready(None),
+            Self::Copy(copy) => {
+                return Pin::new(copy).poll_frame(cx).map_err(|never| match never {});
+            }
+            Self::Client(tee) => tee,
+        };
+        match Pin::new(&mut tee.incoming).poll_frame(cx) {
+            Poll::Pending => {
+                tee.client.starves();
+                Poll::Pending
+            }
+            Poll::Ready(Some(Ok(frame))) => {
+                let frame = tee.client.cleaned(frame);
+                tee.note(&frame);
+                // Behind trailers or the last byte no more is asked for.
+                if frame.is_trailers() || tee.incoming.is_end_stream() {
+                    tee.end();
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            Poll::Ready(Some(Err(_))) => {
+                tee.client.broke_off();
+                Poll::Ready(Some(Err(Unfinished)))
+            }
+            Poll::Ready(None) => {
+                if !tee.ended {
+                    tee.end();
+                }
+                Poll::Ready(None)
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Client(tee) => tee.incoming.is_end_stream(),
+            Self::Copy(copy) => copy.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Empty => SizeHint::with_exact(0),
+            Self::Client(tee) => tee.incoming.size_hint(),
+            Self::Copy(copy) => copy.size_hint(),
         }
     }
 }

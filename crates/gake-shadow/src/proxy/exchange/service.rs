@@ -20,7 +20,7 @@ use crate::proxy::exchange::ask::{self, Ask};
 use crate::proxy::exchange::gather;
 use crate::proxy::exchange::race;
 use crate::proxy::exchange::request_body::RequestBody;
-use crate::proxy::exchange::send_body::{CopyPlan, SendBody, Tee};
+use crate::proxy::exchange::request_body::{CopyPlan, SendBody, Tee};
 use crate::proxy::exchange::{answered, collector, entries, failed, switching};
 use crate::proxy::http2;
 use crate::proxy::policy::choice;

@@ -1,8 +1,9 @@
-//! Clients that speak HTTP/2: each request takes the way with maps of headers, beside the others of
-//! its connection and with a watch of its own.
+//! Clients that speak HTTP/2: each request passes in parts, beside the others of its connection and
+//! with a watch of its own.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -13,18 +14,20 @@ use h2::{Reason, RecvStream};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, DATE};
 use http::{HeaderValue, Method, Request, Response};
 use http_body::Body;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::proxy::client::refusal::Refusal;
 use crate::proxy::client::{Client, Turn};
 use crate::proxy::exchange::answer::{Answer, AnswerBody};
+use crate::proxy::exchange::end_to_end;
 use crate::proxy::exchange::request_body::RequestBody;
 use crate::proxy::exchange::service;
 use crate::proxy::http2::intake::Intakes;
 use crate::proxy::http2::outflow::Outflow;
 use crate::proxy::http2::read_budget::{BudgetedStream, CODEC_BUDGET, ReadBudget};
-use crate::proxy::http2::watched::Watched;
 use crate::proxy::policy::headers;
 use crate::proxy::shared::count;
+use crate::proxy::stream::Stream;
 use crate::proxy::watch::{Watch, before};
 
 /// Requests of a connection at once.
@@ -229,7 +232,7 @@ fn in_http2(client: &Client, answer: Result<Answer, Refusal>) -> (Response<()>, 
         Ok(Answer { head, body }) => {
             let mut response = Response::new(body);
             *response.status_mut() = head.status();
-            *response.headers_mut() = headers::end_to_end(head.map());
+            *response.headers_mut() = end_to_end(&head);
             headers::add_via(response.headers_mut());
             response
         }
@@ -253,4 +256,72 @@ fn in_http2(client: &Client, answer: Result<Answer, Refusal>) -> (Response<()>, 
         head.headers.insert(DATE, date);
     }
     (Response::from_parts(head, ()), body)
+}
+
+/// The stream as a codec sees it; every byte the client takes gives it more time.
+pub(crate) struct Watched {
+    stream: Stream,
+    /// Read before the codec was there.
+    early: Bytes,
+    client: Rc<Client>,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.early.is_empty() {
+            let most = self.early.len().min(buffer.remaining());
+            buffer.put_slice(&self.early.split_to(most));
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl Watched {
+    pub(crate) fn new(stream: Stream, early: Bytes, client: &Rc<Client>) -> Self {
+        Self { stream, early, client: Rc::clone(client) }
+    }
+
+    fn wrote(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            self.client.watch.extend();
+        }
+        written
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.wrote(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
+        self.wrote(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
 }

@@ -6,4 +6,3 @@ pub(crate) mod outflow;
 pub(crate) mod read_budget;
 pub(crate) mod request;
 pub(crate) mod shared_streams;
-pub(crate) mod watched;

@@ -12,7 +12,7 @@ use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
 use crate::proxy::body_frames::BodyFrames;
 use crate::proxy::client::upload::Stopped;
-use crate::proxy::exchange::send_body::SendBody;
+use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::stream::Stream;
 use crate::proxy::upstream::link::{Link, Scratch};
 use crate::proxy::upstream::request_writer::RequestWriter;

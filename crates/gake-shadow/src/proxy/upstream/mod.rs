@@ -19,7 +19,7 @@ use http_body::{Body, Frame, SizeHint};
 
 use crate::message::answer_head::AnswerHead;
 use crate::message::head::RequestHead;
-use crate::proxy::exchange::send_body::SendBody;
+use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::http2::intake::StreamBody;
 use crate::proxy::http2::shared_streams::{self, StreamLease, UnsentRequest};
 use crate::proxy::stream::Stream;

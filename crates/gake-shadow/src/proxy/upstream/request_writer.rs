@@ -9,7 +9,7 @@ use crate::message::chunks::{write_chunk, write_end};
 use crate::message::head::{Framing, RequestHead};
 use crate::proxy::client::answer_writer::TOGETHER;
 use crate::proxy::client::upload::Stopped;
-use crate::proxy::exchange::send_body::SendBody;
+use crate::proxy::exchange::request_body::SendBody;
 use crate::proxy::upstream::link::Link;
 
 /// What is still to be written of a request.

@@ -15,7 +15,7 @@ use super::flags::RunFlags;
 use super::life::{Following, Ready};
 use super::load::load_source;
 use crate::cli::AttachArgs;
-use crate::personality::native::Native;
+use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::Signals;
 use gake_session::fleet::ScriptAgents;

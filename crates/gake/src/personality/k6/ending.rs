@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use super::flags::RunFlags;
 use super::life::{Ready, code, exit_of, say};
-use crate::personality::native::Native;
+use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::run::writes;
 use gake_session::{Exit, Failure};

@@ -10,8 +10,8 @@ use gake_text::size::parse_size;
 
 use super::open_loop::set_rate;
 use crate::cli::SpecFormat;
-use crate::personality::flags::{Flag, Grammar, Parsed, refused, switch, value};
-use gake_session::script::log::LogFormat;
+use gake_compat::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_session::script::log::ScriptLogFormat;
 
 /// Flags that set an option, and the option's key.
 const OPTIONS: &[(Flag, &str)] = &[
@@ -134,7 +134,7 @@ pub struct RunFlags {
     /// Where the log goes: `stderr`, `stdout`, `none`, `file=PATH`.
     pub log_output: Option<String>,
     /// How its lines are written.
-    pub log_format: LogFormat,
+    pub log_format: ScriptLogFormat,
 }
 
 impl RunFlags {
@@ -221,7 +221,7 @@ impl RunFlags {
             linger: parsed.on("linger")?,
             address: parsed.last("address").map(str::to_owned),
             log_output: parsed.last("log-output").map(str::to_owned),
-            log_format: LogFormat::named(parsed.last("log-format")),
+            log_format: ScriptLogFormat::named(parsed.last("log-format")),
         }))
     }
 }

@@ -19,9 +19,9 @@ mod out;
 mod progress;
 mod prometheus;
 
-use crate::personality::native::Native;
 use beside::BesideArgs;
 use flags::RunFlags;
+use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 

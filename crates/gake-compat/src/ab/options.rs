@@ -1,0 +1,322 @@
+//! ab's flags, their defaults, and what they are to gake.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::report::HiddenParts;
+use gake_core::Load;
+use gake_core::spec::{
+    BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
+    TlsSpec,
+};
+use gake_wire::{Location, Scheme, basic_authorization};
+
+use super::UsageError;
+use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_run::body_file;
+use gake_session::options::values::header as read_header;
+
+/// What ab calls itself to servers, which they may look for.
+const USER_AGENT: &str = "ApacheBench/2.3";
+
+/// Requests that `-t` means when nothing says how many.
+const TIMED_REQUESTS: u64 = 50_000;
+
+/// Requests from which progress is shown.
+const PROGRESS_FROM: u64 = 150;
+
+const FLAGS: &[Flag] = &[
+    value(&["n"]),
+    value(&["c"]),
+    value(&["t"]),
+    value(&["s"]),
+    value(&["B"]),
+    value(&["p"]),
+    value(&["u"]),
+    value(&["T"]),
+    value(&["v"]),
+    value(&["C"]),
+    value(&["H"]),
+    value(&["A"]),
+    value(&["P"]),
+    value(&["x"]),
+    value(&["y"]),
+    value(&["z"]),
+    value(&["g"]),
+    value(&["e"]),
+    value(&["m"]),
+    value(&["E"]),
+    switch(&["w"]),
+    switch(&["i"]),
+    switch(&["k"]),
+    switch(&["d"]),
+    switch(&["S"]),
+    switch(&["q"]),
+    switch(&["l"]),
+    switch(&["r"]),
+    switch(&["V"]),
+    switch(&["h"]),
+    refused(&["X"], "only `gake run --proxy URL` sends through proxies"),
+    refused(&["b"], "the system sizes the buffers of a connection"),
+    refused(&["I"], "gake always sends the server name (SNI)"),
+    refused(&["Z"], "gake offers the ciphers of rustls"),
+    refused(&["f"], "gake offers TLS 1.2 and 1.3"),
+];
+
+/// What is printed with `-h` and after a bad command line.
+pub const USAGE: &str = "\
+Usage: ab [options] [http[s]://]hostname[:port]/path
+AbOptions are:
+    -n requests     Number of requests. Default 1
+    -c concurrency  Concurrent requests. Default 1
+    -t timelimit    Maximum seconds; 50000 requests without -n
+    -s timeout      Seconds for each request. Default 30
+    -B address      Address to connect from
+    -p postfile     File to POST
+    -u putfile      File to PUT
+    -T content-type Content-Type of the body. Default text/plain
+    -m method       Method
+    -i              HEAD instead of GET
+    -C attribute    Cookie, as name=value (repeatable)
+    -H attribute    Header line (repeatable)
+    -A attribute    user:password for basic authentication
+    -P attribute    user:password for a proxy
+    -k              Keep connections open
+    -r              Continue after socket errors
+    -l              Allow responses of different lengths
+    -d              No percentages
+    -S              No median, deviation and warnings
+    -q              No progress
+    -v verbosity    0 or 1
+    -g filename     Write every request, for gnuplot
+    -e filename     Write percentages as CSV
+    -w              HTML tables
+    -x attributes   Attributes of the table
+    -y attributes   Attributes of its rows
+    -z attributes   Attributes of its cells
+    -E certfile     Client certificate and key
+    -V              Version
+    -h              This help
+Refused: -b -f -I -X -Z.
+gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
+";
+
+/// What is sent with a request, if anything is.
+type Body = Option<Arc<[u8]>>;
+
+/// A command line of ab.
+#[derive(Debug)]
+pub struct AbOptions {
+    /// Where it goes.
+    pub location: Location,
+    /// Requests at once.
+    pub concurrency: usize,
+    /// After how many requests a line of progress is printed.
+    pub progress: Option<u64>,
+    /// Whether socket errors do not end the run.
+    pub goes_on: bool,
+    /// Whether lengths may vary.
+    pub any_length: bool,
+    /// Whether connections are kept.
+    pub keep_alive: bool,
+    /// Whether there is a body to send.
+    pub sends_body: bool,
+    /// What the text leaves out.
+    pub hidden: HiddenParts,
+    /// HTML, with attributes of table, rows and cells.
+    pub html: Option<[Option<String>; 3]>,
+    /// The file of `-g`.
+    pub samples: Option<String>,
+    /// The file of `-e`.
+    pub percentages: Option<String>,
+    url: String,
+    requests: u64,
+    limit: Option<Duration>,
+    timeout: Duration,
+    method: String,
+    headers: Vec<(String, String)>,
+    body: Body,
+    source: Option<String>,
+    certificate: Option<String>,
+}
+
+impl AbOptions {
+    /// Reads a command line.
+    ///
+    /// # Errors
+    /// What is wrong, in ab's words where it has some.
+    pub fn read(args: &[String]) -> Result<Self, UsageError> {
+        let parsed = Parsed::read(Grammar::Getopt, FLAGS, args)
+            .map_err(|error| UsageError::Usage(error.into()))?;
+        let on = |name| parsed.on(name).map_err(UsageError::Usage);
+        if on("V")? {
+            return Err(UsageError::Version);
+        }
+        if on("h")? {
+            return Err(UsageError::Help);
+        }
+        let [operand] = parsed.operands.as_slice() else {
+            return Err(UsageError::Usage("wrong number of arguments".to_owned()));
+        };
+        let (url, location) = target(operand)?;
+        if number(&parsed, "v")?.unwrap_or(0) > 1 {
+            let why = "-v over 1 prints what is sent and received, which gake does not; see one \
+                       answer with curl -v";
+            return Err(UsageError::Plain(why.to_owned()));
+        }
+        let limit = number(&parsed, "t")?.filter(|seconds| *seconds > 0).map(Duration::from_secs);
+        let requests =
+            number(&parsed, "n")?.unwrap_or(if limit.is_some() { TIMED_REQUESTS } else { 1 });
+        if requests == 0 {
+            return Err(UsageError::Plain("Invalid number of requests".to_owned()));
+        }
+        let concurrency = number(&parsed, "c")?.unwrap_or(1).max(1);
+        if concurrency > requests {
+            return Err(UsageError::Usage(
+                "Cannot use concurrency level greater than total number of requests".to_owned(),
+            ));
+        }
+        let (method, body) = ask(&parsed)?;
+        let step = (requests / 10).max(100);
+        let attribute = |name| parsed.last(name).map(str::to_owned);
+        let attributes = ["x", "y", "z"].map(attribute);
+        let asks_html = on("w")? || attributes.iter().any(Option::is_some);
+        Ok(Self {
+            location,
+            concurrency: concurrency as usize,
+            progress: (requests > PROGRESS_FROM && !on("q")?).then_some(step),
+            goes_on: on("r")?,
+            any_length: on("l")?,
+            keep_alive: on("k")?,
+            sends_body: body.is_some(),
+            hidden: HiddenParts { percentages: on("d")?, confidence: on("S")? },
+            html: asks_html.then_some(attributes),
+            samples: attribute("g"),
+            percentages: attribute("e"),
+            url,
+            requests,
+            limit,
+            timeout: Duration::from_secs(number(&parsed, "s")?.unwrap_or(30).max(1)),
+            method,
+            headers: headers(&parsed, body.is_some())?,
+            body,
+            source: attribute("B"),
+            certificate: attribute("E"),
+        })
+    }
+
+    /// What it is to gake.
+    pub fn spec(&self) -> RunSpec {
+        let url = RequestSource::Url(self.url.clone());
+        let scenario = ScenarioSpec {
+            request: RequestDefaults {
+                method: Some(self.method.clone()),
+                headers: self.headers.clone(),
+                body: self.body.clone().map(BodySpec::Bytes),
+                user: None,
+            },
+            requests: Some(self.requests),
+            duration: self.limit,
+            // At its time limit ab forgets what is in flight.
+            graceful_stop: if self.limit.is_some() { Duration::ZERO } else { self.timeout },
+            ..ScenarioSpec::new(url, Load::closed(self.concurrency))
+        };
+        let (connect, total) = (self.timeout, self.timeout);
+        RunSpec {
+            connection: ConnectionSpec {
+                timeout: total,
+                connect_timeout: connect,
+                keepalive: self.keep_alive,
+                http: HttpVersion::Http10,
+                keep_answers: Some(1),
+                sources: self.source.iter().cloned().collect(),
+                ..ConnectionSpec::default()
+            },
+            tls: TlsSpec {
+                insecure: true,
+                certificate: self.certificate.as_ref().map(Into::into),
+                key: self.certificate.as_ref().map(Into::into),
+                ..TlsSpec::default()
+            },
+            ..RunSpec::new(scenario)
+        }
+    }
+
+    /// Whether there is TLS.
+    pub fn is_tls(&self) -> bool {
+        self.location.scheme == Scheme::Https
+    }
+}
+
+/// ab wants a path, be it `/`.
+fn target(operand: &str) -> Result<(String, Location), UsageError> {
+    let invalid = || UsageError::Usage("invalid URL".to_owned());
+    let rest = operand.split_once("://").map_or(operand, |(_, rest)| rest);
+    let location = Location::parse(operand).map_err(|_| invalid())?;
+    if !rest.contains('/') {
+        return Err(invalid());
+    }
+    let url =
+        if location.scheme_assumed { format!("http://{operand}") } else { operand.to_owned() };
+    Ok((url, location))
+}
+
+/// Method and body.
+fn ask(parsed: &Parsed) -> Result<(String, Body), UsageError> {
+    let given = [("p", "POST"), ("u", "PUT"), ("i", "HEAD")];
+    let mut given = given.into_iter().filter(|(name, _)| parsed.last(name).is_some());
+    let (first, second) = (given.next(), given.next());
+    if let (Some((_, method)), Some(_)) = (first, second) {
+        return Err(UsageError::Plain(format!("Cannot mix {method} with other methods")));
+    }
+    let content = first.filter(|(name, _)| *name != "i");
+    let method = parsed.last("m").or(first.map(|(_, method)| method)).unwrap_or("GET").to_owned();
+    let Some((name, kind)) = content else { return Ok((method, None)) };
+    let path = parsed.last(name).unwrap_or_default();
+    let bytes = body_file(path).map_err(|error| {
+        UsageError::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
+    })?;
+    Ok((method, Some(bytes.into())))
+}
+
+fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, UsageError> {
+    let mut headers: Vec<(String, String)> = Vec::new();
+    headers.extend(parsed.all("C").map(|cookie| ("Cookie".to_owned(), cookie.to_owned())));
+    headers.extend(parsed.last("A").map(basic_authorization));
+    headers.extend(parsed.last("P").map(|user| {
+        let (_, value) = basic_authorization(user);
+        ("Proxy-Authorization".to_owned(), value)
+    }));
+    for line in parsed.all("H") {
+        let header = read_header(line).map_err(|why| UsageError::Usage(format!("-H: {why}")))?;
+        headers.push(header);
+    }
+    let mut unless_given = |name: &str, value: &str| {
+        if !headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            headers.push((name.to_owned(), value.to_owned()));
+        }
+    };
+    if content {
+        unless_given("Content-Type", parsed.last("T").unwrap_or("text/plain"));
+    }
+    unless_given("User-Agent", USER_AGENT);
+    unless_given("Accept", "*/*");
+    Ok(headers)
+}
+
+fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, UsageError> {
+    parsed.get::<u64>(name).map_err(UsageError::Usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{assert_comes_back, words};
+
+    #[test]
+    fn a_spec_of_ab_comes_back() {
+        for line in ["http://h/", "-n 100 -c 5 -k -B 127.0.0.2 http://h/", "-t 2 -s 9 http://h/a"] {
+            assert_comes_back(&AbOptions::read(&words(line)).unwrap().spec());
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! gake as oha.
+
+mod options;
+mod report;
+mod requests;
+mod stats;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use gake_session::files::create;
+use gake_session::{Console, Exit, Failure};
+use gake_text::foreign;
+
+use crate::NativeResult;
+use crate::flags::CommandLine;
+use crate::outcome_stats::{StatsCollector, rows};
+use crate::tool_run::{OutcomeHandler, ToolResult, ToolRun};
+use options::{OhaOptions, OutputFormat, USAGE};
+use report::{CSV_HEADER, Oha, csv_row, json, text};
+use stats::OhaStats;
+
+/// Runs oha's command line.
+///
+/// # Errors
+/// When it cannot be read, or the run could not be done.
+pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
+    match OhaOptions::read(args).map_err(Failure::usage)? {
+        CommandLine::Help => console.result(USAGE)?,
+        CommandLine::Version => {
+            console.result(concat!("oha gake/", env!("CARGO_PKG_VERSION"), "\n"))?;
+        }
+        CommandLine::Run(options) => run(&options, native, console)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn run(options: &OhaOptions, native: &NativeResult, console: &Console) -> Result<(), Failure> {
+    let run = ToolRun::prepare(options.spec()?, native, console)?;
+    native.beside(options.output.as_deref())?;
+    let mut file = options.output.as_deref().map(Path::new).map(create).transpose()?;
+    let stats = StatsCollector::new(OhaStats::new(options.corrected()));
+    let handler = match options.format {
+        OutputFormat::Csv => Some(csv(options, file.take(), console)?),
+        OutputFormat::Quiet => None,
+        OutputFormat::Text | OutputFormat::Json => Some(stats.each(OhaStats::record)),
+    };
+    let result = run.run(handler, |_| None)?;
+    result.warn_of_loss(console);
+    let stats = stats.finish();
+    let oha = figures(options, &result, &stats);
+    let text = match options.format {
+        OutputFormat::Csv | OutputFormat::Quiet => return Ok(()),
+        OutputFormat::Json => json(&oha),
+        OutputFormat::Text => text(&oha, options.unit),
+    };
+    match &mut file {
+        Some(file) => file.write_all(foreign::lines(&text).as_bytes()).map_err(unwritten),
+        None => console.result(&text),
+    }
+}
+
+fn unwritten(error: io::Error) -> Failure {
+    Failure::could_not(format!("the result cannot be written: {error}"))
+}
+
+fn figures<'a>(options: &OhaOptions, result: &'a ToolResult, stats: &'a OhaStats) -> Oha<'a> {
+    let run = &result.run;
+    Oha {
+        total: run.elapsed,
+        latency: &stats.latency,
+        first_byte: &stats.first_byte,
+        breakdown: options.breakdown.then_some(&stats.breakdown),
+        dial: stats.dial,
+        rates: &stats.rates,
+        body_bytes: run.tally.counts.body_bytes,
+        statuses: run.tally.statuses(),
+        errors: stats.errors(&run.tally, result.interrupted),
+    }
+}
+
+/// Writes the header of the table, and then a row for each response.
+fn csv(
+    options: &OhaOptions,
+    file: Option<File>,
+    console: &Console,
+) -> Result<OutcomeHandler, Failure> {
+    let mut out: Box<dyn Write + Send> = match file {
+        Some(file) => Box::new(file),
+        None => console.output(),
+    };
+    out.write_all(CSV_HEADER.as_bytes()).and_then(|()| out.flush()).map_err(unwritten)?;
+    let corrected = options.corrected();
+    Ok(rows(out, move |rows, outcome, answer| {
+        csv_row(rows, &stats::row(outcome, corrected, answer.status, answer.body_bytes));
+    }))
+}

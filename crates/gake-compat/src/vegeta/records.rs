@@ -1,0 +1,236 @@
+//! The outcome of an arrival, as Vegeta's result.
+
+use std::sync::Arc;
+
+use gake_core::record::{End, Fault, Kept, Outcome};
+use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
+use gake_wire::{HttpRequest, Wire};
+
+use super::targets::Requests;
+use crate::go_errors;
+
+/// Makes results.
+#[derive(Debug)]
+pub struct Records {
+    /// The attack's name.
+    pub name: String,
+    /// When the attack started, in Unix nanoseconds.
+    pub started_unix_ns: u64,
+    /// What was sent.
+    pub requests: Arc<Requests>,
+    /// Where to.
+    pub wires: Vec<Arc<Wire>>,
+    /// Redirects that were followed; `None` takes one as the response.
+    pub redirects: Option<u32>,
+}
+
+impl Records {
+    /// The result of an arrival. Its time begins when it was due, as everywhere in gake: Vegeta's
+    /// begins when one of its workers takes it, which is later when they are all busy.
+    pub fn of(&self, outcome: &Outcome) -> VegetaRecord {
+        let nanos = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let sent = self.requests.sent(outcome.arrival.number);
+        let request = sent.as_deref().map(|sent| &sent.request);
+        let due = self.started_unix_ns.saturating_add(outcome.arrival.due);
+        let mut record = VegetaRecord {
+            attack: self.name.clone(),
+            seq: outcome.arrival.number,
+            timestamp: Timestamp::local(nanos(due)),
+            latency: nanos(outcome.response()),
+            ..VegetaRecord::default()
+        };
+        if let Some(request) = request {
+            record.method.clone_from(&request.method);
+            record.url.clone_from(&request.url);
+        }
+        let kept = outcome.exchange.kept.as_deref();
+        match outcome.exchange.end {
+            End::Answered(answer) if self.is_refused_redirect(answer.status, kept) => {
+                record.error = self.go_error(request, "stopped after 0 redirects");
+            }
+            End::Answered(answer) => {
+                record.code = answer.status;
+                record.bytes_in = answer.body_bytes;
+                record.bytes_out = request
+                    .and_then(|request| Some(request.body.as_ref()?.len() as u64))
+                    .unwrap_or(0);
+                if !record.is_success() {
+                    record.error = status_line(answer.status);
+                }
+                if let Some(kept) = kept {
+                    record.body.clone_from(&kept.body);
+                    record.headers = Some(headers(kept));
+                }
+            }
+            End::Fault(fault) => {
+                record.error = self.fault(request, fault, outcome);
+                if let Some(kept) = kept {
+                    record.body.clone_from(&kept.body);
+                }
+            }
+            End::Unfinished => {
+                record.error = self.go_error(request, go_errors::CANCELED);
+            }
+        }
+        record
+    }
+
+    /// A redirect that `-redirects 0` takes for an error.
+    fn is_refused_redirect(&self, status: u16, kept: Option<&Kept>) -> bool {
+        let leads = |kept: &Kept| {
+            kept.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("location"))
+        };
+        self.redirects == Some(0)
+            && matches!(status, 301 | 302 | 303 | 307 | 308)
+            && kept.is_some_and(leads)
+    }
+
+    /// A fault in the words of Go's client.
+    fn fault(&self, request: Option<&HttpRequest>, fault: Fault, outcome: &Outcome) -> String {
+        let begun = outcome.exchange.kept.as_ref().is_some_and(|kept| !kept.headers.is_empty());
+        match fault {
+            // While the body is read there is no request to name any more.
+            Fault::ClosedEarly(_) if begun => "unexpected EOF".to_owned(),
+            Fault::ClosedEarly(_) => self.go_error(request, "EOF"),
+            Fault::RedirectLimit => {
+                let count = self.redirects.unwrap_or(0);
+                self.go_error(request, &format!("stopped after {count} redirects"))
+            }
+            fault => {
+                let address = self.address(request);
+                // Before a connection stands, Go names its own end too, which is Vegeta's default
+                // `-laddr`.
+                let ends = if fault.is_before_connection() {
+                    format!("0.0.0.0:0->{address}")
+                } else {
+                    address
+                };
+                let cause = go_errors::cause(fault, &ends);
+                if begun { cause } else { self.go_error(request, &cause) }
+            }
+        }
+    }
+
+    /// `Get "http://...": what happened`.
+    fn go_error(&self, request: Option<&HttpRequest>, what: &str) -> String {
+        request.map_or_else(
+            || what.to_owned(),
+            |request| go_errors::of_request(&request.method, &request.url, what),
+        )
+    }
+
+    /// The address that a request goes to.
+    fn address(&self, request: Option<&HttpRequest>) -> String {
+        let location = request.and_then(|request| gake_wire::Location::parse(&request.url).ok());
+        let authority = location.as_ref().map(gake_wire::Location::authority);
+        let mut origins = self.wires.iter().flat_map(|wire| &wire.network.origins);
+        let origin = origins.find(|origin| Some(&origin.name) == authority.as_ref());
+        match origin.and_then(|origin| origin.addresses.first()) {
+            Some(address) => address.to_string(),
+            None => authority.unwrap_or_default(),
+        }
+    }
+}
+
+/// Header lines as Go's map has them: names in canonical case, values of one name together, and
+/// without what the transport itself makes use of.
+fn headers(kept: &Kept) -> Headers {
+    let mut headers = Headers::new();
+    for (name, value) in &kept.headers {
+        let name = canonical(name);
+        if matches!(name.as_str(), "Transfer-Encoding" | "Trailer") {
+            continue;
+        }
+        let value = value.trim().to_owned();
+        match headers.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.push(value),
+            None => headers.push((name, vec![value])),
+        }
+    }
+    headers
+}
+
+/// `content-type` as `Content-Type`.
+fn canonical(name: &str) -> String {
+    let mut upper = true;
+    name.chars()
+        .map(|c| {
+            let cased = if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+            upper = c == '-';
+            cased
+        })
+        .collect()
+}
+
+/// `404 Not Found`, with the phrase that the status has in RFC 9110; servers may have others.
+fn status_line(status: u16) -> String {
+    let phrase = match status {
+        100 => "Continue",
+        101 => "Switching Protocols",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        402 => "Payment Required",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        407 => "Proxy Authentication Required",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        411 => "Length Required",
+        412 => "Precondition Failed",
+        413 => "Request Entity Too Large",
+        414 => "Request URI Too Long",
+        415 => "Unsupported Media Type",
+        416 => "Requested Range Not Satisfiable",
+        417 => "Expectation Failed",
+        418 => "I'm a teapot",
+        421 => "Misdirected Request",
+        422 => "Unprocessable Entity",
+        423 => "Locked",
+        424 => "Failed Dependency",
+        425 => "Too Early",
+        426 => "Upgrade Required",
+        428 => "Precondition Required",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        451 => "Unavailable For Legal Reasons",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        507 => "Insufficient Storage",
+        511 => "Network Authentication Required",
+        _ => return status.to_string(),
+    };
+    format!("{status} {phrase}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_those_of_gos_map() {
+        let line = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let kept = Kept {
+            headers: vec![
+                line("content-TYPE", "text/plain"),
+                line("set-cookie", "a=1"),
+                line("Transfer-Encoding", "chunked"),
+                line("Set-Cookie", "b=2"),
+                line("ETag", " x "),
+            ],
+            body: Vec::new(),
+        };
+        let expected: Headers = vec![
+            ("Content-Type".to_owned(), vec!["text/plain".to_owned()]),
+            ("Set-Cookie".to_owned(), vec!["a=1".to_owned(), "b=2".to_owned()]),
+            ("Etag".to_owned(), vec!["x".to_owned()]),
+        ];
+        assert_eq!(headers(&kept), expected);
+    }
+}

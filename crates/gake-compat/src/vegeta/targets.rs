@@ -1,0 +1,226 @@
+//! The requests of an attack: its targets in turn, or as they come when it is lazy, each with the
+//! headers that Vegeta adds.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use gake_run::Bodies;
+use gake_run::targets::{Target, TargetBody, Targets};
+use gake_wire::{Feed, HttpRequest, Location, NextRequest, WeightedRequest};
+use tokio::sync::mpsc::{Receiver, channel};
+
+use super::options::VegetaOptions;
+use gake_session::Failure;
+use gake_session::console::stdin;
+
+/// Targets held at most when all are read beforehand.
+const TARGETS_MAX: usize = 1_000_000;
+
+/// Targets that a lazy attack reads ahead.
+const AHEAD: usize = 1_024;
+
+/// What Go's client calls itself.
+const USER_AGENT: (&str, &str) = ("User-Agent", "Go-http-client/1.1");
+
+/// Makes the attack's requests, and remembers them for its results.
+#[derive(Debug)]
+pub struct Requests {
+    source: Source,
+    /// Of a lazy attack, by number, until the result is written.
+    sent: Mutex<HashMap<u64, Arc<WeightedRequest>>>,
+    /// Why reading targets ended early.
+    fault: Arc<Mutex<Option<String>>>,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Round and round.
+    Fixed(Vec<Arc<WeightedRequest>>),
+    /// As they are read. One who waits holds the lock.
+    Lazy(tokio::sync::Mutex<Receiver<WeightedRequest>>),
+}
+
+impl Requests {
+    /// Opens the targets; reads all of them, or the first one when the attack is lazy. These are
+    /// returned too.
+    ///
+    /// # Errors
+    /// When they cannot be read, or there are no targets.
+    pub fn open(options: &VegetaOptions) -> Result<(Self, Vec<WeightedRequest>), Failure> {
+        let mut reading = TargetReader::open(options)?;
+        let fault = Arc::default();
+        let (source, known) = if options.lazy {
+            let first = reading.next().transpose()?.ok_or_else(|| reading.empty())?;
+            (lazy(reading, first.clone(), Arc::clone(&fault))?, vec![first])
+        } else {
+            let mut requests = Vec::new();
+            while let Some(request) = reading.next().transpose()? {
+                if requests.len() == TARGETS_MAX {
+                    return Err(Failure::usage(format!(
+                        "{} holds more than {TARGETS_MAX} targets: read them with -lazy",
+                        options.targets
+                    )));
+                }
+                requests.push(request);
+            }
+            if requests.is_empty() {
+                return Err(reading.empty());
+            }
+            (Source::Fixed(requests.iter().cloned().map(Arc::new).collect()), requests)
+        };
+        let requests = Self { source, sent: Mutex::default(), fault };
+        Ok((requests, known))
+    }
+
+    /// What arrival `number` sent; of a lazy attack only once.
+    pub fn sent(&self, number: u64) -> Option<Arc<WeightedRequest>> {
+        match &self.source {
+            Source::Fixed(requests) => Some(Arc::clone(in_turn(requests, number))),
+            Source::Lazy(_) => lock(&self.sent).remove(&number),
+        }
+    }
+
+    /// Why reading targets ended early, if it did.
+    pub fn fault(&self) -> Option<String> {
+        lock(&self.fault).clone()
+    }
+}
+
+impl Feed for Requests {
+    fn next(&self, number: u64) -> NextRequest<'_> {
+        Box::pin(async move {
+            let request = match &self.source {
+                Source::Fixed(requests) => Arc::clone(in_turn(requests, number)),
+                Source::Lazy(receiver) => {
+                    let request = receiver.lock().await.recv().await?;
+                    let request = Arc::new(request);
+                    lock(&self.sent).insert(number, Arc::clone(&request));
+                    request
+                }
+            };
+            let mut next = WeightedRequest::clone(&request);
+            next.request.headers.push(("X-Vegeta-Seq".to_owned(), number.to_string()));
+            Some(next)
+        })
+    }
+}
+
+fn in_turn(requests: &[Arc<WeightedRequest>], number: u64) -> &Arc<WeightedRequest> {
+    &requests[(number % requests.len() as u64) as usize]
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads on a thread of its own, and no further ahead than the queue is long.
+fn lazy(
+    reading: TargetReader,
+    first: WeightedRequest,
+    fault: Arc<Mutex<Option<String>>>,
+) -> Result<Source, Failure> {
+    let (sender, receiver) = channel(AHEAD);
+    let read = move || {
+        for request in std::iter::once(Ok(first)).chain(reading) {
+            match request {
+                Ok(request) => {
+                    // Nobody receives any more once the attack is over.
+                    if sender.blocking_send(request).is_err() {
+                        return;
+                    }
+                }
+                Err(failure) => *lock(&fault) = Some(failure.to_string()),
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("gake-targets".to_owned())
+        .spawn(read)
+        .map_err(Failure::could_not)?;
+    Ok(Source::Lazy(tokio::sync::Mutex::new(receiver)))
+}
+
+/// Targets read one by one, as requests.
+struct TargetReader {
+    targets: Targets<Box<dyn BufRead + Send>>,
+    name: String,
+    attack: String,
+    headers: Vec<(String, String)>,
+    body: Option<Arc<[u8]>>,
+    bodies: Bodies,
+}
+
+impl TargetReader {
+    fn open(options: &VegetaOptions) -> Result<Self, Failure> {
+        let name = options.targets.clone();
+        let reader: Box<dyn BufRead + Send> = match name.as_str() {
+            "stdin" => Box::new(BufReader::new(stdin())),
+            path => {
+                let opened = File::open(path).map_err(|error| {
+                    Failure::could_not(format!("error opening {path}: {error}"))
+                })?;
+                Box::new(BufReader::new(opened))
+            }
+        };
+        let mut bodies = Bodies::default();
+        let body = options.body.as_deref().map(|path| bodies.of_file(path)).transpose();
+        Ok(Self {
+            targets: Targets::new(reader, options.format),
+            name,
+            attack: options.name.clone(),
+            headers: options.headers.clone(),
+            body: body.map_err(Failure::could_not)?,
+            bodies,
+        })
+    }
+
+    fn empty(&self) -> Failure {
+        Failure::could_not(format!(
+            "no targets to attack: {} holds none; write lines like `GET http://localhost:8080/`",
+            self.name
+        ))
+    }
+
+    fn request_of(&mut self, target: Target) -> Result<WeightedRequest, String> {
+        // `http://:80` is this machine, as Go dials it.
+        let url = target.url.replacen("://:", "://localhost:", 1);
+        Location::parse(&url).map_err(|error| error.to_string())?;
+        let own = match target.body {
+            TargetBody::None => None,
+            TargetBody::Bytes(bytes) => Some(Arc::from(bytes)),
+            TargetBody::File(path) => Some(self.bodies.of_file(&path)?),
+        };
+        let mut headers = self.headers.clone();
+        headers.extend(target.headers);
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Vegeta-Seq"));
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(USER_AGENT.0)) {
+            headers.push((USER_AGENT.0.to_owned(), USER_AGENT.1.to_owned()));
+        }
+        if !self.attack.is_empty() {
+            headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Vegeta-Attack"));
+            headers.push(("X-Vegeta-Attack".to_owned(), self.attack.clone()));
+        }
+        let body = own.or_else(|| self.body.clone());
+        let request = HttpRequest { url, headers, body, ..HttpRequest::new(target.method, "") };
+        Ok(WeightedRequest { request, label: target.label, weight: 1 })
+    }
+}
+
+impl Iterator for TargetReader {
+    type Item = Result<WeightedRequest, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let wrong = |name: &str, error: String| Failure::usage(format!("{name}: {error}"));
+        let target = match self.targets.next()? {
+            Ok(target) => target,
+            Err(error) => return Some(Err(wrong(&self.name, error.to_string()))),
+        };
+        let line = target.line;
+        let request =
+            self.request_of(target).map_err(|why| wrong(&self.name, format!("line {line}: {why}")));
+        Some(request)
+    }
+}

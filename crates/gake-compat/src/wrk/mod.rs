@@ -1,0 +1,204 @@
+//! gake as wrk and wrk2.
+//!
+//! wrk is our closed loop over `-c` users, wrk2 our open loop at `-R` over `-c` connections. Both
+//! wait for a response however long it takes: their `--timeout` only counts.
+
+mod options;
+mod report;
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use gake_core::Load;
+use gake_core::clock::{Nanos, nanos};
+use gake_core::record::{Fault, Histogram, Metric, Tally};
+use gake_core::spec::{RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
+use gake_wire::Location;
+use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
+
+use crate::NativeResult;
+use crate::tool_run::{NEVER, ToolResult, ToolRun, is_connect_fault, responses};
+use gake_session::{Console, Exit, Failure};
+use options::{Objection, Tool, WrkOptions};
+
+/// How long wrk's threads take to notice that the time is over.
+const DRAIN: Duration = Duration::from_millis(100);
+
+/// What either tool says when it is called wrongly, or cannot start.
+const WRONG: Exit = Exit::Tool(1);
+
+/// `gake as wrk`.
+///
+/// # Errors
+/// Why it cannot be run as asked.
+pub fn wrk(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
+    run(Tool::Wrk, args, native, console)
+}
+
+/// `gake as wrk2`.
+///
+/// # Errors
+/// Why it cannot be run as asked.
+pub fn wrk2(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
+    run(Tool::Wrk2, args, native, console)
+}
+
+fn run(
+    tool: Tool,
+    args: &[String],
+    native: &NativeResult,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let options = match WrkOptions::read(tool, args) {
+        Ok(options) => options,
+        Err(Objection::Refused(why)) => return Err(Failure::could_not(why)),
+        Err(Objection::Usage(why)) => {
+            if let Some(why) = why {
+                console.error(&why);
+            }
+            console.result(tool.usage())?;
+            return Ok(WRONG);
+        }
+    };
+    if options.version {
+        console.result(concat!("wrk gake/", env!("CARGO_PKG_VERSION"), " [epoll]\n"))?;
+    }
+    let run = ToolRun::prepare(spec(&options), native, console)?;
+    if let Err(why) = reach(&options.url) {
+        return Err(Failure::could_not(why));
+    }
+    let WrkOptions { threads, connections, duration, .. } = options;
+    console.result(&opening(&options.url, duration, threads, connections))?;
+    let mut rates = Histogram::new();
+    let seconds = duration.as_secs();
+    let result = run.run(None, |moment| {
+        // The last one holds what came after the end.
+        if moment.second.second <= seconds {
+            rates.record(moment.second.tally.counts.ended() / threads as u64);
+        }
+        None
+    })?;
+    console.result(&report(&options, &result, &rates))?;
+    Ok(Exit::Done)
+}
+
+/// What it is to gake.
+fn spec(options: &WrkOptions) -> RunSpec {
+    let load = match options.rate {
+        Some(rate) => Load::rate(rate, options.duration),
+        None => Load::closed(options.connections),
+    };
+    let scenario = ScenarioSpec {
+        request: RequestDefaults { headers: options.headers.clone(), ..RequestDefaults::default() },
+        duration: options.rate.is_none().then_some(options.duration),
+        graceful_stop: DRAIN,
+        connections: options.connections,
+        max_in_flight: options.connections,
+        ..ScenarioSpec::new(RequestSource::Url(options.url.clone()), load)
+    };
+    let mut spec = RunSpec { threads: Some(options.threads), ..RunSpec::new(scenario) };
+    spec.connection.timeout = NEVER;
+    // Neither looks at certificates.
+    spec.tls = TlsSpec { insecure: true, ..TlsSpec::default() };
+    spec
+}
+
+/// Tries one connection, so that an unreachable server is reported before the test.
+fn reach(url: &str) -> Result<(), String> {
+    let location = Location::parse(url).map_err(|error| error.to_string())?;
+    let (host, port) = (location.host.as_str(), location.port);
+    TcpStream::connect((host, port)).map(drop).map_err(|error| {
+        let error = error.to_string();
+        let why = error.split(" (os error").next().unwrap_or_default();
+        format!("unable to connect to {host}:{port} {why}")
+    })
+}
+
+fn report(options: &WrkOptions, result: &ToolResult, rates: &Histogram) -> String {
+    let run = &result.run;
+    let tally = &run.tally;
+    let timeout = nanos(options.timeout);
+    let requests = result.responses();
+    let service = tally.latency.of(Metric::Service);
+    let (latency, distribution) = match options.tool {
+        Tool::Wrk => {
+            // What one connection needed for a request on the mean.
+            let each = requests / options.connections as u64;
+            let interval = run.elapsed.checked_div(each).unwrap_or(0);
+            let shown =
+                if options.latency { Distribution::Percentiles } else { Distribution::None };
+            (backfilled(&up_to(service, timeout), interval), shown)
+        }
+        Tool::Wrk2 => {
+            let shown = match (options.latency, options.uncorrected) {
+                (_, true) => Distribution::Spectrum(Some(service)),
+                (true, false) => Distribution::Spectrum(None),
+                (false, false) => Distribution::None,
+            };
+            (tally.latency.response().into_owned(), shown)
+        }
+    };
+    closing(&Figures {
+        latency: &latency,
+        rates,
+        distribution,
+        requests,
+        bytes: tally.counts.bytes_in,
+        runtime: Duration::from_nanos(run.elapsed),
+        errors: socket_errors(tally, timeout),
+        bad_statuses: responses(run, |status| status > 399),
+    })
+}
+
+/// The values up to `limit`: wrk counts longer ones as time-outs and leaves them out.
+fn up_to(all: &Histogram, limit: Nanos) -> Histogram {
+    if all.max() <= limit {
+        return all.clone();
+    }
+    let mut within = Histogram::new();
+    for bucket in all.buckets() {
+        let value = bucket.high.clamp(all.min(), all.max());
+        if value <= limit {
+            within.record_n(value, bucket.count);
+        }
+    }
+    within
+}
+
+fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
+    let over = |metric| {
+        let histogram = tally.latency.of(metric);
+        histogram.count() - histogram.count_up_to(timeout)
+    };
+    let answered = over(Metric::Service);
+    // Without a rate a request is due when it is sent, so what waited longer than the time-out and
+    // got no response is one that was still in flight at the end.
+    let unanswered = (over(Metric::OkResponse) + over(Metric::OtherResponse))
+        .saturating_sub(answered)
+        .min(tally.counts.unfinished);
+    let connect = tally.faults_where(is_connect_fault);
+    let write = tally.faults_where(|fault| fault == Fault::Write);
+    SocketErrors {
+        connect,
+        write,
+        read: tally.faults_where(|_| true) - connect - write,
+        timeout: answered + unanswered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{assert_comes_back, words};
+
+    #[test]
+    fn specs_of_wrk_and_wrk2_come_back() {
+        for (tool, line) in [
+            (Tool::Wrk, "-t2 -c10 -d2s -H A:b http://h/"),
+            (Tool::Wrk2, "-t2 -c10 -d2s -R 2k http://h/"),
+        ] {
+            let options = WrkOptions::read(tool, &words(line)).unwrap();
+            assert_comes_back(&spec(&options));
+        }
+    }
+}

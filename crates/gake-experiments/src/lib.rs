@@ -1,0 +1,89 @@
+//! Known cliffs, shown step by step on the lab and compared with theory.
+//!
+//! Each experiment is a file in `experiments/`, in the form of [`definition`]; one runner reads and
+//! runs them all.
+
+mod alternate;
+mod arithmetic;
+mod bench;
+mod budget;
+mod database;
+mod definition;
+mod expected;
+mod figures;
+mod loaded;
+mod names;
+mod plan;
+mod proxy;
+mod real_database;
+mod runner;
+mod server;
+mod settings;
+mod slow_clients;
+#[cfg(test)]
+mod tests;
+mod throughput;
+
+use gake_report::experiment::ExperimentReport;
+use gake_session::fleet::FleetMaker;
+use gake_session::{Console, Failure};
+use gake_users::UserStore;
+
+pub use bench::StepError;
+pub use budget::MachineLimits;
+pub use definition::Experiment;
+pub use settings::ExperimentSettings;
+
+use bench::Bench;
+use runner::Runner;
+
+/// The experiments, in the order in which they are listed.
+///
+/// # Errors
+/// A mistake in a file.
+pub fn experiments() -> Result<Vec<Experiment>, Failure> {
+    let all = definition::FILES.into_iter().map(Experiment::read);
+    all.collect::<Result<_, _>>().map_err(Failure::could_not)
+}
+
+impl Experiment {
+    /// Refuses what the experiment cannot do.
+    ///
+    /// # Errors
+    /// What it cannot do.
+    pub fn check(&self, settings: &ExperimentSettings) -> Result<(), Failure> {
+        let name = &self.name;
+        if settings.target.is_some() && !self.takes_target {
+            return Err(Failure::usage(format!(
+                "{name} changes settings of its server between steps: it runs on the lab only"
+            )));
+        }
+        match &settings.database {
+            Some(_) if !self.takes_database => {
+                Err(Failure::usage(format!("--db is for users-db: {name} has no users")))
+            }
+            Some((_, UserStore::Model(_))) => {
+                Err(Failure::usage("--db: the model has the settings of each step; leave --db out"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs its steps, with a load that `agents` have if they are given. The report has those that
+    /// have ended, even if a later one stopped it.
+    ///
+    /// # Errors
+    /// When it cannot begin.
+    pub fn run(
+        &self,
+        settings: &ExperimentSettings,
+        agents: Option<FleetMaker>,
+        console: &Console,
+    ) -> Result<(ExperimentReport, Option<StepError>), Failure> {
+        let budget = settings.budget(agents.as_ref());
+        let bench = Bench::new(self, settings, agents, console)?;
+        let mut runner = Runner::new(self, settings, &budget, bench)?;
+        let ended = runner.run();
+        Ok(runner.finish(ended))
+    }
+}

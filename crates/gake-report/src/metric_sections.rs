@@ -1,0 +1,194 @@
+//! The metrics of a run, as people read them: of a script its checks, requests, groups and
+//! iterations, then its own metrics; k6's other series are left to the formats for programs.
+
+use std::collections::BTreeMap;
+
+use gake_core::clock::Nanos;
+use gake_core::metric::{Definition, MetricUnit, SeriesValue, Tags};
+use gake_core::plan::Plan;
+use gake_core::record::Run;
+use gake_judge::stats::{per_second, share};
+use gake_text::units;
+
+/// Rows under a heading.
+pub(crate) struct Section {
+    pub(crate) heading: &'static str,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// A metric, or the part of it under some tags.
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) samples: u64,
+    /// What the samples add up to.
+    pub(crate) figures: String,
+    /// Of a check, whether it passed each time.
+    pub(crate) passed: Option<bool>,
+}
+
+/// Metrics of k6 that have sections or lines of their own, or repeat what others say.
+const K6: [&str; 21] = [
+    "checks",
+    "data_received",
+    "data_sent",
+    "dropped_iterations",
+    "group_duration",
+    "http_req_blocked",
+    "http_req_connecting",
+    "http_req_duration",
+    "http_req_failed",
+    "http_req_receiving",
+    "http_req_sending",
+    "http_req_tls_handshaking",
+    "http_req_waiting",
+    "http_reqs",
+    "iteration_duration",
+    "iterations",
+    "vus",
+    "vus_max",
+    "ws_connecting",
+    "ws_msgs_received",
+    "ws_msgs_sent",
+];
+
+/// Tags of k6 that tell series apart for thresholds, not for readers.
+const QUIET: [&str; 5] = ["group", "expected_response", "method", "status", "proto"];
+
+/// The sections that have rows.
+pub(crate) fn sections(run: &Run) -> Vec<Section> {
+    let all = match run.plan.fires_iterations() {
+        true => of_script(run),
+        false => vec![Section { heading: "metrics", rows: plain(run) }],
+    };
+    all.into_iter().filter(|section| !section.rows.is_empty()).collect()
+}
+
+fn plain(run: &Run) -> Vec<Row> {
+    let row = |(key, value): (&gake_core::metric::SeriesKey, &SeriesValue)| {
+        row(format!("{}{}", key.metric.name, key.tags), value, key.metric.unit, run)
+    };
+    run.tally.series.sorted().into_iter().map(row).collect()
+}
+
+fn row(name: String, value: &SeriesValue, unit: MetricUnit, run: &Run) -> Row {
+    let figures = series_figures(value, unit, run.completing);
+    Row { name, samples: value.samples(), figures, passed: None }
+}
+
+fn of_script(run: &Run) -> Vec<Section> {
+    let by = |metric: &str, name: &dyn Fn(&Tags) -> Option<String>| merged(run, metric, name);
+    let checks = by("checks", &|tags| {
+        let check = tags.get("check").unwrap_or_default();
+        Some(match group(tags) {
+            "" => check.to_owned(),
+            group => format!("{group}: {check}"),
+        })
+    });
+    let checks = checks.into_iter().map(|(name, value)| {
+        let passed = match value {
+            SeriesValue::Rate { passed, samples } => passed == samples,
+            _ => true,
+        };
+        Row { passed: Some(passed), ..row(name, &value, MetricUnit::Number, run) }
+    });
+    let named = |tags: &Tags| Some(tags.get("name").unwrap_or_default().to_owned());
+    let failed = by("http_req_failed", &named);
+    let requests = by("http_req_duration", &named).into_iter().map(|(name, value)| {
+        let mut row = row(name.clone(), &value, MetricUnit::Time, run);
+        if let Some(SeriesValue::Rate { passed, samples }) = failed.get(&name)
+            && *passed > 0
+        {
+            let part = units::percent(share(*passed, *samples));
+            row.figures.push_str(&format!("  {} failed ({part})", units::count(*passed)));
+        }
+        row.figures = format!("{}  {}", units::count(row.samples), row.figures);
+        row
+    });
+    let groups = by("group_duration", &|tags| Some(group(tags).to_owned()));
+    let groups = groups.into_iter().map(|(name, value)| row(name, &value, MetricUnit::Time, run));
+    let iterations = by("iteration_duration", &|tags| match run.plan.scenarios() {
+        [_] => Some("duration".to_owned()),
+        _ => tags.get(Plan::NAME_TAG).map(str::to_owned),
+    });
+    let iterations =
+        iterations.into_iter().map(|(name, value)| row(name, &value, MetricUnit::Time, run));
+    vec![
+        Section { heading: "checks", rows: checks.collect() },
+        Section { heading: "requests by name", rows: requests.collect() },
+        Section { heading: "groups", rows: groups.collect() },
+        Section { heading: "iterations", rows: iterations.collect() },
+        Section { heading: "metrics", rows: own(run) },
+    ]
+}
+
+/// The group of a sample, without k6's mark of the root; empty outside of any.
+fn group(tags: &Tags) -> &str {
+    tags.get("group").unwrap_or_default().trim_start_matches("::")
+}
+
+/// The series of a metric joined by what `name` makes of their tags; `None` leaves one out.
+fn merged(
+    run: &Run,
+    metric: &str,
+    name: &dyn Fn(&Tags) -> Option<String>,
+) -> BTreeMap<String, SeriesValue> {
+    let mut joined: BTreeMap<String, SeriesValue> = BTreeMap::new();
+    for (key, value) in run.tally.series.select(metric, &Tags::default()) {
+        if let Some(name) = name(&key.tags) {
+            joined.entry(name).and_modify(|sum| sum.merge(value)).or_insert_with(|| value.clone());
+        }
+    }
+    joined
+}
+
+/// The metrics that are not k6's own, by the tags that a script gives.
+fn own(run: &Run) -> Vec<Row> {
+    let has_one = run.plan.scenarios().len() == 1;
+    let is_shown = |key: &str| !(QUIET.contains(&key) || has_one && key == Plan::NAME_TAG);
+    let mut joined: BTreeMap<String, (&Definition, SeriesValue)> = BTreeMap::new();
+    for (key, value) in run.tally.series.sorted() {
+        if K6.contains(&key.metric.name.as_str()) {
+            continue;
+        }
+        let tags = key.tags.pairs().iter().filter(|(key, _)| is_shown(key));
+        let tags = Tags::new(tags.map(|(key, value)| (key.as_str(), value.as_str())));
+        let name = format!("{}{tags}", key.metric.name);
+        let own =
+            joined.entry(name).or_insert_with(|| (&key.metric, SeriesValue::new(key.metric.kind)));
+        own.1.merge(value);
+    }
+    joined.into_iter().map(|(name, (metric, value))| row(name, &value, metric.unit, run)).collect()
+}
+
+/// What the samples of a series add up to, over `span`.
+pub(crate) fn series_figures(value: &SeriesValue, unit: MetricUnit, span: Nanos) -> String {
+    let show = |value: f64| shown(value, unit);
+    match value {
+        SeriesValue::Counter { sum, .. } if span > 0 => {
+            let rate = per_second(sum.value(), span);
+            format!("{}  {}/s", show(sum.value()), show(rate))
+        }
+        SeriesValue::Counter { sum, .. } => show(sum.value()),
+        SeriesValue::Gauge { last, min, max, .. } => {
+            format!("{}  min {}  max {}", show(*last), show(*min), show(*max))
+        }
+        SeriesValue::Rate { passed, samples } => {
+            let part = units::percent(share(*passed, *samples));
+            format!("{part}  {} of {}", units::count(*passed), units::count(*samples))
+        }
+        SeriesValue::Trend(trend) => {
+            let [p50, p95] = [0.5, 0.95].map(|quantile| show(trend.quantile_number(quantile)));
+            format!("p50 {p50}  p95 {p95}  max {}", show(trend.max_number()))
+        }
+    }
+}
+
+fn shown(value: f64, unit: MetricUnit) -> String {
+    match unit {
+        // What is below nothing is no time, but a difference may be.
+        _ if value < 0.0 => format!("-{}", shown(-value, unit)),
+        MetricUnit::Time => units::duration(value),
+        MetricUnit::Bytes => units::bytes(value),
+        MetricUnit::Number => units::number(value),
+    }
+}

@@ -1,0 +1,78 @@
+//! Bounds what a log repeats: a server that is down would fill a screen with one line.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gake_k6::test::{LogLevel, LogLine, ScriptLog};
+
+/// How often a warning or an error is written with the same text.
+const TIMES: u64 = 5;
+
+/// Different texts that are counted; further ones are written each time.
+const TEXTS_MAX: usize = 1_000;
+
+/// The field that names what a line comes from, and the value of what a script writes itself.
+const CONSOLE: (&str, &str) = ("source", "console");
+
+/// How often each text came.
+#[derive(Debug, Clone, Default)]
+pub struct Repeats(Arc<Mutex<HashMap<String, u64>>>);
+
+impl Repeats {
+    /// A log that writes each warning and error a few times; what a script writes with `console`
+    /// is its own business.
+    #[must_use]
+    pub fn bounding(&self, log: ScriptLog) -> ScriptLog {
+        let repeats = self.clone();
+        Arc::new(move |line: &LogLine| {
+            let is_own = line.fields.iter().any(|(key, value)| (*key, value.as_str()) == CONSOLE);
+            let is_bounded = matches!(line.level, LogLevel::Warning | LogLevel::Error) && !is_own;
+            if !is_bounded || repeats.count(line) <= TIMES {
+                log(line);
+            }
+        })
+    }
+
+    /// How often the text of a line has come.
+    fn count(&self, line: &LogLine) -> u64 {
+        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let error = line.fields.iter().find(|(key, _)| *key == "error");
+        let text = format!("{}{}", line.message, error.map_or("", |(_, error)| error));
+        if !texts.contains_key(&text) && texts.len() >= TEXTS_MAX {
+            return 0;
+        }
+        let count = texts.entry(text).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// How many lines were not written, if some were not.
+    #[must_use]
+    pub fn left_out(&self) -> Option<u64> {
+        let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let more: u64 = texts.values().map(|count| count.saturating_sub(TIMES)).sum();
+        (more > 0).then_some(more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_is_counted_and_what_a_script_writes_is_not() {
+        let written = Arc::new(Mutex::new(0));
+        let to = Arc::clone(&written);
+        let repeats = Repeats::default();
+        let log = repeats.bounding(Arc::new(move |_: &LogLine| *to.lock().unwrap() += 1));
+        let line = |message: &str, source: &str| LogLine {
+            level: LogLevel::Error,
+            message: message.to_owned(),
+            fields: vec![("source", source.to_owned())],
+        };
+        (0..20).for_each(|_| log(&line("down", "stacktrace")));
+        assert_eq!((*written.lock().unwrap(), repeats.left_out()), (TIMES, Some(15)));
+        (0..20).for_each(|_| log(&line("down", "console")));
+        assert_eq!((*written.lock().unwrap(), repeats.left_out()), (TIMES + 20, Some(15)));
+    }
+}
