@@ -18,7 +18,7 @@ pub enum RunAgents<'a> {
     Requests(Box<Fleet>),
     /// They run the users of its script, with what `setup` gave in the process that began the run,
     /// if that was another one.
-    Script(Box<ScriptAgents<'a>>, Option<SetUp>),
+    Script(Box<ScriptAgents<'a>>, Option<Box<SetUp>>),
 }
 
 impl RunAgents<'_> {
@@ -41,7 +41,8 @@ impl RunAgents<'_> {
         match self {
             Self::Requests(fleet) => prepared.run_elsewhere(fleet.as_mut(), beside, each),
             Self::Script(agents, earlier) => {
-                prepared.run_users_elsewhere((agents.as_mut(), earlier.take()), beside, each)
+                let earlier = earlier.take().map(|set_up| *set_up);
+                prepared.run_users_elsewhere((agents.as_mut(), earlier), beside, each)
             }
         }
     }

@@ -121,7 +121,7 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
             let agents = ScriptAgents::of_orphan(orphan, &fired.script.test, &prepared);
             let agents = agents.map_err(failure)?;
             let agents = agents.described_on((!args.output.quiet).then_some(console));
-            return Ok((Some(RunAgents::Script(Box::new(agents), Some(set_up))), None));
+            return Ok((Some(RunAgents::Script(Box::new(agents), Some(Box::new(set_up)))), None));
         }
         let fleet = orphan.adopt(&prepared).map_err(failure)?;
         if !args.output.quiet {
