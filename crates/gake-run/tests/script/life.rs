@@ -75,9 +75,9 @@ fn setup_that_throws_ends_the_test() {
          export default () => console.log('ran')",
     )
     .run(None);
-    let recorded = ran.result.as_ref().unwrap();
-    assert!(matches!(recorded.setup, Err(ScriptRunError::Thrown { .. })), "{recorded:?}");
-    assert_eq!(recorded.recorded.run.tally.counts.started, 0);
+    let end = ran.end();
+    assert!(matches!(end.setup, Err(ScriptRunError::Thrown { .. })), "{end:?}");
+    assert_eq!(ran.run().tally.counts.started, 0);
     assert_eq!(ran.messages(LogLevel::Info), [""; 0]);
 }
 

@@ -11,20 +11,25 @@ use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, LogLine, UserSettings};
 use gake_lab::{Lab, LabConfig};
 use gake_run::script::{
-    LoadedScript, RemoteUsers, ScriptRecorded, ScriptRun, ScriptRunError, ScriptTls,
+    LoadedScript, RemoteUsers, ScriptEnd, ScriptRun, ScriptRunError, ScriptTls,
 };
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
-use gake_run::{Beside, Interrupt};
+use gake_run::{Beside, Interrupt, Recorded};
 
 /// A script's run.
 pub struct Ran {
-    pub result: Result<ScriptRecorded, ScriptRunError>,
+    pub result: Result<Recorded, ScriptRunError>,
     pub log: Vec<LogLine>,
 }
 
 impl Ran {
     pub fn run(&self) -> &Run {
-        &self.result.as_ref().unwrap().recorded.run
+        &self.result.as_ref().unwrap().run
+    }
+
+    /// How the script's part of the run ended.
+    pub fn end(&self) -> &ScriptEnd {
+        &self.result.as_ref().unwrap().scripts[0]
     }
 
     /// The messages of the log from `level` on.
@@ -128,17 +133,18 @@ impl Case {
         script: &LoadedScript,
         path: &Path,
         log: &Log,
-    ) -> Result<ScriptRecorded, ScriptRunError> {
+    ) -> Result<Recorded, ScriptRunError> {
         script.test.settings.set(self.settings.clone()).unwrap();
         let run = self.script_run(path);
         let prepared = script.prepare(&run)?;
         let beside = Beside { interrupt: self.interrupt.as_ref(), ..Beside::default() };
-        match self.remote.map(|make| make(Arc::clone(log))) {
+        let recorded = match self.remote.map(|make| make(Arc::clone(log))) {
             Some(mut users) => {
-                script.run_elsewhere(&run, &prepared, users.as_mut(), beside, |_| None)
+                prepared.run_users_elsewhere((users.as_mut(), None), beside, |_| None)
             }
-            None => script.run(&run, &prepared, beside, |_| None),
-        }
+            None => prepared.run_beside(beside, |_| None),
+        };
+        Ok(recorded?)
     }
 
     /// How it runs.

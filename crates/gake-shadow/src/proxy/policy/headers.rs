@@ -31,8 +31,8 @@ pub(crate) struct AnswerLines<'a> {
     /// It is framed in a way that cannot be passed on: a coding that is not ours.
     pub(crate) is_strange: bool,
     pub(crate) has_date: bool,
-    /// The first line of `Content-Length`, which stands for all.
-    length: Option<&'a [u8]>,
+    /// The number of the first line of `Content-Length`, which stands for all.
+    length: Option<usize>,
     /// The lines of `Connection`, when they name more than what is always left out.
     connection: Vec<&'a [u8]>,
 }
@@ -42,7 +42,7 @@ impl<'a> AnswerLines<'a> {
         let (length, connection) = (None, Vec::new());
         let (is_coded, is_strange, has_date) = (false, false, false);
         let mut all = Self { lines, is_coded, is_strange, has_date, length, connection };
-        for line in lines {
+        for (number, line) in lines.iter().enumerate() {
             let (name, value) = (line.name.as_bytes(), line.value);
             match name.len() {
                 4 if is(name, "date") => all.has_date = true,
@@ -52,7 +52,9 @@ impl<'a> AnswerLines<'a> {
                         all.connection.push(value);
                     }
                 }
-                14 if is(name, "content-length") => all.length = all.length.or(Some(value)),
+                14 if is(name, "content-length") => {
+                    all.length = all.length.or(Some(number));
+                }
                 17 if is(name, "transfer-encoding") => {
                     all.is_strange |= all.is_coded || !is(value, "chunked");
                     all.is_coded = true;
@@ -70,7 +72,7 @@ impl<'a> AnswerLines<'a> {
 
     /// The lines that are not about the backend's hop: names and values. Several lengths become one.
     pub(crate) fn end_to_end(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> {
-        self.lines.iter().filter_map(|line| {
+        self.lines.iter().enumerate().filter_map(|(number, line)| {
             let name = line.name.as_bytes();
             if is_one_of(name, ANSWER_HOP) || self.names(name) {
                 return None;
@@ -78,8 +80,8 @@ impl<'a> AnswerLines<'a> {
             if !is(name, "content-length") {
                 return Some((line.name, line.value));
             }
-            let length = self.length.filter(|length| std::ptr::eq(*length, line.value))?;
-            self.says_length().then(|| (line.name, list(length).next().unwrap_or_default()))
+            let is_written = self.says_length() && self.length == Some(number);
+            is_written.then(|| (line.name, list(line.value).next().unwrap_or_default()))
         })
     }
 
