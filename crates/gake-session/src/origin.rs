@@ -8,7 +8,7 @@ use gake_judge::Objective;
 use gake_text::redact::Redactor;
 
 /// Flags, of gake and of the tools it behaves as, that name a user and a password.
-const CREDENTIALS: [&str; 5] = ["--user", "-u", "-a", "-A", "-P"];
+const CREDENTIALS: [&str; 4] = ["--user", "-a", "-A", "-P"];
 
 /// Flags that give a header, of all these tools.
 const HEADERS: [&str; 3] = ["-H", "--header", "-header"];
@@ -154,6 +154,8 @@ mod tests {
         assert_eq!(shown(&line), r"gake run 'http://h/?a=1&b' --slo 'p99<50ms' 'it'\''s' ''");
         let again = crate::options::words(&shown(&line)).unwrap();
         assert_eq!(again[1..], line[1..]);
+        // Users are a number of gake and of k6, and no name.
+        assert_eq!(shown(&["gake", "run", "s.js", "-u", "10"]), "gake run s.js -u 10");
         // A host and its port are no header.
         assert_eq!(shown(&["gake", "localhost:8080"]), "gake localhost:8080");
     }

@@ -92,6 +92,9 @@ impl Objective {
     /// When it bounds nothing that grows with the load, in one sentence.
     pub fn clause(&self) -> Result<Clause, String> {
         let refuse = |why: &str| Err(format!("{self} cannot be searched for: {why}"));
+        if !self.operator.is_bound() {
+            return refuse("it asks for one value, not for a bound");
+        }
         let is_upper = matches!(self.operator, Operator::Less | Operator::LessOrEqual);
         let (Scope { label, tags }, quantity) = match &self.claim {
             Claim::Builtin { scope, quantity } => (scope, quantity),

@@ -43,7 +43,7 @@ impl Objective {
         let Claim::Builtin { scope: Scope { label, tags }, quantity } = &self.claim else {
             return None;
         };
-        if !tags.is_empty() {
+        if !tags.is_empty() || !self.operator.is_bound() {
             return None;
         }
         let bound = quantity.bound();

@@ -78,6 +78,8 @@ enum Operator {
     LessOrEqual,
     Greater,
     GreaterOrEqual,
+    Equal,
+    NotEqual,
 }
 
 /// The data that an objective is evaluated on: a whole run, or a run so far.
@@ -412,7 +414,14 @@ impl Operator {
             Self::LessOrEqual => value <= bound,
             Self::Greater => value > bound,
             Self::GreaterOrEqual => value >= bound,
+            Self::Equal => value == bound,
+            Self::NotEqual => value != bound,
         }
+    }
+
+    /// Whether it bounds a value from above or below.
+    fn is_bound(self) -> bool {
+        !matches!(self, Self::Equal | Self::NotEqual)
     }
 
     fn sign(self) -> &'static str {
@@ -421,6 +430,8 @@ impl Operator {
             Self::LessOrEqual => "<=",
             Self::Greater => ">",
             Self::GreaterOrEqual => ">=",
+            Self::Equal => "==",
+            Self::NotEqual => "!=",
         }
     }
 }

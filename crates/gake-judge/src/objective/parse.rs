@@ -47,25 +47,33 @@ impl std::str::FromStr for Objective {
 }
 
 fn parse(text: &str) -> Result<Objective, String> {
-    // The bound has no comparison sign, so the last one is the operator's.
-    let sign = text
-        .rfind(['<', '>'])
+    let (subject, operator, bound) = split(text)
         .ok_or("it has no < <= > or >=; write for example p99<50ms, errors<0.1% or rate>=990/s")?;
-    let (subject, rest) = (text[..sign].trim(), &text[sign + 1..]);
-    let (bound, or_equal) = match rest.strip_prefix('=') {
-        Some(bound) => (bound.trim(), true),
-        None => (rest.trim(), false),
-    };
-    let operator = match (text.as_bytes()[sign], or_equal) {
-        (b'<', false) => Operator::Less,
-        (b'<', true) => Operator::LessOrEqual,
-        (_, false) => Operator::Greater,
-        (_, true) => Operator::GreaterOrEqual,
-    };
     if bound.is_empty() {
         return Err("there is nothing after the comparison".to_owned());
     }
     Ok(Objective { claim: claim(subject, bound)?, operator })
+}
+
+/// The comparisons, longer signs first.
+const OPERATORS: [(&str, Operator); 7] = [
+    ("===", Operator::Equal),
+    ("==", Operator::Equal),
+    ("!=", Operator::NotEqual),
+    ("<=", Operator::LessOrEqual),
+    (">=", Operator::GreaterOrEqual),
+    ("<", Operator::Less),
+    (">", Operator::Greater),
+];
+
+/// Subject, operator and bound. The bound has no comparison sign, so the last one is the operator's.
+/// Equality is for the metrics of scripts, whose thresholds ask for it, and not for a plain quantity.
+fn split(text: &str) -> Option<(&str, Operator, &str)> {
+    let (before, bound) = text.split_at(text.rfind(['<', '>', '='])? + 1);
+    let split = |(sign, operator): &(&str, Operator)| Some((before.strip_suffix(sign)?, *operator));
+    let (subject, operator) = OPERATORS.iter().find_map(split)?;
+    let is_allowed = operator.is_bound() || subject.contains([':', '{']);
+    is_allowed.then_some((subject.trim(), operator, bound.trim()))
 }
 
 fn claim(subject: &str, bound: &str) -> Result<Claim, String> {

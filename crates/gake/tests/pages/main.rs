@@ -38,6 +38,19 @@ fn page(directory: &Path, name: &str, target: &str, flags: &str) -> PathBuf {
     html
 }
 
+/// A script with a group, a check that passes, one that fails, and the threshold that it misses.
+const SCRIPT: &str = r#"
+import http from 'k6/http';
+import { check, group } from 'k6';
+export const options = { thresholds: { checks: ['rate>0.99'], http_req_failed: ['rate<0.01'] } };
+export default function () {
+  group('browse', () => {
+    const response = http.get(__ENV.URL);
+    check(response, { 'status is 200': (r) => r.status === 200, 'is empty': (r) => r.body === '' });
+  });
+}
+"#;
+
 /// Writes the page of `vegeta plot`.
 fn plot(directory: &Path, url: &str) -> PathBuf {
     let [targets, results, html] =
@@ -143,8 +156,12 @@ fn pages_work_in_a_browser() {
     let directory = directory.path();
     let lab = lab();
     let (status, slow) = (url(&lab, "/status/503"), url(&lab, "/slow?min=1ms&max=30ms"));
+    let script = directory.join("page.js");
+    fs::write(&script, SCRIPT).unwrap();
+    let (script, variable) =
+        (script.to_str().unwrap(), format!("-u 3 -d 2s -e URL={}", url(&lab, "/fast")));
     // Runs wait most of their time: they are beside each other.
-    let ([ten, second, failures, mixed], plot, [over, compare]) = thread::scope(|scope| {
+    let ([ten, second, failures, mixed, js], plot, [over, compare]) = thread::scope(|scope| {
         let plot = scope.spawn(|| plot(directory, &slow));
         let over = scope.spawn(|| laid_over(directory, &lab));
         let runs = [
@@ -153,6 +170,7 @@ fn pages_work_in_a_browser() {
             // Nobody listens on port 1.
             ("failures", "http://127.0.0.1:1/", "-r 50 -d 2s"),
             ("status", &status, "-n 500 -c 5"),
+            ("script", script, &variable),
         ];
         let runs = runs
             .map(|(name, target, flags)| scope.spawn(move || page(directory, name, target, flags)));
@@ -177,8 +195,8 @@ fn pages_work_in_a_browser() {
     fs::write(&search, gake_report::html::find(&search::report()).unwrap()).unwrap();
     let trend = trend(directory);
     let pages = [
-        &ten, &second, &failures, &mixed, &hour, &empty, &plot, &shadow, &search, &over, &compare,
-        &trend,
+        &ten, &second, &failures, &mixed, &js, &hour, &empty, &plot, &shadow, &search, &over,
+        &compare, &trend,
     ];
 
     for path in pages {

@@ -22,8 +22,8 @@ pub(super) struct MetricForm {
     passed: Option<bool>,
 }
 
-/// The rows of all sections.
-pub(super) fn metrics(run: &Run) -> Vec<MetricForm> {
+/// The rows of all sections, and how many more there are.
+pub(super) fn metrics(run: &Run) -> (Vec<MetricForm>, usize) {
     let rows = sections(run).into_iter().flat_map(|section| {
         let form = move |row: Row| MetricForm {
             section: section.heading,
@@ -34,5 +34,8 @@ pub(super) fn metrics(run: &Run) -> Vec<MetricForm> {
         };
         section.rows.into_iter().map(form)
     });
-    rows.take(METRICS_MAX).collect()
+    let mut rows: Vec<_> = rows.collect();
+    let more = rows.len().saturating_sub(METRICS_MAX);
+    rows.truncate(METRICS_MAX);
+    (rows, more)
 }

@@ -202,6 +202,7 @@ impl RunForm {
 
     pub(super) fn new(summary: &Summary, points: usize) -> Self {
         let (run, verdict) = (&summary.run, &summary.verdict);
+        let (metrics, more_metrics) = metrics(run);
         let plan = run.plan.to_string();
         let rest = plan.strip_prefix(&run.plan.target).and_then(|rest| rest.strip_prefix(": "));
         let findings = verdict.findings.iter().map(|finding| FindingForm {
@@ -238,8 +239,8 @@ impl RunForm {
             labels: labels(run),
             more_labels: run.tally.labels().len().saturating_sub(LABELS_MAX),
             label_series: LabelSeries::new(run, points),
-            metrics: metrics(run),
-            more_metrics: run.tally.series.series().count().saturating_sub(METRICS_MAX),
+            metrics,
+            more_metrics,
             agents: agents(run),
             more_agents: run.agents.len().saturating_sub(AGENTS_MAX),
             events: events(run),
