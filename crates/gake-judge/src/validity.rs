@@ -2,8 +2,9 @@
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
+use gake_core::metric::{SeriesValue, Tags};
 use gake_core::plan::{Fires, Overflow, Plan};
-use gake_core::record::{Ending, Fault, Metric, Run};
+use gake_core::record::{Ending, Fault, Histogram, Metric, Run};
 use gake_core::schedule::Process;
 use gake_text::units;
 
@@ -230,14 +231,18 @@ fn who_delayed(run: &Run, late: f64) -> String {
 
 fn asked_and_sent(run: &Run) -> Option<Reason> {
     let counts = &run.tally.counts;
-    let (asked, sent) = (run.asked_rate?, Rates::of(run).sent);
-    if asked <= 0.0 || counts.due() == 0 {
+    let asked = run.asked_rate?;
+    let (sent, due) = match run.plan.fires_iterations() {
+        true => (per_second(counts.started as f64, run.sending), counts.started + counts.dropped),
+        false => (Rates::of(run).sent, counts.due()),
+    };
+    if asked <= 0.0 || due == 0 {
         return None;
     }
     // A grid may have one arrival more or less than its area at the edge.
     let chance = match run.plan.load.one()? {
         Load::Open { process: Process::Poisson, .. } => {
-            1.0 + at::POISSON_DEVIATIONS * (counts.due() as f64).sqrt()
+            1.0 + at::POISSON_DEVIATIONS * (due as f64).sqrt()
         }
         Load::Open { process: Process::Bursts { size, jitter }, .. } => {
             *size as f64 + asked * *jitter as f64 / SECOND as f64
@@ -256,7 +261,7 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
     // Whose fault it is: the generator was too slow, or nothing was free to send on.
     let noun = lanes::noun(&run.plan);
     let waited = run.tally.latency.of(Metric::Blocked).count();
-    let missing = (1.0 - sent / asked) * counts.due() as f64;
+    let missing = (1.0 - sent / asked) * due as f64;
     if counts.lost as f64 >= missing / 2.0 {
         text.push_str("; the rest was to be sent by agents that were lost");
     } else if counts.dropped as f64 >= missing / 2.0 {
@@ -352,6 +357,48 @@ fn own_faults(run: &Run) -> Option<Reason> {
     Some(Reason { rule: "generator_faults", level, text })
 }
 
+/// What was in flight, over its time there in nanoseconds.
+struct Fired {
+    time: f64,
+    begun: u64,
+    completed: u64,
+    deviation: f64,
+}
+
+impl Fired {
+    fn of_requests(run: &Run) -> Self {
+        let counts = &run.tally.counts;
+        Self {
+            time: fired_time(&run.tally) as f64,
+            begun: counts.begun(),
+            completed: counts.completed(),
+            deviation: run.tally.latency.of(Metric::Service).stddev(),
+        }
+    }
+
+    /// Of a script its iterations, which think between their requests; `None` when the time of
+    /// some is not known.
+    fn of_iterations(run: &Run) -> Option<Self> {
+        let counts = &run.tally.counts;
+        let mut times = Histogram::default();
+        for (_, value) in run.tally.series.select(ITERATIONS, &Tags::default()) {
+            if let SeriesValue::Trend(trend) = value {
+                times.merge(trend);
+            }
+        }
+        let is_whole = counts.interrupted == 0 && times.count() == counts.started;
+        is_whole.then(|| Self {
+            time: times.sum() as f64,
+            begun: counts.started,
+            completed: counts.started,
+            deviation: times.stddev(),
+        })
+    }
+}
+
+/// The metric of k6 that has the times of iterations.
+const ITERATIONS: &str = "iteration_duration";
+
 /// Whether scripts run beside plain scenarios: what is in flight then is of two kinds.
 fn fires_both(plan: &Plan) -> bool {
     let is_script = |plan: &Plan| plan.fires == Fires::Iterations;
@@ -369,20 +416,18 @@ fn fires_both(plan: &Plan) -> bool {
 fn littles_law(run: &Run) -> Option<Reason> {
     let counts = &run.tally.counts;
     let level_seen = mean_in_flight(run);
-    if level_seen < at::LITTLE_IN_FLIGHT
-        || counts.completed() < at::LITTLE_COMPLETED
-        || counts.dropped > 0
-        || fires_both(&run.plan)
-    {
+    if level_seen < at::LITTLE_IN_FLIGHT || counts.dropped > 0 || fires_both(&run.plan) {
         return None;
     }
     let measured = run.measured as f64;
-    let time = fired_time(&run.tally) as f64;
-    let mean = time / counts.begun() as f64;
-    if mean > measured {
+    let Fired { time, begun, completed, deviation } = match run.plan.fires_iterations() {
+        true => Fired::of_iterations(run)?,
+        false => Fired::of_requests(run),
+    };
+    let mean = time / begun as f64;
+    if completed < at::LITTLE_COMPLETED || mean > measured {
         return None;
     }
-    let deviation = run.tally.latency.of(Metric::Service).stddev();
     let residual = mean.max((mean * mean + deviation * deviation) / (2.0 * mean));
     let expected = time / measured;
     let edge = level_seen * residual / measured;
@@ -398,7 +443,7 @@ fn littles_law(run: &Run) -> Option<Reason> {
         "not in a steady state: {} were in flight on average, but {} of {} each make {} \
          (Little's law)",
         units::number(level_seen),
-        units::rate(counts.completed() as f64 * 1e9 / measured),
+        units::rate(completed as f64 * 1e9 / measured),
         units::duration(mean),
         units::number(expected)
     );
