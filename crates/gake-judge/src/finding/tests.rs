@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
+use gake_core::plan::Fires;
 use gake_core::record::{Counts, Fault, LevelUnit, Phase, Point, Reading, Series, TcpSample};
 
 use super::facts::Facts;
@@ -293,13 +294,16 @@ fn blocked_arrivals() {
     assert_eq!(ids(&run), ["blocked"]);
     let said = |run: &Run| find(run, &[])[0].clone();
     assert!(said(&run).evidence.contains("connection"), "{:?}", said(&run));
+    // Series alone are no script: every https run has those of its handshakes.
     let metric = Definition {
-        name: "iterations".to_owned(),
+        name: "tls_handshake".to_owned(),
         kind: MetricKind::Counter,
         unit: MetricUnit::Number,
     };
     let series = run.tally.series.intern(&Arc::new(metric), &Tags::default());
     run.tally.series.add(series, 1.0, 0);
+    assert!(said(&run).evidence.contains("connection"), "{:?}", said(&run));
+    run.plan.fires = Fires::Iterations;
     let users = said(&run);
     assert!(users.evidence.contains("user") && users.advice.contains("-u"), "{users:?}");
 }

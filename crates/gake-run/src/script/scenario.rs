@@ -61,7 +61,8 @@ fn tag_keys(spec: &RunSpec) -> Vec<String> {
 /// not kept.
 fn from_disk(path: &std::path::Path) -> Result<ConfiguredScript, RunError> {
     let name = path.to_string_lossy();
-    let source = ScriptSource::read(&name, None, None).map_err(RunError::cannot)?;
+    let source = ScriptSource::read(&name, None, None)
+        .map_err(|why| RunError::cannot(format!("{name}: {why}")))?;
     let log: ScriptLog = Arc::new(|_: &LogLine| ());
     ConfiguredScript::load(source, &ScriptSettings::default(), log)
         .map_err(|error| RunError::cannot(format!("{name}: {error}")))
@@ -103,7 +104,9 @@ impl ScenarioScript {
         let scenarios: Vec<_> =
             self.scenarios.iter().map(|number| spec.scenarios[*number].clone()).collect();
         let executors = scenarios.iter().map(|one| executor(&one.load).to_owned()).collect();
+        // What a script sends is told apart by name, as labels are elsewhere.
         let mut keys = own.keys.clone();
+        keys.push("name".to_owned());
         keys.extend(tag_keys(spec));
         let run = ScriptRun {
             keys,

@@ -33,10 +33,7 @@ fn what_is_not_given_is_missed_by_name() {
     for (source, said) in [
         (RequestSource::Given("mine".to_owned()), "scenario[0].given: \"mine\""),
         (RequestSource::Recording(recording), "scenario[0].recording: this program cannot"),
-        (
-            RequestSource::Script(script),
-            "scenario[0].script: a spec cannot run a script: `gake run SCRIPT.js` does",
-        ),
+        (RequestSource::Script(script), "a.js: The moduleSpecifier \"a.js\" couldn't be found"),
         (RequestSource::Targets(PathBuf::from("-")), "scenario[0].targets: standard input"),
         (RequestSource::Targets(PathBuf::from("/nowhere")), "targets file /nowhere: No such file"),
         (RequestSource::Url("ftp://h/".to_owned()), "scenario[0].url: "),

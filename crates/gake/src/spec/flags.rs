@@ -144,6 +144,9 @@ fn without_requests(args: &RunArgs) -> Result<(), Failure> {
         ("--stream", request.stream),
         ("--ws-message", request.websocket.ws_message.is_some()),
         ("--proto", !request.grpc.proto.is_empty()),
+        ("--timeout", args.connection.timeout.is_some()),
+        ("--first-byte-timeout", args.connection.first_byte_timeout.is_some()),
+        ("--max-redirs", args.connection.max_redirs.is_some()),
         ("--speed", args.replay.speed.is_some()),
         ("--target", args.replay.target.is_some()),
         ("--warmup", args.load.warmup.is_some_and(|warmup| !warmup.is_zero())),
@@ -154,7 +157,8 @@ fn without_requests(args: &RunArgs) -> Result<(), Failure> {
             "--warmup: a script has no warm-up; give it a scenario that starts before the others",
         )),
         Some((flag, _)) => Err(Failure::usage(format!(
-            "{flag}: a script says itself what it sends; variables reach it by --env NAME=VALUE"
+            "{flag}: a script says itself what it sends and how long it waits; variables reach it \
+             by --env NAME=VALUE"
         ))),
         None => Ok(()),
     }

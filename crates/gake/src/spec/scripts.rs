@@ -47,6 +47,13 @@ pub fn load(
     let log = log::log(console, None, log::ScriptLogFormat::Text, args.output.verbose);
     let loader = ScriptLoader::new(settings, log.map_err(Failure::usage)?);
     for (path, script) in expand(draft, &loader).map_err(|error| failure(&error))? {
+        if script.script.has("handleSummary") && !args.output.quiet {
+            let path = path.display();
+            console.note(&format!(
+                "{path}: handleSummary is not called, since the summary is gake's; `gake as k6 run` \
+                 calls it"
+            ));
+        }
         loader.keep(&path, script);
     }
     Ok(Some(loader))
@@ -56,7 +63,7 @@ pub fn load(
 /// duration and its iterations. A rate, stages or a spike are a load of their own.
 fn options(scenario: &mut ScenarioDraft) -> Result<Options, Failure> {
     let mut options = Options::default();
-    if scenario.rate.is_some() {
+    if scenario.rate.is_some() || scenario.stages.is_some() {
         let users = match scenario.users.take() {
             Some(UsersValue::Number(users)) => Some(users as u64),
             other => {
@@ -69,8 +76,7 @@ fn options(scenario: &mut ScenarioDraft) -> Result<Options, Failure> {
             Some(gake_core::spec::value::CountValue(users.unwrap_or(USERS_AT_A_RATE)));
         return Ok(options);
     }
-    let is_own = scenario.stages.is_some()
-        || scenario.iterations_per_user.is_some()
+    let is_own = scenario.iterations_per_user.is_some()
         || matches!(scenario.users, Some(UsersValue::Stages(_)));
     if is_own {
         return Ok(options);

@@ -71,8 +71,12 @@ fn those_of_a_script_are_told_without_their_secrets_too() {
         failing()
     );
     std::fs::write(&script, text).unwrap();
-    let run = ["run", script.to_str().unwrap(), "--body-errors", "--gake-format", "json"];
-    let told = ran(&run).done();
+    let script = script.to_str().unwrap();
+    let own = ran(&["run", script, "--body-errors"]);
+    assert!(own.stdout.contains("  10 × 500  Error 1040: Too many connections\n"), "{own:?}");
+    assert!(!own.stdout.contains("hunter2") && !own.stderr.contains("hunter2"), "{own:?}");
+    let k6 = ["as", "k6", "run", "--address", "", script, "--body-errors", "--gake-format", "json"];
+    let told = ran(&k6).done();
     assert!(told.stdout.contains("  10 × 500  Error 1040: Too many connections\n"), "{told:?}");
     assert!(told.stdout.contains("\"password\":\"redacted-"), "{told:?}");
     assert!(told.stderr.contains("failed_bodies"), "gake's own result: {told:?}");

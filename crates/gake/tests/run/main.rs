@@ -48,6 +48,7 @@ mod proxy;
 mod reconcile;
 mod replay;
 mod report;
+mod scripts;
 mod sent;
 mod signals;
 mod sinks;

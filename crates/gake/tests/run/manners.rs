@@ -7,8 +7,7 @@ fn flags_of_other_tools_are_answered_with_ours() {
     for (line, tip) in [
         ("run demo -z 30s", "-z is -d here"),
         ("run demo --rps 100", "--rps is -r here"),
-        ("run demo --vus 10", "--vus is --users here"),
-        ("run demo --vus=10", "--vus is --users here"),
+        ("run demo --clients=10", "--clients is --users here"),
         ("run demo --concurrency 10", "--concurrency is --users here"),
         ("run demo --proxy-header a:b", "--proxy-header does not exist here"),
         ("run demo --h3", "--h3 is --http3 here"),

@@ -120,8 +120,17 @@ fn the_posts_of_a_script_are_compared_with_rows() {
         let (env, rows) = (format!("URL={}", url(lab, "/users")), url(lab, "/users/count"));
         let rows = format!("http:{rows}#count");
         let script = script.to_str().unwrap();
-        ran(&["run", script, "-e", &env, "--reconcile", &rows, "--body-errors"])
+        let flags = ["-e", &env, "--reconcile", &rows, "--body-errors"];
+        ran(&[&["as", "k6", "run", "--address", "", script][..], &flags].concat())
     };
+    let own = |lab: &Lab| {
+        let (env, rows) = (format!("URL={}", url(lab, "/users")), url(lab, "/users/count"));
+        let rows = format!("http:{rows}#count");
+        ran(&["run", script.to_str().unwrap(), "-e", &env, "--reconcile", &rows])
+    };
+    let native = own(&users(Some(20)));
+    assert_eq!(native.code, Some(99), "{native:?}");
+    assert!(native.stdout.contains("✘ POST requests: rows added = 101"), "{native:?}");
     let kept = run(&users(None)).done();
     assert!(
         kept.stdout.contains(

@@ -1,6 +1,7 @@
 //! Two sides that take turns: A B, B A, A B ... in one process, so that whatever else happens on
 //! the machines hits both. Neighbours make a pair.
 
+use std::path::Path;
 use std::time::Duration;
 
 use gake_core::clock::nanos;
@@ -20,6 +21,7 @@ use gake_session::Console;
 use gake_session::Failure;
 use gake_session::Signals;
 use gake_session::origin::origin;
+use gake_session::script::is_script;
 use gake_session::{comparison, descriptors};
 
 /// The start of a slice that is left out when nothing else is asked for: connections open then.
@@ -47,6 +49,7 @@ impl Turns {
 struct Side {
     asked: Asked,
     prepared: Prepared,
+    redactor: Redactor,
     /// Ended with the side.
     _lab: Option<Lab>,
 }
@@ -149,21 +152,40 @@ fn side(
         }
     }
     args.load.duration = Some(slice);
-    args.load.warmup = args.load.warmup.filter(|warmup| !warmup.is_zero()).or(Some(WARMUP));
+    let is_script = args.target.as_deref().is_some_and(|target| is_script(Path::new(target)));
+    if !is_script {
+        args.load.warmup = args.load.warmup.filter(|warmup| !warmup.is_zero()).or(Some(WARMUP));
+    }
     let mut asked = spec::of_run(&args, console)?;
     let lab = asked.start_demo()?;
     let mut prepared = asked.prepare()?;
     prepared.redact(redactor);
-    Ok(Side { asked, prepared, _lab: lab })
+    Ok(Side { asked, prepared, redactor: redactor.clone(), _lab: lab })
+}
+
+impl Side {
+    /// What a turn runs: a script runs once, and is prepared again for each.
+    fn turn(&self) -> Result<Prepared, Failure> {
+        if self.prepared.scripts.is_empty() {
+            return Ok(self.prepared.clone());
+        }
+        let mut prepared = self.asked.prepare()?;
+        prepared.redact(&self.redactor);
+        Ok(prepared)
+    }
 }
 
 /// One turn.
 fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
     let seed = side.prepared.seed.wrapping_add(number);
-    let prepared = Prepared { seed, ..side.prepared.clone() };
+    let prepared = Prepared { seed, ..side.turn()? };
     let beside = Beside { interrupt: Some(signals.interrupt()), ..Beside::default() };
     let recorded = prepared.run_beside(beside, |_| None);
-    let mut run = recorded.map_err(|error| side.asked.failure(error))?.run;
+    let recorded = recorded.map_err(|error| side.asked.failure(error))?;
+    for end in recorded.scripts {
+        end.setup.map_err(Failure::could_not)?;
+    }
+    let mut run = recorded.run;
     run.tally = slimmed(&run.tally);
     Ok(run)
 }
