@@ -155,6 +155,9 @@ fn scenario() -> impl Strategy<Value = ScenarioSpec> {
         let graceful_stop = graceful_stop.unwrap_or(spec.graceful_stop);
         let (start, tags) = (start.unwrap_or_default(), tags.into_iter().collect());
         let expect = "2xx,404".parse().unwrap();
+        // A script says itself what it sends.
+        let is_script = matches!(spec.source, RequestSource::Script(_));
+        let request = if is_script { RequestDefaults::default() } else { request };
         ScenarioSpec {
             name,
             request,
@@ -164,7 +167,7 @@ fn scenario() -> impl Strategy<Value = ScenarioSpec> {
             start,
             tags,
             expect,
-            expect_body: Some("json:ok=true".to_owned()),
+            expect_body: (!is_script).then(|| "json:ok=true".to_owned()),
             body_errors: true,
             ..spec
         }
@@ -236,6 +239,10 @@ fn run() -> impl Strategy<Value = RunSpec> {
                 ech: name.clone().map(PathBuf::from),
                 key_log: name.clone().map(PathBuf::from),
             };
+            let has_script = scenarios
+                .iter()
+                .any(|scenario| matches!(scenario.source, RequestSource::Script(_)));
+            let warmup = warmup.filter(|_| !has_script);
             RunSpec {
                 name,
                 threads,
