@@ -1,4 +1,4 @@
-//! A script with the options in force: those of its own and those of whoever runs it.
+//! A script with the options in force: its own, and those of the command that runs it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

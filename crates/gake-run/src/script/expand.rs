@@ -2,6 +2,7 @@
 
 use gake_core::spec::{FieldPath, RunDraft, ScenarioDraft};
 use gake_judge::Objective;
+use gake_k6::threshold::{MetricThresholds, Thresholds};
 
 use super::ConfiguredScript;
 use crate::{RunError, Scripts};
@@ -90,22 +91,66 @@ fn joined(own: ScenarioDraft, over: &ScenarioDraft, is_only: bool) -> ScenarioDr
 impl ConfiguredScript {
     /// Its thresholds as objectives are written: `http_req_duration:p(95)<500ms`.
     #[must_use]
+    pub fn threshold_texts(&self) -> Vec<String> {
+        texts(&self.thresholds)
+    }
+
+    /// The same in the form in which objectives are printed: `http_req_duration:p95<500ms`.
+    #[must_use]
     pub fn thresholds_as_objectives(&self) -> Vec<String> {
-        let mut objectives = Vec::new();
-        for (subject, metric) in self.thresholds.metrics() {
-            for expression in metric.expressions() {
-                let text = objective(subject, expression, metric.is_time());
-                let parsed = text.parse::<Objective>().ok().and_then(|it| it.of_script().ok());
-                objectives.push(parsed.map_or(text, |objective| objective.to_string()));
-            }
-        }
-        objectives
+        let printed = |text: String| {
+            let parsed = text.parse::<Objective>().ok().and_then(|it| it.of_script().ok());
+            parsed.map_or(text, |objective| objective.to_string())
+        };
+        self.threshold_texts().into_iter().map(printed).collect()
     }
 }
 
-/// A threshold as an objective, which writes times with their unit.
-fn objective(subject: &str, expression: &str, is_time: bool) -> String {
-    let expression: String = expression.split_whitespace().collect();
-    let unit = if is_time && !expression.starts_with("count") { "ms" } else { "" };
-    format!("{subject}:{expression}{unit}")
+/// Thresholds as objectives, which write times with their unit.
+fn texts(thresholds: &Thresholds) -> Vec<String> {
+    let of_metric = |(subject, metric): (&str, &MetricThresholds)| -> Vec<String> {
+        let text = |expression: &str| {
+            let expression: String = expression.split_whitespace().collect();
+            let is_time = metric.is_time() && !expression.starts_with("count");
+            format!("{subject}:{expression}{}", if is_time { "ms" } else { "" })
+        };
+        metric.expressions().map(text).collect()
+    };
+    thresholds.metrics().flat_map(of_metric).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gake_k6::metrics::{builtin, registry};
+    use gake_k6::options::Options;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn thresholds_are_objectives() {
+        let options = Options::read(&json!({ "thresholds": {
+            "http_req_duration": ["p(95)<500", "p(99.9) < 2000"],
+            "http_req_duration{name:login}": ["avg<200"],
+            "checks": ["rate>0.99"],
+            "http_req_failed": [{ "threshold": "rate<0.01", "abortOnFail": true }],
+        }}));
+        let options = options.unwrap().options.thresholds.unwrap();
+        let found = texts(&Thresholds::new(&options, &registry(&builtin())).unwrap());
+        assert_eq!(
+            found,
+            [
+                "checks:rate>0.99",
+                "http_req_duration:p(95)<500ms",
+                "http_req_duration:p(99.9)<2000ms",
+                "http_req_duration{name:login}:avg<200ms",
+                "http_req_failed:rate<0.01",
+            ]
+        );
+        for text in found {
+            let objective: Objective = text.parse().unwrap();
+            let clause = objective.of_script().and_then(|objective| objective.clause());
+            assert!(clause.is_ok(), "{text}: {clause:?}");
+        }
+    }
 }

@@ -323,7 +323,7 @@ impl UsersSeen {
         let active: usize = tests().map(|test| test.active(at)).sum();
         let ready: u64 = tests().map(|test| test.levels.ready()).sum();
         let is_over = lives.iter().flat_map(|life| life.crews.iter()).all(|crew| crew.is_over(at));
-        // The last moment of a run comes when nobody is left.
+        // The last moment of a run comes when no user is left.
         if active > 0 || !is_over {
             levels.see((active as f64, ready as f64), at, &mut self.seen);
         }

@@ -4,12 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use gake_core::metric::{MetricUnit, Registry};
 use gake_core::spec::ScenarioSpec;
-use gake_k6::metrics::registry;
 use gake_k6::options::Options;
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
-use gake_k6::threshold::Selector;
 use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun};
 use gake_run::{Beside, Moment, Prepared, Recorded, RunError};
 
@@ -47,8 +44,10 @@ pub fn journey(path: &str, console: &Console, shown: &Shown) -> Result<Journey, 
     let flags = RunFlags::read(&[path.to_owned()]).map_err(Failure::usage)?;
     let flags = flags.ok_or_else(|| Failure::usage(format!("{path} is not a script")))?;
     let loaded = load(&flags, log(console, Arc::clone(shown)));
-    let ConfiguredScript { script, options, mut run, given, environment, .. } =
+    let loaded =
         loaded.map_err(|refused| Failure::could_not(format!("{path}: {}", refused.why)))?;
+    let thresholds = loaded.threshold_texts();
+    let ConfiguredScript { script, options, mut run, given, environment, .. } = loaded;
     if options.paused == Some(true) {
         let why = "a search starts at once: remove the option paused";
         return Err(Failure::usage(format!("{path}: {why}")));
@@ -56,7 +55,6 @@ pub fn journey(path: &str, console: &Console, shown: &Shown) -> Result<Journey, 
     run.spec.scenarios = vec![only(path, &script, &run)?];
     // A search has a rate of its own: it is no scenario of the script's any more.
     run.executors = vec!["constant-arrival-rate".to_owned()];
-    let thresholds = thresholds(&options, &registry(&script.metrics));
     Ok(Journey { script, run, thresholds, flags, options, given, environment })
 }
 
@@ -123,56 +121,4 @@ fn log(console: &Console, shown: Shown) -> ScriptLog {
             console.warn(&format!("an iteration failed: {}", line.message.trim_end()));
         }
     })
-}
-
-/// The thresholds as objectives, which write times with their unit.
-fn thresholds(options: &Options, metrics: &Registry) -> Vec<String> {
-    let all = options.thresholds.iter().flatten();
-    all.flat_map(|(subject, thresholds)| {
-        let metric = Selector::parse(subject).ok();
-        let metric = metric.and_then(|selector| metrics.get(&selector.metric));
-        let is_time = metric.is_some_and(|metric| metric.unit == MetricUnit::Time);
-        let unit = if is_time { "ms" } else { "" };
-        let text = move |expression: &str| {
-            let expression: String = expression.split_whitespace().collect();
-            format!("{subject}:{expression}{unit}")
-        };
-        thresholds.iter().map(move |threshold| text(&threshold.expression))
-    })
-    .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use gake_judge::Objective;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn thresholds_are_objectives() {
-        let options = Options::read(&json!({ "thresholds": {
-            "http_req_duration": ["p(95)<500", "p(99.9) < 2000"],
-            "http_req_duration{name:login}": ["avg<200"],
-            "checks": ["rate>0.99"],
-            "http_req_failed": [{ "threshold": "rate<0.01", "abortOnFail": true }],
-        }}));
-        let metrics = registry(&gake_k6::metrics::builtin());
-        let found = thresholds(&options.unwrap().options, &metrics);
-        assert_eq!(
-            found,
-            [
-                "checks:rate>0.99",
-                "http_req_duration:p(95)<500ms",
-                "http_req_duration:p(99.9)<2000ms",
-                "http_req_duration{name:login}:avg<200ms",
-                "http_req_failed:rate<0.01",
-            ]
-        );
-        for text in found {
-            let objective: Objective = text.parse().unwrap();
-            let clause = objective.of_script().and_then(|objective| objective.clause());
-            assert!(clause.is_ok(), "{text}: {clause:?}");
-        }
-    }
 }
