@@ -21,9 +21,6 @@ use crate::net::location::{Location, LocationError, Scheme};
 use crate::net::permit::{ConnectionPermit, PermittedConnection};
 use crate::net::ports::LocalPorts;
 use crate::net::proxy::HttpProxy;
-#[cfg(not(feature = "http3"))]
-use crate::client::without_http3::QuicSettings;
-#[cfg(feature = "http3")]
 use crate::quic::QuicSettings;
 use crate::tls::protocol::Protocol;
 use crate::tls::{self, TlsOptions};
