@@ -138,7 +138,8 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     }
     // What requests wait for inside the target is not guessed where it is known.
     if findings.iter().any(Finding::is_seen_inside) {
-        findings.retain(|finding| finding.id != server::POOL_QUEUEING);
+        let guessed = [server::POOL_QUEUEING, server::ONE_AT_A_TIME];
+        findings.retain(|finding| !guessed.contains(&finding.id));
     }
     findings.sort_by_key(|finding| finding.rank);
     if let Some(finding) = unexplained::find(&facts, &findings) {
