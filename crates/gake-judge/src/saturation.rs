@@ -62,7 +62,9 @@ impl Saturation {
         let done = sum(second, &|point| completed(point) as f64);
         let time = sum(second, &|point| point.seconds as f64) * unit;
         let behind = due - done;
-        let is_behind = done > 0.0
+        // One that hangs completes nothing, which is another thing.
+        let is_alive = second.iter().all(|point| completed(point) > 0);
+        let is_behind = is_alive
             && done < COMPLETED_MAX * due
             && behind > DEVIATIONS * due.sqrt()
             // What the first half left behind is not caught up either.
@@ -120,7 +122,7 @@ fn is_generators(run: &Run) -> bool {
     let fired = (counts.arrivals() - counts.dropped) as f64;
     let asked = run.asked_rate.unwrap_or(0.0) * run.measured as f64 / 1e9;
     let is_short = fired < SENT_MIN * asked && !waited && counts.dropped == 0;
-    is_late || is_busy || is_short
+    is_late || is_busy || is_short || counts.lost > 0
 }
 
 #[cfg(test)]
@@ -187,5 +189,14 @@ mod tests {
         let mut short = run(|_| 180, grows);
         short.asked_rate = Some(400.0);
         assert_eq!(Saturation::of(&short), None, "fewer were fired than asked for");
+        let mut lost = run(|_| 180, grows);
+        lost.tally.counts.lost = 1;
+        assert_eq!(Saturation::of(&lost), None, "an agent was lost");
+    }
+
+    #[test]
+    fn a_target_that_hangs_is_not_overloaded() {
+        let hangs = |second| if second < 6 { 180 } else { 0 };
+        assert_eq!(Saturation::of(&run(hangs, |second| (second + 1) * 300 * MS)), None);
     }
 }
