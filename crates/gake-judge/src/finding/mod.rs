@@ -12,7 +12,9 @@ mod facts;
 mod generator;
 mod http2;
 mod leak;
+mod limiter;
 mod listener;
+mod pattern;
 mod server;
 mod symptoms;
 mod syns;
@@ -90,11 +92,12 @@ pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// The rules in the order in which findings are listed. What makes the figures not the target's
 /// comes first; then the target from the inside out, since what is full inside fills what is
 /// around it; then what can be seen from outside alone.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 33] = [
+const RULES: [fn(&Facts<'_>) -> Option<Finding>; 38] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
     target::ended,
+    pattern::hang,
     database::refused,
     database::churn,
     target::memory,
@@ -109,6 +112,7 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 33] = [
     target::descriptors,
     target::connections,
     connections::limit,
+    limiter::rate_limit,
     http2::streams,
     http2::window,
     listener::overflows,
@@ -117,6 +121,9 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 33] = [
     connections::retransmits,
     server::bandwidth,
     server::pool_queueing,
+    pattern::delayed_ack,
+    pattern::stalls,
+    pattern::step,
     symptoms::blocked,
     symptoms::syn_drops,
     symptoms::errors,
