@@ -6,70 +6,72 @@ use gake_judge::search::{Purpose, Trial, TrialLoad};
 use gake_judge::{Clause, Objective};
 
 use super::trials::Trials;
-use gake_session::Failure;
+use crate::RunError;
+use crate::spec::FieldPath;
 
 /// Without objectives, the 99th percentile may be this multiple of the one without load ...
 const TIMES: f64 = 5.0;
-/// ... and this at least, in milliseconds, since nobody notices less.
+/// ... and this at least, in milliseconds, since no user notices less.
 const LEAST_MS: f64 = 100.0;
-/// Requests that tell how fast the target is without load.
+/// Requests that show how fast the target is without load.
 const ENOUGH: u64 = 20;
 /// How long they may take, in seconds, one attempt after the other.
 const ATTEMPTS: [u64; 3] = [1, 5, 30];
 
-/// The clauses of a search. What only bounds the target itself says nothing about whether it
-/// still answers: then, as without any objective, the usual ones apply too.
-///
-/// # Errors
-/// When an objective bounds nothing that grows with the load, or the target refuses connections or
-/// does not answer.
-pub fn clauses(given: &[Objective], trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
-    let clauses: Result<Vec<_>, _> = given.iter().map(Objective::clause).collect();
-    let mut clauses = clauses.map_err(Failure::usage)?;
-    trials.reach()?;
-    if given.iter().all(Objective::is_about_target) {
-        clauses.extend(usual(trials)?);
+impl Trials<'_> {
+    /// The objectives as a search bounds them. Those that bound only the target itself do not say
+    /// whether it still responds: then, as without any, the usual ones apply too.
+    ///
+    /// # Errors
+    /// When an objective bounds nothing that grows with the load, or the target refuses connections
+    /// or does not respond.
+    pub(super) fn clauses(&mut self) -> Result<Vec<Clause>, RunError> {
+        let given = self.objectives();
+        let clauses: Result<Vec<_>, _> = given.iter().map(Objective::clause).collect();
+        let mut clauses = clauses.map_err(|why| RunError::spec(FieldPath::root(), why))?;
+        let needs_usual = given.iter().all(Objective::is_about_target);
+        self.reach()?;
+        if needs_usual {
+            clauses.extend(self.usual()?);
+        }
+        Ok(clauses)
     }
-    Ok(clauses)
-}
 
-/// Objectives for an unknown target: one user finds out how fast it is.
-///
-/// # Errors
-/// When it does not answer.
-fn usual(trials: &mut Trials<'_>) -> Result<Vec<Clause>, Failure> {
-    let mut p99 = None;
-    for seconds in ATTEMPTS {
-        let trial = Trial {
-            number: 0,
-            purpose: Purpose::Ladder,
-            load: TrialLoad::Users(1),
-            warmup: Duration::ZERO,
-            duration: Duration::from_secs(seconds),
-            seed: 0,
-            enough: Vec::new(),
+    /// Objectives for an unknown target: one user finds out how fast it is.
+    fn usual(&mut self) -> Result<Vec<Clause>, RunError> {
+        let mut p99 = None;
+        for seconds in ATTEMPTS {
+            let trial = Trial {
+                number: 0,
+                purpose: Purpose::Ladder,
+                load: TrialLoad::Users(1),
+                warmup: Duration::ZERO,
+                duration: Duration::from_secs(seconds),
+                seed: 0,
+                enough: Vec::new(),
+            };
+            let run = self.unjudged(&trial)?;
+            let counts = run.tally.counts;
+            if counts.ok > 0 {
+                p99 = Some(run.tally.latency.response().quantile(0.99));
+            }
+            if counts.ok >= ENOUGH || self.is_interrupted() {
+                break;
+            }
+        }
+        let Some(p99) = p99 else {
+            return Err(RunError::cannot(
+                "the target does not answer one user: try it with `gake run -c 1 -d 2s`",
+            ));
         };
-        let run = trials.alone(&trial)?;
-        let counts = run.tally.counts;
-        if counts.ok > 0 {
-            p99 = Some(run.tally.latency.response().quantile(0.99));
-        }
-        if counts.ok >= ENOUGH || trials.interrupted() {
-            break;
-        }
+        let limit = rounded((TIMES * p99 as f64 / 1e6).max(LEAST_MS));
+        let texts = [format!("p99<{limit}ms"), "errors<0.1%".to_owned()];
+        let clause = |text: &String| {
+            let objective: Objective = text.parse().map_err(RunError::cannot)?;
+            objective.clause().map_err(RunError::cannot)
+        };
+        texts.iter().map(clause).collect()
     }
-    let Some(p99) = p99 else {
-        return Err(Failure::could_not(
-            "the target does not answer one user: try it with `gake run -c 1 -d 2s`",
-        ));
-    };
-    let limit = rounded((TIMES * p99 as f64 / 1e6).max(LEAST_MS));
-    let texts = [format!("p99<{limit}ms"), "errors<0.1%".to_owned()];
-    let clause = |text: &String| {
-        let objective: Objective = text.parse().map_err(Failure::could_not)?;
-        objective.clause().map_err(Failure::could_not)
-    };
-    texts.iter().map(clause).collect()
 }
 
 /// Up to two significant digits.
