@@ -18,6 +18,7 @@ use super::options::CapacityOptions;
 use super::runner::{EachSecond, PreparedTrial, TrialRunner};
 use super::trial_spec::Room;
 use super::{reach, trial_spec};
+use crate::script::PreparedScript;
 use crate::spec::RunSpec;
 use crate::{Inputs, LoadedRequests, Prepared, RunError, Scripts, Watching};
 
@@ -254,7 +255,7 @@ impl<'a> Trials<'a> {
         };
         prepared.redact(&self.options.redactor);
         // Thresholds that abort a test do not abort a search.
-        prepared.scripts.iter_mut().for_each(|script| script.thresholds = None);
+        prepared.scripts.iter_mut().for_each(PreparedScript::leave_out_thresholds);
         self.wires = Some((key, prepared.wires.clone()));
         Ok(prepared)
     }
@@ -271,14 +272,8 @@ impl<'a> Trials<'a> {
         let of =
             PreparedTrial { trial, spec, loaded, prepared, interrupt: &self.options.interrupt };
         let recorded = self.runner.run(of, &mut self.watching, each)?;
-        for end in recorded.scripts {
-            end.setup.map_err(RunError::cannot)?;
-        }
-        for script in &prepared.scripts {
-            if let Some(abort) = script.script.test.aborted() {
-                let why = format!("the script ended the test: {}", abort.reason);
-                return Err(RunError::cannot(why));
-            }
+        for (script, end) in prepared.scripts.iter().zip(&recorded.scripts) {
+            script.failure(end).map_or(Ok(()), |why| Err(RunError::Cannot(why)))?;
         }
         self.bodies.merge(&recorded.run.bodies);
         Ok(recorded.run)

@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod dial;
+#[cfg(feature = "http3")]
 pub(crate) mod dial_quic;
 pub(crate) mod early;
 pub(crate) mod encode;
@@ -18,6 +19,8 @@ pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod shared;
 pub(crate) mod transport;
+#[cfg(not(feature = "http3"))]
+pub(crate) mod without_http3;
 
 use std::rc::Rc;
 use std::sync::Arc;

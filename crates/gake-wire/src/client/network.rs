@@ -13,6 +13,8 @@ use crate::client::error::WireError;
 use crate::client::origin::{DiscoveredOrigins, Origin};
 use crate::client::request::{HttpRequest, Message, PreparedRequest};
 use crate::client::settings::Settings;
+#[cfg(not(feature = "http3"))]
+use crate::client::without_http3::QuicSettings;
 use crate::codec::http1::request::{Rendered, RequestError};
 use crate::codec::http2::{RequestTemplate, SharedFields};
 use crate::codec::websocket::{MessageFrame, Upgrade};
@@ -21,6 +23,7 @@ use crate::net::location::{Location, LocationError, Scheme};
 use crate::net::permit::{ConnectionPermit, PermittedConnection};
 use crate::net::ports::LocalPorts;
 use crate::net::proxy::HttpProxy;
+#[cfg(feature = "http3")]
 use crate::quic::QuicSettings;
 use crate::tls::protocol::Protocol;
 use crate::tls::{self, TlsOptions};
@@ -130,8 +133,10 @@ impl Network {
             let quic = if resumes { quic } else { tls::without_resumption(&quic) };
             self.quic = QuicSettings::new(quic, &self.settings.connection_limits());
             if self.quic.is_none() {
-                let what = "needs TLS 1.3 and the cipher suite TLS_AES_128_GCM_SHA256";
-                return Err(WireError::Http3(what));
+                return Err(WireError::Http3(match cfg!(feature = "http3") {
+                    true => "needs TLS 1.3 and the cipher suite TLS_AES_128_GCM_SHA256",
+                    false => "is not in this build: it was made without the feature `http3`",
+                }));
             }
         }
         if self.tls_options.early_data {

@@ -161,14 +161,10 @@ fn without_requests(args: &RunArgs) -> Result<(), Failure> {
     let given = [
         ("--speed", args.replay.speed.is_some()),
         ("--target", args.replay.target.is_some()),
-        ("--warmup", args.load.warmup.is_some_and(|warmup| !warmup.is_zero())),
         ("--trace-sample", args.trace.trace_sample.is_some()),
     ];
     let given = given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag);
     match of_requests(&args.request, &args.connection).or(given) {
-        Some("--warmup") => Err(Failure::usage(
-            "--warmup: a script has no warm-up; give it a scenario that starts before the others",
-        )),
         Some(flag) => Err(Failure::usage(format!(
             "{flag}: a script says itself what it sends and how long it waits; variables reach it \
              by --env NAME=VALUE"

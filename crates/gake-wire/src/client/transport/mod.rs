@@ -9,8 +9,11 @@ mod conn;
 mod http1;
 mod http2;
 mod http2_task;
+#[cfg(feature = "http3")]
 mod http3;
+#[cfg(feature = "http3")]
 mod http3_link;
+#[cfg(feature = "http3")]
 mod http3_task;
 mod interface;
 mod link;
@@ -25,6 +28,10 @@ mod websocket_turn;
 pub(crate) use any::AnyTransport;
 pub(crate) use http1::Http1;
 pub(crate) use http2::{Http2, Opening};
+#[cfg(feature = "http3")]
 pub(crate) use http3::Http3;
 pub(crate) use interface::{IdleState, Timing, Transport, TransportError};
 pub(crate) use websocket::WebSocket;
+
+#[cfg(not(feature = "http3"))]
+use super::without_http3::Http3;
