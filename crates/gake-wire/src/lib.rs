@@ -20,7 +20,7 @@ mod client;
 mod codec;
 mod load;
 mod net;
-#[cfg(feature = "http3")]
+#[cfg_attr(not(feature = "http3"), path = "without_quic.rs")]
 mod quic;
 mod tls;
 

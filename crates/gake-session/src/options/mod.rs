@@ -4,6 +4,7 @@
 mod destinations;
 pub mod fleet;
 pub mod history;
+mod manifest;
 pub mod output;
 mod redaction;
 mod trace;
@@ -14,6 +15,7 @@ pub mod words;
 pub use destinations::{OutputArgs, SinkArgs};
 pub use fleet::{FleetArgs, NatsArgs, OnLossArg};
 pub use history::SaveArgs;
+pub use manifest::ManifestArgs;
 pub use output::{Form, OutputSpec};
 pub use redaction::RedactionArgs;
 pub use trace::TraceArgs;

@@ -12,9 +12,6 @@ use rustls::ClientConfig;
 use rustls::client::ClientConnection;
 
 use crate::client::settings::Settings;
-#[cfg(not(feature = "http3"))]
-use crate::client::without_http3::QuicSettings;
-#[cfg(feature = "http3")]
 use crate::quic::QuicSettings;
 use crate::tls;
 use crate::tls::protocol::Protocol;

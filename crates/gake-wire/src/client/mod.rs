@@ -4,6 +4,8 @@ pub(crate) mod call;
 pub(crate) mod dial;
 #[cfg(feature = "http3")]
 pub(crate) mod dial_quic;
+#[cfg(not(feature = "http3"))]
+pub(crate) mod dial_without_quic;
 pub(crate) mod early;
 pub(crate) mod encode;
 pub(crate) mod error;
@@ -19,8 +21,6 @@ pub(crate) mod session;
 pub(crate) mod settings;
 pub(crate) mod shared;
 pub(crate) mod transport;
-#[cfg(not(feature = "http3"))]
-pub(crate) mod without_http3;
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -13,8 +13,6 @@ use crate::client::error::WireError;
 use crate::client::origin::{DiscoveredOrigins, Origin};
 use crate::client::request::{HttpRequest, Message, PreparedRequest};
 use crate::client::settings::Settings;
-#[cfg(not(feature = "http3"))]
-use crate::client::without_http3::QuicSettings;
 use crate::codec::http1::request::{Rendered, RequestError};
 use crate::codec::http2::{RequestTemplate, SharedFields};
 use crate::codec::websocket::{MessageFrame, Upgrade};
@@ -23,7 +21,6 @@ use crate::net::location::{Location, LocationError, Scheme};
 use crate::net::permit::{ConnectionPermit, PermittedConnection};
 use crate::net::ports::LocalPorts;
 use crate::net::proxy::HttpProxy;
-#[cfg(feature = "http3")]
 use crate::quic::QuicSettings;
 use crate::tls::protocol::Protocol;
 use crate::tls::{self, TlsOptions};

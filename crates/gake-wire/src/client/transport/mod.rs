@@ -9,7 +9,7 @@ mod conn;
 mod http1;
 mod http2;
 mod http2_task;
-#[cfg(feature = "http3")]
+#[cfg_attr(not(feature = "http3"), path = "without_http3.rs")]
 mod http3;
 #[cfg(feature = "http3")]
 mod http3_link;
@@ -28,10 +28,6 @@ mod websocket_turn;
 pub(crate) use any::AnyTransport;
 pub(crate) use http1::Http1;
 pub(crate) use http2::{Http2, Opening};
-#[cfg(feature = "http3")]
 pub(crate) use http3::Http3;
 pub(crate) use interface::{IdleState, Timing, Transport, TransportError};
 pub(crate) use websocket::WebSocket;
-
-#[cfg(not(feature = "http3"))]
-use super::without_http3::Http3;
