@@ -33,7 +33,7 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let redactor = redactor(&args.redaction, console)?;
     let loaded = asked.load()?;
     if has_agents {
-        spec::agents::check(args, &asked.spec, &loaded)?;
+        spec::agents::check(&spec::agents::refused(args), &asked.spec, &loaded)?;
     }
     let script = loaded.scripts().next().map(|script| spec::agents::script(args, script));
     let agents = FleetMaker::of(&args.fleet)?;

@@ -9,7 +9,6 @@ mod ending;
 mod environment;
 mod flags;
 mod inspect;
-pub mod journey;
 mod life;
 mod load;
 
