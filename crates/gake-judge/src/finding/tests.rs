@@ -653,6 +653,10 @@ fn a_database_that_refuses_and_a_pool_that_churns() {
     let told = find(&run, &[]);
     assert!(told[0].evidence.contains("refused 900 connections (up to 151 were open of 151"));
     assert!(told[1].evidence.contains("750/s connections"), "{}", told[1].evidence);
+    // MariaDB refuses most before it counts them as refused.
+    watch(&mut run, "prometheus:http://db", "db_aborted", LevelUnit::Count, &[5.0, 1_205.0]);
+    let told = find(&run, &[]);
+    assert!(told[0].evidence.contains("at least, and 1,200 attempts"), "{}", told[0].evidence);
     // Of the sockets alone: 6,000 more in TIME-WAIT after 10 s.
     let mut run = base().run();
     watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", LevelUnit::Count, &[100.0, 6_100.0]);
