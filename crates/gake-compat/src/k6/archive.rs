@@ -45,7 +45,7 @@ fn archive(args: &[String], console: &Console) -> Result<Option<&'static str>, (
         return Ok(Some("Usage: gake as k6 archive [-O archive.tar] [flags] script.js\n"));
     };
     // What is archived must not depend on the environment of who archives it.
-    flags.system_environment = false;
+    flags.settings.shows_system = false;
     let told = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
         .map_err(any)?;
     let loaded = load(&flags, told).map_err(|Refused { why, exit, .. }| (why, exit))?;
@@ -61,7 +61,8 @@ fn archived(
     flags: &RunFlags,
     no_environment: bool,
 ) -> Result<Archive, String> {
-    let environment = if no_environment { Default::default() } else { flags.environment.clone() };
+    let environment =
+        if no_environment { Default::default() } else { flags.settings.variables.clone() };
     loaded.script.archive(&loaded.given, environment)
 }
 

@@ -1,26 +1,26 @@
 //! A script's run that another process started, and whose end is this one's.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gake_fleet::{Orphan, OrphanScript};
 use gake_run::Beside;
-use gake_run::script::ScriptSource;
+use gake_run::script::{ScriptSettings, ScriptSource};
 use gake_run::sink::RunFileSink;
 use serde::{Deserialize, Serialize};
 
 use super::api::Api;
-use super::beside::OwnOutputs;
 use super::flags::RunFlags;
 use super::life::{Following, Ready};
 use super::load::load_source;
-use crate::cli::AttachArgs;
-use gake_compat::NativeResult as Native;
+use super::own_outputs::OwnOutputs;
+use crate::NativeResult as Native;
 use gake_session::Console;
 use gake_session::Signals;
 use gake_session::fleet::ScriptAgents;
+use gake_session::options::AttachArgs;
 use gake_session::origin::origin;
 use gake_session::redaction::redactor;
+use gake_session::run::RunAgents;
 use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
@@ -37,7 +37,7 @@ impl Showing {
     /// What these flags say of it.
     pub(super) fn of(flags: &RunFlags) -> Self {
         Self {
-            no_thresholds: flags.no_thresholds,
+            no_thresholds: flags.settings.no_thresholds,
             summary_mode: flags.summary_mode.clone(),
             summary_export: flags.summary_export.clone(),
             verbose: flags.verbose,
@@ -56,15 +56,8 @@ impl Showing {
         let flags = flags.ok_or("a script has no options")?;
         let Self { no_thresholds, summary_mode, summary_export, verbose } = self;
         let (quiet, no_color) = (args.output.quiet, args.output.no_color);
-        Ok(RunFlags {
-            no_thresholds,
-            summary_mode,
-            summary_export,
-            verbose,
-            quiet,
-            no_color,
-            ..flags
-        })
+        let settings = ScriptSettings { no_thresholds, ..flags.settings };
+        Ok(RunFlags { settings, summary_mode, summary_export, verbose, quiet, no_color, ..flags })
     }
 }
 
@@ -87,7 +80,7 @@ pub fn attach(
     let source = ScriptSource::of_archive(&archive).map_err(|e| unreadable(e.to_string()))?;
     let log = log::log(console, None, flags.log_format, flags.verbose).map_err(unreadable)?;
     // Nothing of this machine's environment: its own travelled.
-    let loaded = load_source(source, &flags, &BTreeMap::new(), Arc::clone(&log));
+    let loaded = load_source(source, &flags.settings, Arc::clone(&log));
     let ready = match loaded.and_then(|loaded| Ready::new(loaded, &flags, &log, console)) {
         Ok(ready) => ready,
         Err(refused) => return Ok(refused.tell(console)),
@@ -100,7 +93,7 @@ pub fn attach(
     if let Some(path) = &args.output.out {
         sinks.push(Box::new(RunFileSink::create(path).map_err(Failure::could_not)?));
     }
-    let api = Api::new(Arc::clone(&ready.script.test), interrupt.clone(), false);
+    let api = Api::new(Arc::clone(&ready.loaded.script.test), interrupt.clone(), false);
     let beside = Beside {
         sinks,
         interrupt: Some(interrupt),
@@ -108,13 +101,14 @@ pub fn attach(
         origin: origin(&[], &redactor),
         ..Beside::default()
     };
-    let agents = ScriptAgents::of_orphan(orphan, &ready.script.test, &ready.prepared);
+    let agents = ScriptAgents::of_orphan(orphan, &ready.loaded.script.test, &ready.prepared);
     let agents = agents.map_err(|error| unreadable(error.to_string()))?;
     let agents = agents.described_on((!flags.quiet).then_some(console));
     let native = Native::default();
     let following =
         Following { flags: &flags, native: &native, console, api: &api, signals: &signals };
-    following.run(&ready, (Some(agents), Some(set_up)), None, beside, own)
+    let agents = RunAgents::Script(Box::new(agents), Some(Box::new(set_up)));
+    following.run(&ready, Some(agents), None, beside, own)
 }
 
 /// Refuses the flags for results that a script's run does not have.

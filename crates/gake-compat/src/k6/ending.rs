@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use super::flags::RunFlags;
 use super::life::{Ready, code, exit_of, say};
-use gake_compat::NativeResult as Native;
+use crate::NativeResult as Native;
 use gake_session::Console;
 use gake_session::run::writes;
 use gake_session::{Exit, Failure};
@@ -47,7 +47,7 @@ pub(super) fn finish(
     native: &Native,
     console: &Console,
 ) -> Result<(Exit, Summary), Failure> {
-    let test = &ready.script.test;
+    let test = &ready.loaded.script.test;
     // A run of k6 fires one script.
     let end = recorded.scripts.pop().unwrap_or_else(ScriptEnd::void);
     let ScriptEnd { setup_data, setup, teardown } = end;
@@ -56,12 +56,12 @@ pub(super) fn finish(
     }
     let run = &recorded.run;
     let elapsed = Duration::from_nanos(run.elapsed);
-    let results = ready.thresholds.judge(&[&run.tally.series], elapsed, true);
+    let results = ready.loaded.thresholds.judge(&[&run.tally.series], elapsed, true);
     let setup_data: Option<Value> = setup_data.and_then(|json| serde_json::from_str(&json).ok());
     let shown = ready.shown(flags, console);
     let data = shown.data(&run.tally.series, elapsed, &results, setup_data.as_ref());
     show(ready, flags, &data, console)?;
-    if flags.body_errors {
+    if flags.settings.failed_bodies {
         console.result(&failed_bodies(&run.bodies, Style::default()))?;
     }
     let rows = ready.rows.as_ref().map(|rows| writes::judge(rows, &run.tally.series));
@@ -160,11 +160,11 @@ fn show(
         return Ok(());
     }
     if mode == SummaryMode::Legacy {
-        ready.script.test.log(LogLevel::Warning, LEGACY, &[]);
+        ready.loaded.script.test.log(LogLevel::Warning, LEGACY, &[]);
     }
-    if ready.script.has("handleSummary") {
+    if ready.loaded.script.has("handleSummary") {
         let given = data.for_script().to_string();
-        match ready.script.handle_summary(&given, SUMMARY_LIMIT) {
+        match ready.loaded.script.handle_summary(&given, SUMMARY_LIMIT) {
             Ok(returned) => {
                 let returned = returned.and_then(|json| serde_json::from_str(&json).ok());
                 if let Some(Value::Object(outputs)) = returned {
@@ -173,11 +173,11 @@ fn show(
                 if returned.is_some_and(|returned| !returned.is_null()) {
                     let why = "handleSummary() should return a map with string keys";
                     let fields = [("error", why)];
-                    ready.script.test.log(LogLevel::Error, UNHANDLED, &fields);
+                    ready.loaded.script.test.log(LogLevel::Error, UNHANDLED, &fields);
                     return Ok(());
                 }
             }
-            Err(error) => say(&ready.script.test, &error),
+            Err(error) => say(&ready.loaded.script.test, &error),
         }
     }
     console.result(&data.text(mode))
@@ -195,7 +195,7 @@ fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Resul
                  or ArrayBuffer",
                 type_in_go(value)
             );
-            ready.script.test.log(LogLevel::Error, UNHANDLED, &[("error", &why)]);
+            ready.loaded.script.test.log(LogLevel::Error, UNHANDLED, &[("error", &why)]);
             return Ok(());
         };
         texts.push((place.as_str(), text));
@@ -212,7 +212,7 @@ fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Resul
         }
     }
     if !failures.is_empty() {
-        unsaved(&ready.script.test, &failures);
+        unsaved(&ready.loaded.script.test, &failures);
     }
     Ok(())
 }

@@ -4,37 +4,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_fleet::{Fleet, StoppedBy};
 use gake_k6::metrics::registry;
-use gake_k6::options::{Options, vus_needed};
+use gake_k6::options::vus_needed;
 use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
-use gake_k6::threshold::Thresholds;
 use gake_k6::user::script_user::LoadError;
 use gake_k6::user::vu::VuStage;
-use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun, ScriptRunError, SetUp};
-use gake_run::sink::RunFileSink;
+use gake_run::script::{ConfiguredScript, ScriptRunError};
 use gake_run::{Beside, Moment, Prepared};
 use gake_text::redact::Names;
 
 use super::agents;
 use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::attach::Showing;
-use super::beside::{BesideArgs, OwnOutputs};
 use super::ending::{Shown, finish};
 use super::flags::RunFlags;
 use super::load::{Refused, load};
 use super::out::{self, OutSettings, Outputs};
+use super::own_outputs::OwnOutputs;
 use super::{ANY, progress};
-use crate::cli::SpecFormat;
-use crate::spec;
-use gake_compat::NativeResult as Native;
+use crate::NativeResult as Native;
 use gake_session::Console;
 use gake_session::Signals;
 use gake_session::descriptors;
-use gake_session::fleet::{AgentScript, FleetMaker, ScriptAgents, TORN_DOWN};
+use gake_session::fleet::{AgentScript, FleetMaker};
+use gake_session::options::{EmbeddedArgs, SpecFormat};
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
-use gake_session::run::{Reconciliation, conclude};
+use gake_session::run::{EndedAgents, Reconciliation, RunAgents, assemble};
 use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
@@ -68,16 +64,9 @@ pub(super) mod code {
 
 /// Everything that is known before the run.
 pub(super) struct Ready {
-    pub(super) script: LoadedScript,
-    options: Options,
-    pub(super) thresholds: Arc<Thresholds>,
-    pub(super) run: ScriptRun,
+    pub(super) loaded: ConfiguredScript,
     pub(super) prepared: Prepared,
     outputs: Option<Outputs>,
-    /// The options as they were given.
-    given: Options,
-    /// What its users see as `__ENV`.
-    environment: Vec<(String, String)>,
     /// The rows before the run, when they are compared.
     pub(super) rows: Option<Reconciliation>,
 }
@@ -88,7 +77,7 @@ pub(super) struct Ready {
 /// When a file or stream of gake's own cannot be used.
 pub fn run(
     flags: &RunFlags,
-    own: &BesideArgs,
+    own: &EmbeddedArgs,
     native: &Native,
     console: &Console,
 ) -> Result<Exit, Failure> {
@@ -102,17 +91,16 @@ pub fn run(
     let redactor = usual(Names::default())?;
     ready.prepared.redact(&redactor);
     let execution = execution.as_deref().unwrap_or("local");
-    progress::head(flags, &ready.options, execution, &redactor, console);
+    progress::head(flags, &ready.loaded.options, execution, &redactor, console);
     let signals = Signals::for_script().map_err(Failure::signals)?;
     let maker = maker.map(|maker| maker.interrupted_by(signals.interrupt()));
-    let (own, mut sinks) = own.start(&ready.prepared, signals.interrupt(), console)?;
-    if let Some(path) = native.run_file() {
-        sinks.push(Box::new(RunFileSink::create(&path).map_err(Failure::could_not)?));
-    }
     let interrupt = signals.interrupt();
-    let is_paused = ready.options.paused == Some(true);
+    let own = (&own.web, &own.history, &own.sinks);
+    let (own, mut sinks) = OwnOutputs::start(own, &ready.prepared, interrupt, console)?;
+    sinks.extend(native.sink()?);
+    let is_paused = ready.loaded.options.paused == Some(true);
     let outputs = ready.outputs.take();
-    let api = Api::new(Arc::clone(&ready.script.test), interrupt.clone(), is_paused);
+    let api = Api::new(Arc::clone(&ready.loaded.script.test), interrupt.clone(), is_paused);
     if let Err(why) = serve(&api, flags, is_paused) {
         console.error(&why);
         return Ok(ANY);
@@ -132,16 +120,17 @@ pub fn run(
         ..Beside::default()
     };
     let rows = flags.reconcile.as_deref();
-    ready.rows = rows.map(|text| Reconciliation::begin(text, &ready.run.spec)).transpose()?;
+    ready.rows =
+        rows.map(|text| Reconciliation::begin(text, &ready.loaded.run.spec)).transpose()?;
     let agents = match ready.agents(maker.as_ref(), flags, console) {
         Ok(agents) => agents,
         Err(why) => {
-            console.error(&why);
+            why.show(console);
             return Ok(if signals.came() { code::INTERRUPTED } else { ANY });
         }
     };
     let following = Following { flags, native, console, api: &api, signals: &signals };
-    let exit = following.run(&ready, (agents, None), outputs, beside, own)?;
+    let exit = following.run(&ready, agents, outputs, beside, own)?;
     if flags.linger {
         if !flags.quiet && !signals.came() {
             console.note(LINGERS);
@@ -161,15 +150,14 @@ pub(super) struct Following<'a> {
 }
 
 impl Following<'_> {
-    /// Runs it to its end, on agents if there are some, and shows how it went. `earlier` is what
-    /// `setup` gave in another process, whose run goes on here.
+    /// Runs it to its end, on agents if there are some, and shows how it went.
     ///
     /// # Errors
     /// When a file or stream of gake's own cannot be used.
     pub(super) fn run(
         &self,
         ready: &Ready,
-        (mut agents, earlier): (Option<ScriptAgents<'_>>, Option<SetUp>),
+        mut agents: Option<RunAgents<'_>>,
         outputs: Option<Outputs>,
         beside: Beside<'_>,
         own: OwnOutputs,
@@ -194,8 +182,7 @@ impl Following<'_> {
                 .filter(|results| results.aborts)
                 .map(|results| results.message().unwrap_or_default())
         };
-        let is_resumed = earlier.is_some();
-        let (script, run, prepared) = (&ready.script, &ready.run, &ready.prepared);
+        let Ready { loaded: ConfiguredScript { script, run, .. }, prepared, .. } = ready;
         let users = vus_needed(&run.spec.scenarios) as u64;
         let line = progress::line(flags, &script.test, users, console);
         if let Some(agents) = &mut agents {
@@ -203,11 +190,11 @@ impl Following<'_> {
             agents.follow(events, signals.interrupt());
         }
         let recorded = match &mut agents {
-            Some(agents) => prepared.run_users_elsewhere((agents, earlier), beside, each),
+            Some(agents) => agents.run(prepared, beside, each),
             None => prepared.run_beside(beside, each),
         }
         .map_err(ScriptRunError::Run);
-        let fleet = agents.and_then(ScriptAgents::finish);
+        let ended = agents.and_then(RunAgents::finish);
         if let Some(line) = line {
             line.clear();
         }
@@ -216,7 +203,7 @@ impl Following<'_> {
             console.warn(&wrong);
         }
         // The result is that of whoever goes on.
-        if let Some(why) = fleet.as_ref().and_then(Fleet::left) {
+        if let Some(why) = ended.as_ref().and_then(|ended| ended.fleet.left()) {
             console.error(&format!("this process shows no result: {why}"));
             return Ok(Exit::CouldNot);
         }
@@ -233,24 +220,21 @@ impl Following<'_> {
                 return Ok(if signals.came() { code::INTERRUPTED } else { exit_of(&error) });
             }
         };
-        let stopped_by = fleet.as_ref().and_then(Fleet::stopped_by);
-        let is_interrupted = signals.came() || stopped_by == Some(StoppedBy::Interrupt);
+        let is_interrupted =
+            signals.came() || ended.as_ref().is_some_and(EndedAgents::is_interrupted);
         let how = (is_interrupted, api.has_stopped());
         let (exit, summary) = finish(ready, flags, recorded, how, native, console)?;
         self.say_signal(&script.test);
-        let Some(fleet) = fleet else { return own.finish(&summary, exit, console) };
-        if fleet.was_over() && run.teardown.is_some() && script.has("teardown") {
-            script.test.log(LogLevel::Warning, TORN_DOWN, &[]);
-        }
-        // A run that nobody told to stop and that stopped before had its own reasons.
-        let has_own_reason = [code::THRESHOLDS, code::ABORTED].contains(&exit);
-        let is_own_end = is_resumed && stopped_by.is_none() && has_own_reason;
-        let exit = match is_own_end && fleet.is_stopped() {
-            true => exit,
-            false => conclude((&fleet, &summary.run.agents), flags.quiet, exit, console),
-        };
+        let exit = ended.as_ref().map_or(exit, |ended| {
+            if let Some(note) = ended.teardown_note(prepared) {
+                script.test.log(LogLevel::Warning, note, &[]);
+            }
+            ended.conclude((prepared, &summary.run.agents), flags.quiet, exit, console)
+        });
         let exit = own.finish(&summary, exit, console)?;
-        fleet.forget();
+        if let Some(ended) = &ended {
+            ended.fleet.forget();
+        }
         Ok(exit)
     }
 
@@ -266,7 +250,8 @@ impl Following<'_> {
 /// Reads everything that says what is to be run.
 fn ready(flags: &RunFlags, has_agents: bool, console: &Console) -> Result<Ready, Refused> {
     let (loaded, log) = loaded(flags, console)?;
-    if let Some(why) = agents::cannot(flags, &loaded.options).filter(|_| has_agents) {
+    let why = agents::cannot(flags, &loaded.options, &loaded.run.spec);
+    if let Some(why) = why.filter(|_| has_agents) {
         return Err(Refused { why, exit: ANY, log: Some(log) });
     }
     Ready::new(loaded, flags, &log, console)
@@ -282,7 +267,7 @@ pub fn print_spec(
     console: &Console,
 ) -> Result<Exit, Failure> {
     match loaded(flags, console) {
-        Ok((loaded, _)) => console.result(&spec::printed(&loaded.run.spec, format)?)?,
+        Ok((loaded, _)) => console.result(&format.text(&loaded.run.spec)?)?,
         Err(refused) => return Ok(refused.tell(console)),
     }
     Ok(Exit::Done)
@@ -292,7 +277,7 @@ pub fn print_spec(
 fn loaded(flags: &RunFlags, console: &Console) -> Result<(ConfiguredScript, ScriptLog), Refused> {
     let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
         .map_err(|why| Refused { why, exit: ANY, log: None })?;
-    let log = match flags.options.console_output.as_deref() {
+    let log = match flags.settings.options.console_output.as_deref() {
         None | Some("") => log,
         Some(path) => log::with_console_file(Arc::clone(&log), path, flags.log_format)
             .map_err(|why| Refused { why, exit: ANY, log: Some(log) })?,
@@ -349,44 +334,39 @@ impl Ready {
         log: &ScriptLog,
         console: &Console,
     ) -> Result<Self, Refused> {
-        let ConfiguredScript { script, options, run, thresholds, given, environment, .. } = loaded;
+        let ConfiguredScript { script, options, run, .. } = &loaded;
         let outs = OutSettings::of(&gake_session::script::environment());
         let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(log)) };
-        let prepared = script.prepare(&run).map_err(|error| refused(error.to_string()))?;
-        let outputs = out::start(&flags.out, &options, &outs, console).map_err(refused)?;
+        let prepared = script.prepare(run).map_err(|error| refused(error.to_string()))?;
+        let outputs = out::start(&flags.out, options, &outs, console).map_err(refused)?;
         if let Some(outputs) = &outputs {
             let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
             let _ = script.test.tap.set(Arc::clone(&outputs.tap));
         }
-        let rows = None;
-        Ok(Self { script, options, thresholds, run, prepared, outputs, given, environment, rows })
+        Ok(Self { loaded, prepared, outputs, rows: None })
     }
 
     /// The agents that are to run it, if it is not this process.
     fn agents<'a>(
         &'a self,
         maker: Option<&'a FleetMaker>,
-        flags: &'a RunFlags,
+        flags: &RunFlags,
         console: &'a Console,
-    ) -> Result<Option<ScriptAgents<'a>>, String> {
-        let Some(maker) = maker else { return Ok(None) };
-        let (given, environment) = (&self.given, self.environment.as_slice());
-        let showing = Showing::of(flags).text();
+    ) -> Result<Option<RunAgents<'a>>, Failure> {
         let script = AgentScript {
-            showing,
-            ..agents::agent_script(flags, &self.script, given, environment)
+            is_verbose: flags.verbose,
+            showing: Showing::of(flags).text(),
+            ..AgentScript::new(&self.loaded, &flags.settings)
         };
-        let agents = ScriptAgents::new(maker, &script, (&self.run, &self.prepared));
-        let agents = agents.map_err(|error| error.to_string())?;
-        agents.find().map_err(|error| error.to_string())?;
-        Ok(Some(agents.described_on((!flags.quiet).then_some(console))))
+        let what = (&self.loaded.run.spec, Some(&script));
+        assemble(maker, what, &self.prepared, flags.quiet, console)
     }
 
     pub(super) fn shown<'a>(&'a self, flags: &RunFlags, console: &'a Console) -> Shown<'a> {
         Shown {
-            metrics: registry(&self.script.metrics),
-            thresholds: &self.thresholds,
-            options: &self.options,
+            metrics: registry(&self.loaded.script.metrics),
+            thresholds: &self.loaded.thresholds,
+            options: &self.loaded.options,
             no_color: flags.no_color || !console.colour_out(),
             console,
         }

@@ -1,14 +1,11 @@
 //! Loading a script with the flags and the environment of k6.
 
-use std::collections::BTreeMap;
-use std::io;
 use std::sync::Arc;
 
 use gake_k6::test::ScriptLog;
 use gake_run::script::{ConfiguredScript, ScriptRefusal, ScriptSettings, ScriptSource};
 use gake_session::Exit;
-use gake_session::run::writes::WRITES_BY;
-use gake_session::script::module_folder;
+use gake_session::script::{environment, source};
 
 use super::ANY;
 use super::flags::RunFlags;
@@ -24,38 +21,22 @@ pub(super) struct Refused {
 
 /// Loads the script, and joins the options of all tiers.
 pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<ConfiguredScript, Refused> {
-    let system = gake_session::script::environment();
-    let mut stdin = io::stdin().lock();
-    match ScriptSource::read(&flags.script, module_folder(), Some(&mut stdin)) {
-        Ok(source) => load_source(source, flags, &system, log),
+    match source(&flags.script) {
+        Ok(source) => {
+            let settings = ScriptSettings { system: environment(), ..flags.settings.clone() };
+            load_source(source, &settings, log)
+        }
         Err(why) => Err(Refused { why, exit: ANY, log: Some(log) }),
     }
 }
 
-/// The same for a script that is read already, in an environment.
+/// The same for a script that is read already.
 pub(super) fn load_source(
     source: ScriptSource,
-    flags: &RunFlags,
-    system: &BTreeMap<String, String>,
+    settings: &ScriptSettings,
     log: ScriptLog,
 ) -> Result<ConfiguredScript, Refused> {
-    let settings = ScriptSettings {
-        options: flags.options.clone(),
-        system: system.clone(),
-        shows_system: flags.system_environment,
-        variables: flags.environment.clone(),
-        config: flags.config.clone(),
-        secret_sources: flags.secret_sources.clone(),
-        no_thresholds: flags.no_thresholds,
-        seed: flags.seed,
-        waits: flags.is_open_loop,
-        max_series: flags.max_series,
-        body_memory: flags.body_memory,
-        failed_bodies: flags.body_errors,
-        profile: flags.script_profile,
-        keys: flags.reconcile.iter().map(|_| WRITES_BY.to_owned()).collect(),
-    };
-    let loaded = ConfiguredScript::load(source, &settings, Arc::clone(&log));
+    let loaded = ConfiguredScript::load(source, settings, Arc::clone(&log));
     loaded.map_err(|refusal| {
         let exit = match &refusal {
             ScriptRefusal::Load(error) => exit_of(error),

@@ -4,25 +4,23 @@ mod agents;
 mod api;
 mod archive;
 pub mod attach;
-mod beside;
 mod ending;
 mod environment;
 mod flags;
 mod inspect;
-pub mod journey;
 mod life;
 mod load;
-
 mod new;
 mod open_loop;
 mod out;
+mod own_outputs;
 mod progress;
 mod prometheus;
 
-use beside::BesideArgs;
+use crate::NativeResult as Native;
 use flags::RunFlags;
-use gake_compat::NativeResult as Native;
 use gake_session::Console;
+use gake_session::options::EmbeddedArgs;
 use gake_session::{Exit, Failure};
 
 /// k6's code for all other failures.
@@ -102,7 +100,7 @@ fn usage(console: &Console) -> Result<Exit, Failure> {
 }
 
 fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
-    let (own, args) = BesideArgs::take(args)?;
+    let (own, args) = EmbeddedArgs::take(args)?;
     let flags = environment::with_flags(&args, &gake_session::script::environment());
     match flags.and_then(|args| RunFlags::read(&args)) {
         Ok(Some(flags)) => {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::ANY;
-use gake_compat::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 

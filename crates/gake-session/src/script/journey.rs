@@ -4,66 +4,55 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use gake_core::spec::ScenarioSpec;
-use gake_k6::options::Options;
+use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
-use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun};
+use gake_run::script::{ConfiguredScript, LoadedScript, ScriptRun, ScriptSettings};
 use gake_run::{Beside, Moment, Prepared, Recorded, RunError};
 
-use super::agents::{agent_script, cannot};
-use super::flags::RunFlags;
-use super::load::load;
-use gake_session::Console;
-use gake_session::Failure;
-use gake_session::fleet::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents};
-
-/// A loaded script, for one run.
-pub struct Journey {
-    /// The script.
-    pub script: LoadedScript,
-    /// Its run: one scenario, whose load is not set yet.
-    pub run: ScriptRun,
-    /// Its thresholds, as objectives are written.
-    pub thresholds: Vec<String>,
-    flags: RunFlags,
-    options: Options,
-    /// The options as they were given.
-    given: Options,
-    /// What its users see as `__ENV`.
-    environment: Vec<(String, String)>,
-}
+use super::{environment, source};
+use crate::fleet::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, unsupported};
+use crate::{Console, Failure};
 
 /// Whether the first error of an iteration has been shown: the others of a search say the same.
 pub type Shown = Arc<AtomicBool>;
+
+/// A script for one run of one scenario, whose load is not set yet.
+#[derive(Debug)]
+pub struct Journey {
+    /// The script with its options.
+    pub loaded: ConfiguredScript,
+    settings: ScriptSettings,
+}
 
 /// Loads the script at `path`, with its options and the environment. A script can be run once.
 ///
 /// # Errors
 /// Why it cannot be run, or has no single function to load.
 pub fn journey(path: &str, console: &Console, shown: &Shown) -> Result<Journey, Failure> {
-    let flags = RunFlags::read(&[path.to_owned()]).map_err(Failure::usage)?;
-    let flags = flags.ok_or_else(|| Failure::usage(format!("{path} is not a script")))?;
-    let loaded = load(&flags, log(console, Arc::clone(shown)));
-    let loaded =
-        loaded.map_err(|refused| Failure::could_not(format!("{path}: {}", refused.why)))?;
-    let thresholds = loaded.threshold_texts();
-    let ConfiguredScript { script, options, mut run, given, environment, .. } = loaded;
-    if options.paused == Some(true) {
+    let system = environment();
+    let settings = ScriptSettings { system, shows_system: true, ..ScriptSettings::default() };
+    let could_not = |why: String| Failure::could_not(format!("{path}: {why}"));
+    let source = source(path).map_err(could_not)?;
+    let loaded = ConfiguredScript::load(source, &settings, log(console, Arc::clone(shown)));
+    let mut loaded = loaded.map_err(|refusal| could_not(refusal.with_stack()))?;
+    if loaded.options.paused == Some(true) {
         let why = "a search starts at once: remove the option paused";
         return Err(Failure::usage(format!("{path}: {why}")));
     }
-    run.spec.scenarios = vec![only(path, &script, &run)?];
+    loaded.run.spec.scenarios = vec![only(path, &loaded.script, &loaded.run)?];
     // A search has a rate of its own: it is no scenario of the script's any more.
-    run.executors = vec!["constant-arrival-rate".to_owned()];
-    Ok(Journey { script, run, thresholds, flags, options, given, environment })
+    loaded.run.executors = vec!["constant-arrival-rate".to_owned()];
+    Ok(Journey { loaded, settings })
 }
 
 impl Journey {
     /// Why agents cannot fire it, if they cannot.
+    #[must_use]
     pub fn cannot_on_agents(&self) -> Option<String> {
+        let Self { loaded, settings } = self;
         // A search replaces its scenarios.
-        let options = Options { scenarios: None, ..self.options.clone() };
-        cannot(&self.flags, &options)
+        let spec = RunSpec { scenarios: Vec::new(), ..loaded.run.spec.clone() };
+        unsupported(settings, &loaded.options, &spec, ["--local-ips", "--execution-segment"])
     }
 
     /// Runs it to its end on agents, all of which it needs; `setup` and `teardown` run here.
@@ -77,10 +66,9 @@ impl Journey {
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
-        let Self { script, run, given, flags, environment, .. } = self;
-        let travelling =
-            AgentScript { has_other_load: true, ..agent_script(flags, script, given, environment) };
-        let agents = ScriptAgents::new(maker, &travelling, (run, prepared));
+        let script = AgentScript::new(&self.loaded, &self.settings);
+        let script = AgentScript { has_other_load: true, ..script };
+        let agents = ScriptAgents::new(maker, &script, (&self.loaded.run, prepared));
         let mut agents = agents.map_err(RunError::cannot)?;
         let recorded = prepared.run_users_elsewhere((&mut agents, None), beside, each)?;
         match agents.finish().map_or(0, |fleet| fleet.lost()) {
@@ -105,7 +93,7 @@ fn only(path: &str, script: &LoadedScript, run: &ScriptRun) -> Result<ScenarioSp
             names.join(", ")
         )));
     }
-    let source = gake_core::spec::RequestSource::Script(gake_core::spec::ScriptSpec {
+    let source = RequestSource::Script(ScriptSpec {
         path: Path::new(path).to_owned(),
         function: None,
         environment: Vec::new(),

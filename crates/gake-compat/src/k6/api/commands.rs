@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::ANY;
 use super::DEFAULT_ADDRESS;
 use super::http::ask;
-use crate::personality::k6::ANY;
-use gake_compat::flags::{Flag, Grammar, Parsed, switch, value};
+use crate::flags::{Flag, Grammar, Parsed, switch, value};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 

@@ -8,7 +8,7 @@ use gake_run::{NoAnswer, send_once};
 use gake_text::host::is_local_or_address;
 use gake_wire::HttpRequest;
 
-use gake_compat::go_errors::cause;
+use crate::go_errors::cause;
 
 /// Bytes of a request.
 const REQUEST_MAX: usize = 64 << 10;

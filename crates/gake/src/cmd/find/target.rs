@@ -10,10 +10,10 @@ use gake_judge::Objective;
 use gake_run::{Beside, LoadedRequests, Moment, Prepared, Recorded, RunError};
 use gake_wire::Wire;
 
-use crate::personality::k6::journey::{Journey, Shown, journey};
 use gake_session::Console;
 use gake_session::Failure;
 use gake_session::fleet::FleetMaker;
+use gake_session::script::journey::{Journey, Shown, journey};
 
 /// The metric of a script's iterations.
 const ITERATIONS: &str = "iteration_duration";
@@ -95,7 +95,7 @@ impl Target {
             }
         };
         let mut journey = journey(&script.path, &script.console, &script.shown)?;
-        let run = &mut journey.run;
+        let run = &mut journey.loaded.run;
         let (source, tags) = match run.spec.scenarios.as_slice() {
             [only, ..] => (only.source.clone(), only.tags.clone()),
             [] => return Err(Failure::could_not(format!("{} has no scenario", script.path))),
@@ -108,6 +108,7 @@ impl Target {
         }
         run.keys.extend(script.keys.iter().cloned());
         let prepared = journey
+            .loaded
             .script
             .prepare(run)
             .map_err(|error| gake_session::spec_error::failure(&error))?;
@@ -135,7 +136,7 @@ impl ScriptTarget {
             return Err(Failure::usage(format!("{path}: {why}")));
         }
         let objectives = match given {
-            [] => thresholds(&journey.thresholds, console),
+            [] => thresholds(&journey.loaded.threshold_texts(), console),
             given => given
                 .iter()
                 .map(|objective| objective.clone().of_script())
@@ -190,7 +191,7 @@ impl Ready {
         for end in std::mem::take(&mut recorded.scripts) {
             end.setup.map_err(RunError::cannot)?;
         }
-        if let Some(abort) = journey.script.test.aborted() {
+        if let Some(abort) = journey.loaded.script.test.aborted() {
             return Err(RunError::cannot(format!("the script ended the test: {}", abort.reason)));
         }
         Ok(recorded)
