@@ -4,21 +4,18 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use gake_core::metric::Registry;
-use gake_core::metric::SeriesTable;
 use gake_core::record::Ending;
 use gake_judge::Summary;
-use gake_k6::options::Options;
-use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
+use gake_k6::summary::{SummaryData, SummaryMode};
 use gake_k6::test::{LogLevel, Test};
-use gake_k6::threshold::{ThresholdResults, Thresholds};
 use gake_report::{Style, failed_bodies};
 use gake_run::Recorded;
 use gake_run::script::ScriptEnd;
 use serde_json::{Map, Value};
 
+use super::exit::{code, exit_of, say};
 use super::flags::RunFlags;
-use super::life::{Ready, code, exit_of, say};
+use super::ready::Ready;
 use crate::NativeResult as Native;
 use gake_session::Console;
 use gake_session::run::writes;
@@ -108,38 +105,6 @@ pub(super) fn finish(
         (false, false) => Exit::Done,
     };
     Ok((exit, summary))
-}
-
-/// What a summary needs besides what was recorded.
-pub(super) struct Shown<'a> {
-    pub(super) metrics: Registry,
-    pub(super) thresholds: &'a Thresholds,
-    pub(super) options: &'a Options,
-    pub(super) no_color: bool,
-    pub(super) console: &'a Console,
-}
-
-impl Shown<'_> {
-    pub(super) fn data(
-        &self,
-        series: &SeriesTable,
-        elapsed: Duration,
-        results: &ThresholdResults,
-        setup_data: Option<&Value>,
-    ) -> SummaryData {
-        summary_data(&SummaryInput {
-            series,
-            metrics: &self.metrics,
-            thresholds: self.thresholds,
-            results,
-            options: self.options,
-            elapsed,
-            setup_data,
-            no_color: self.no_color,
-            is_stdout_terminal: self.console.out_is_terminal(),
-            is_stderr_terminal: self.console.live(),
-        })
-    }
 }
 
 /// What the log says when what `handleSummary` returned cannot be used.

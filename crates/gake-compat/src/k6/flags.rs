@@ -145,27 +145,7 @@ impl RunFlags {
         if let Some(kind) = parsed.last("type").filter(|kind| !["js", "archive"].contains(kind)) {
             return Err(format!("--type {kind}: write js or archive"));
         }
-        let mut options = Options::default();
-        for (flag, key) in OPTIONS {
-            if let Some(text) = parsed.last(flag.names[0]) {
-                let set = options.set_text(key, text);
-                set.map_err(|error| format!("--{} {text}: {error}", flag.names[0]))?;
-            }
-        }
-        let stages: Vec<&str> = parsed.all("stage").collect();
-        if !stages.is_empty() {
-            let text = stages.join(",");
-            options
-                .set_text("stages", &text)
-                .map_err(|error| format!("--stage {text}: {error}"))?;
-        }
-        let tags = parsed.all("tag").filter_map(|tag| tag.split_once('='));
-        for (name, value) in tags {
-            options.tags.get_or_insert_default().insert(name.to_owned(), value.to_owned());
-        }
-        if let Some(rate) = parsed.last("rate") {
-            set_rate(&mut options, rate)?;
-        }
+        let options = options(&parsed)?;
         let seed = parsed
             .last("seed")
             .map(|seed| seed.parse().map_err(|_| format!("--seed {seed}: write a whole number")));
@@ -211,6 +191,30 @@ impl RunFlags {
             log_format: ScriptLogFormat::named(parsed.last("log-format")),
         }))
     }
+}
+
+/// The options that flags set.
+fn options(parsed: &Parsed) -> Result<Options, String> {
+    let mut options = Options::default();
+    for (flag, key) in OPTIONS {
+        if let Some(text) = parsed.last(flag.names[0]) {
+            let set = options.set_text(key, text);
+            set.map_err(|error| format!("--{} {text}: {error}", flag.names[0]))?;
+        }
+    }
+    let stages: Vec<&str> = parsed.all("stage").collect();
+    if !stages.is_empty() {
+        let text = stages.join(",");
+        options.set_text("stages", &text).map_err(|error| format!("--stage {text}: {error}"))?;
+    }
+    let tags = parsed.all("tag").filter_map(|tag| tag.split_once('='));
+    for (name, value) in tags {
+        options.tags.get_or_insert_default().insert(name.to_owned(), value.to_owned());
+    }
+    if let Some(rate) = parsed.last("rate") {
+        set_rate(&mut options, rate)?;
+    }
+    Ok(options)
 }
 
 /// How a spec is printed; the flag alone is TOML.

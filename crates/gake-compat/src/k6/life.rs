@@ -4,72 +4,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::SECOND;
-use gake_k6::metrics::registry;
 use gake_k6::options::vus_needed;
-use gake_k6::test::{LogLevel, LogLine, ScriptLog, Test};
-use gake_k6::user::script_user::LoadError;
-use gake_k6::user::vu::VuStage;
+use gake_k6::test::{LogLevel, Test};
 use gake_run::script::{ConfiguredScript, ScriptRunError};
-use gake_run::{Beside, Moment, Prepared};
-use gake_text::redact::Names;
-
-use super::agents;
-use super::api::{self, Api, DEFAULT_ADDRESS};
-use super::attach::Showing;
-use super::ending::{Shown, finish};
-use super::flags::RunFlags;
-use super::load::{Refused, load};
-use super::out::{self, OutSettings, Outputs};
-use super::own_outputs::OwnOutputs;
-use super::{ANY, progress};
-use crate::NativeResult as Native;
-use gake_session::Console;
-use gake_session::Signals;
-use gake_session::descriptors;
-use gake_session::fleet::{AgentScript, FleetMaker};
+use gake_run::{Beside, Moment};
+use gake_session::fleet::FleetMaker;
 use gake_session::options::{EmbeddedArgs, SpecFormat};
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
-use gake_session::run::{EndedAgents, Reconciliation, RunAgents, assemble};
-use gake_session::script::log;
-use gake_session::{Exit, Failure};
+use gake_session::run::{EndedAgents, Reconciliation, RunAgents};
+use gake_session::{Console, Exit, Failure, Signals, descriptors};
+use gake_text::redact::Names;
+
+use super::api::{self, Api, DEFAULT_ADDRESS};
+use super::ending::finish;
+use super::exit::{code, exit_of, say};
+use super::flags::RunFlags;
+use super::out::Outputs;
+use super::own_outputs::OwnOutputs;
+use super::ready::{Ready, loaded, ready};
+use super::{ANY, agents, progress};
+use crate::NativeResult as Native;
 
 /// Thresholds are judged this often, in seconds.
 const THRESHOLDS_EVERY: u64 = 2;
 
-/// What k6 advises where `setup` took too long.
-const SETUP_HINT: &str = "You can increase the time limit via the setupTimeout option";
-
-/// What k6 advises where `teardown` took too long.
-const TEARDOWN_HINT: &str = "You can increase the time limit via the teardownTimeout option";
-
 /// What is said while the process stays for `--linger`.
 const LINGERS: &str = "The test is done; because of --linger gake waits for Ctrl+C.";
-
-/// k6's exit codes.
-pub(super) mod code {
-    use gake_session::Exit;
-
-    pub const THRESHOLDS: Exit = Exit::Tool(99);
-    pub const SETUP_LATE: Exit = Exit::Tool(100);
-    pub const TEARDOWN_LATE: Exit = Exit::Tool(101);
-    pub const LATE: Exit = Exit::Tool(102);
-    pub const STOPPED: Exit = Exit::Tool(103);
-    pub const INVALID: Exit = Exit::Tool(104);
-    pub const INTERRUPTED: Exit = Exit::Tool(105);
-    pub const EXCEPTION: Exit = Exit::Tool(107);
-    pub const ABORTED: Exit = Exit::Tool(108);
-    pub const FAILED: Exit = Exit::Tool(110);
-}
-
-/// Everything that is known before the run.
-pub(super) struct Ready {
-    pub(super) loaded: ConfiguredScript,
-    pub(super) prepared: Prepared,
-    outputs: Option<Outputs>,
-    /// The rows before the run, when they are compared.
-    pub(super) rows: Option<Reconciliation>,
-}
 
 /// `k6 run`.
 ///
@@ -107,9 +68,7 @@ pub fn run(
     }
     api.await_resumption();
     if is_paused && interrupt.came() {
-        for wrong in outputs.map(Outputs::finish).unwrap_or_default() {
-            console.warn(&wrong);
-        }
+        Outputs::close(outputs, console);
         return Ok(if api.has_stopped() { code::STOPPED } else { code::INTERRUPTED });
     }
     let beside = Beside {
@@ -129,8 +88,8 @@ pub fn run(
             return Ok(if signals.came() { code::INTERRUPTED } else { ANY });
         }
     };
-    let following = Following { flags, native, console, api: &api, signals: &signals };
-    let exit = following.run(&ready, agents, outputs, beside, own)?;
+    let context = RunContext { flags, native, console, api: &api, signals: &signals };
+    let exit = context.run(&ready, agents, outputs, beside, own)?;
     if flags.linger {
         if !flags.quiet && !signals.came() {
             console.note(LINGERS);
@@ -140,8 +99,8 @@ pub fn run(
     Ok(exit)
 }
 
-/// What a run is followed with.
-pub(super) struct Following<'a> {
+/// What surrounds a run while it lasts.
+pub(super) struct RunContext<'a> {
     pub(super) flags: &'a RunFlags,
     pub(super) native: &'a Native,
     pub(super) console: &'a Console,
@@ -149,7 +108,7 @@ pub(super) struct Following<'a> {
     pub(super) signals: &'a Signals,
 }
 
-impl Following<'_> {
+impl RunContext<'_> {
     /// Runs it to its end, on agents if there are some, and shows how it went.
     ///
     /// # Errors
@@ -192,16 +151,13 @@ impl Following<'_> {
         let recorded = match &mut agents {
             Some(agents) => agents.run(prepared, beside, each),
             None => prepared.run_beside(beside, each),
-        }
-        .map_err(ScriptRunError::Run);
+        };
         let ended = agents.and_then(RunAgents::finish);
         if let Some(line) = line {
             line.clear();
         }
         api.end();
-        for wrong in outputs.map(Outputs::finish).unwrap_or_default() {
-            console.warn(&wrong);
-        }
+        Outputs::close(outputs, console);
         // The result is that of whoever goes on.
         if let Some(why) = ended.as_ref().and_then(|ended| ended.fleet.left()) {
             console.error(&format!("this process shows no result: {why}"));
@@ -209,20 +165,10 @@ impl Following<'_> {
         }
         let recorded = match recorded {
             Ok(recorded) => recorded,
-            Err(error) => {
-                if let Some(abort) = script.test.aborted() {
-                    let fields = [("hint", "error while initializing a VU")];
-                    script.test.log(LogLevel::Error, &abort.reason, &fields);
-                    return Ok(code::ABORTED);
-                }
-                say(&script.test, &error);
-                self.say_signal(&script.test);
-                return Ok(if signals.came() { code::INTERRUPTED } else { exit_of(&error) });
-            }
+            Err(error) => return Ok(self.failed(&script.test, &ScriptRunError::Run(error))),
         };
-        let is_interrupted =
-            signals.came() || ended.as_ref().is_some_and(EndedAgents::is_interrupted);
-        let how = (is_interrupted, api.has_stopped());
+        let is_ended = ended.as_ref().is_some_and(EndedAgents::is_interrupted);
+        let how = (signals.came() || is_ended, api.has_stopped());
         let (exit, summary) = finish(ready, flags, recorded, how, native, console)?;
         self.say_signal(&script.test);
         let exit = ended.as_ref().map_or(exit, |ended| {
@@ -238,6 +184,18 @@ impl Following<'_> {
         Ok(exit)
     }
 
+    /// Logs why there is no result; the exit code.
+    fn failed(&self, test: &Test, error: &ScriptRunError) -> Exit {
+        if let Some(abort) = test.aborted() {
+            let fields = [("hint", "error while initializing a VU")];
+            test.log(LogLevel::Error, &abort.reason, &fields);
+            return code::ABORTED;
+        }
+        say(test, error);
+        self.say_signal(test);
+        if self.signals.came() { code::INTERRUPTED } else { exit_of(error) }
+    }
+
     /// Says in the log that a signal ended the test.
     fn say_signal(&self, test: &Test) {
         if let Some(name) = self.signals.first() {
@@ -245,16 +203,6 @@ impl Following<'_> {
             test.log(LogLevel::Error, &why, &[]);
         }
     }
-}
-
-/// Reads everything that says what is to be run.
-fn ready(flags: &RunFlags, has_agents: bool, console: &Console) -> Result<Ready, Refused> {
-    let (loaded, log) = loaded(flags, console)?;
-    let why = agents::cannot(flags, &loaded.options, &loaded.run.spec);
-    if let Some(why) = why.filter(|_| has_agents) {
-        return Err(Refused { why, exit: ANY, log: Some(log) });
-    }
-    Ready::new(loaded, flags, &log, console)
 }
 
 /// Prints the spec that the options of a script become.
@@ -271,18 +219,6 @@ pub fn print_spec(
         Err(refused) => return Ok(refused.tell(console)),
     }
     Ok(Exit::Done)
-}
-
-/// The script and its log.
-fn loaded(flags: &RunFlags, console: &Console) -> Result<(ConfiguredScript, ScriptLog), Refused> {
-    let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
-        .map_err(|why| Refused { why, exit: ANY, log: None })?;
-    let log = match flags.settings.options.console_output.as_deref() {
-        None | Some("") => log,
-        Some(path) => log::with_console_file(Arc::clone(&log), path, flags.log_format)
-            .map_err(|why| Refused { why, exit: ANY, log: Some(log) })?,
-    };
-    Ok((load(flags, Arc::clone(&log))?, log))
 }
 
 /// Serves the API where the flags say, if they say it. If the default address is
@@ -304,98 +240,5 @@ fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String
             Err(format!("--address {address}: cannot listen there: {error}"))
         }
         _ => Ok(()),
-    }
-}
-
-impl Refused {
-    /// Tells why, where that belongs; the exit code.
-    pub(super) fn tell(self, console: &Console) -> Exit {
-        let Self { why, exit, log } = self;
-        match log {
-            Some(log) => {
-                let hint = ("hint", "script exception".to_owned());
-                let fields = if exit == code::EXCEPTION { vec![hint] } else { Vec::new() };
-                log(&LogLine { level: LogLevel::Error, message: why, fields });
-            }
-            None => console.error(&why),
-        }
-        exit
-    }
-}
-
-impl Ready {
-    /// What is ready when its script is loaded.
-    ///
-    /// # Errors
-    /// When the run cannot be prepared, or an output not be started.
-    pub(super) fn new(
-        loaded: ConfiguredScript,
-        flags: &RunFlags,
-        log: &ScriptLog,
-        console: &Console,
-    ) -> Result<Self, Refused> {
-        let ConfiguredScript { script, options, run, .. } = &loaded;
-        let outs = OutSettings::of(&gake_session::script::environment());
-        let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(log)) };
-        let prepared = script.prepare(run).map_err(|error| refused(error.to_string()))?;
-        let outputs = out::start(&flags.out, options, &outs, console).map_err(refused)?;
-        if let Some(outputs) = &outputs {
-            let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
-            let _ = script.test.tap.set(Arc::clone(&outputs.tap));
-        }
-        Ok(Self { loaded, prepared, outputs, rows: None })
-    }
-
-    /// The agents that are to run it, if it is not this process.
-    fn agents<'a>(
-        &'a self,
-        maker: Option<&'a FleetMaker>,
-        flags: &RunFlags,
-        console: &'a Console,
-    ) -> Result<Option<RunAgents<'a>>, Failure> {
-        let script = AgentScript {
-            is_verbose: flags.verbose,
-            showing: Showing::of(flags).text(),
-            ..AgentScript::new(&self.loaded, &flags.settings)
-        };
-        let what = (&self.loaded.run.spec, Some(&script));
-        assemble(maker, what, &self.prepared, flags.quiet, console)
-    }
-
-    pub(super) fn shown<'a>(&'a self, flags: &RunFlags, console: &'a Console) -> Shown<'a> {
-        Shown {
-            metrics: registry(&self.loaded.script.metrics),
-            thresholds: &self.loaded.thresholds,
-            options: &self.loaded.options,
-            no_color: flags.no_color || !console.colour_out(),
-            console,
-        }
-    }
-}
-
-pub(super) fn say(test: &Test, error: &ScriptRunError) {
-    let hint = match error {
-        ScriptRunError::Load(LoadError::Rejected(_)) => None,
-        ScriptRunError::Load(_) | ScriptRunError::Thrown { .. } => Some("script exception"),
-        ScriptRunError::Late { stage: VuStage::Setup, .. } => Some(SETUP_HINT),
-        ScriptRunError::Late { stage: VuStage::Teardown, .. } => Some(TEARDOWN_HINT),
-        _ => None,
-    };
-    let fields: Vec<(&str, &str)> = hint.map(|hint| ("hint", hint)).into_iter().collect();
-    test.log(LogLevel::Error, &error.with_stack(), &fields);
-}
-
-pub(super) fn exit_of(error: &ScriptRunError) -> Exit {
-    match error {
-        ScriptRunError::Load(LoadError::NoMemory(_) | LoadError::Rejected(_))
-        | ScriptRunError::Run(_)
-        | ScriptRunError::SetupData(_)
-        | ScriptRunError::Rejected(_) => ANY,
-        ScriptRunError::Load(LoadError::Aborted(_)) => code::ABORTED,
-        ScriptRunError::Load(_) | ScriptRunError::Thrown { .. } => code::EXCEPTION,
-        ScriptRunError::Late { stage: VuStage::Setup, .. } => code::SETUP_LATE,
-        ScriptRunError::Late { stage: VuStage::Teardown, .. } => code::TEARDOWN_LATE,
-        ScriptRunError::Late { .. } => code::LATE,
-        ScriptRunError::NoFunction(_) => code::INVALID,
     }
 }

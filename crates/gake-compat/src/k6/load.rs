@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use gake_k6::test::ScriptLog;
+use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 use gake_run::script::{ConfiguredScript, ScriptRefusal, ScriptSettings, ScriptSource};
-use gake_session::Exit;
 use gake_session::script::{environment, source};
+use gake_session::{Console, Exit};
 
 use super::ANY;
+use super::exit::{code, exit_of};
 use super::flags::RunFlags;
-use super::life::{code, exit_of};
 
 /// Why there is no run.
 pub(super) struct Refused {
@@ -17,6 +17,22 @@ pub(super) struct Refused {
     pub(super) exit: Exit,
     /// Where that is logged, once there is a log.
     pub(super) log: Option<ScriptLog>,
+}
+
+impl Refused {
+    /// Tells why, where that belongs; the exit code.
+    pub(super) fn tell(self, console: &Console) -> Exit {
+        let Self { why, exit, log } = self;
+        match log {
+            Some(log) => {
+                let hint = ("hint", "script exception".to_owned());
+                let fields = if exit == code::EXCEPTION { vec![hint] } else { Vec::new() };
+                log(&LogLine { level: LogLevel::Error, message: why, fields });
+            }
+            None => console.error(&why),
+        }
+        exit
+    }
 }
 
 /// Loads the script, and joins the options of all tiers.

@@ -6,6 +6,7 @@ mod archive;
 pub mod attach;
 mod ending;
 mod environment;
+mod exit;
 mod flags;
 mod inspect;
 mod life;
@@ -16,6 +17,7 @@ mod out;
 mod own_outputs;
 mod progress;
 mod prometheus;
+mod ready;
 
 use crate::NativeResult as Native;
 use flags::RunFlags;

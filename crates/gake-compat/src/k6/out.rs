@@ -167,8 +167,15 @@ pub fn start(
 }
 
 impl Outputs {
+    /// Writes what is left, and warns of what could not be written.
+    pub fn close(outputs: Option<Self>, console: &Console) {
+        for wrong in outputs.map(Self::finish).unwrap_or_default() {
+            console.warn(&wrong);
+        }
+    }
+
     /// Writes what is left. Returns what went wrong, in sentences.
-    pub fn finish(self) -> Vec<String> {
+    fn finish(self) -> Vec<String> {
         for sender in &self.senders {
             // A writer that failed is gone; its thread says why.
             let _ = sender.send(None);
