@@ -6,9 +6,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::board::Board;
-use super::request::RequestHead;
 use super::{LiveControls, PageFrame};
-use crate::visitor::{read_head, send};
+use crate::visitor::{RequestHead, read_head, send};
 
 /// How long a visitor may take for its request, and to read an answer or event.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,21 +1,23 @@
-//! What a visitor asks for, and whether it may.
+//! The head of a visitor's request: what it asks for, and whether it may.
 
 use gake_text::host::{is_local_or_address, without_port};
 
 /// The head of a request.
 #[derive(Debug)]
-pub(super) struct RequestHead<'a> {
-    pub(super) method: &'a str,
+pub struct RequestHead<'a> {
+    /// Its method.
+    pub method: &'a str,
     /// Without its query.
-    pub(super) path: &'a str,
+    pub path: &'a str,
     /// What follows the question mark.
-    pub(super) query: &'a str,
+    pub query: &'a str,
     headers: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> RequestHead<'a> {
     /// Reads a head; `None` when it is not one of HTTP/1.
-    pub(super) fn parse(head: &'a [u8]) -> Option<Self> {
+    #[must_use]
+    pub fn parse(head: &'a [u8]) -> Option<Self> {
         let mut lines = std::str::from_utf8(head).ok()?.split("\r\n");
         let mut first = lines.next()?.split(' ');
         let (method, target, version) = (first.next()?, first.next()?, first.next()?);
@@ -29,7 +31,8 @@ impl<'a> RequestHead<'a> {
     }
 
     /// The value of a header that is there exactly once.
-    fn only(&self, name: &str) -> Option<&'a str> {
+    #[must_use]
+    pub fn only(&self, name: &str) -> Option<&'a str> {
         let mut values = self.headers.iter().filter(|header| header.0.eq_ignore_ascii_case(name));
         let value = values.next()?.1;
         values.next().is_none().then_some(value)
@@ -37,14 +40,16 @@ impl<'a> RequestHead<'a> {
 
     /// Whether it names this server: by an address, as `localhost`, or as `host`, the name that it
     /// was told to listen at. A page of the web that has rebound its name to this machine does not.
-    pub(super) fn is_for(&self, host: &str) -> bool {
+    #[must_use]
+    pub fn is_for(&self, host: &str) -> bool {
         let Some(asked) = self.only("Host") else { return false };
         is_local_or_address(asked)
             || (!host.is_empty() && without_port(asked).eq_ignore_ascii_case(host))
     }
 
     /// Whether a page of this server sent it, and knows the token.
-    pub(super) fn is_allowed(&self, token: &str) -> bool {
+    #[must_use]
+    pub fn is_allowed(&self, token: &str) -> bool {
         let origin = self.only("Origin").and_then(|origin| origin.strip_prefix("http://"));
         let is_same = origin.is_some() && origin == self.only("Host");
         is_same && self.only("X-Gake-Token").is_some_and(|given| is_equal(given, token))
