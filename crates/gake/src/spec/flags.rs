@@ -11,12 +11,11 @@ use gake_core::spec::{
     TlsDraft,
 };
 
-use super::varying;
 use crate::cli::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
 use gake_run::form;
 use gake_session::script::is_script;
 use gake_session::spec_error::failure;
-use gake_session::{Failure, recording};
+use gake_session::{Failure, recording, varying};
 
 /// The draft of the flags of `gake run`.
 ///

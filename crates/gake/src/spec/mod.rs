@@ -9,7 +9,6 @@ mod merge;
 mod scripts;
 #[cfg(test)]
 mod tests;
-mod varying;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
