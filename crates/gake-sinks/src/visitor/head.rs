@@ -4,7 +4,7 @@ use gake_text::host::{is_local_or_address, without_port};
 
 /// The head of a request.
 #[derive(Debug)]
-pub struct RequestHead<'a> {
+pub struct VisitorHead<'a> {
     /// Its method.
     pub method: &'a str,
     /// Without its query.
@@ -14,7 +14,7 @@ pub struct RequestHead<'a> {
     headers: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> RequestHead<'a> {
+impl<'a> VisitorHead<'a> {
     /// Reads a head; `None` when it is not one of HTTP/1.
     #[must_use]
     pub fn parse(head: &'a [u8]) -> Option<Self> {
@@ -74,7 +74,7 @@ mod tests {
     fn a_rebound_name_is_told_nothing() {
         let is_for = |host: &str, own: &str| {
             let head = head(&format!("GET / HTTP/1.1\n{host}"));
-            RequestHead::parse(head.as_bytes()).is_some_and(|head| head.is_for(own))
+            VisitorHead::parse(head.as_bytes()).is_some_and(|head| head.is_for(own))
         };
         assert!(is_for("Host: 127.0.0.1:5665", "127.0.0.1"));
         assert!(is_for("host: localhost:5665", "127.0.0.1"));
@@ -89,7 +89,7 @@ mod tests {
     fn only_our_own_page_with_the_token_may_stop_the_run() {
         let may = |lines: &str| {
             let head = head(&format!("POST /stop HTTP/1.1\nHost: 127.0.0.1:5665\n{lines}"));
-            RequestHead::parse(head.as_bytes()).unwrap().is_allowed("secret")
+            VisitorHead::parse(head.as_bytes()).unwrap().is_allowed("secret")
         };
         assert!(may("Origin: http://127.0.0.1:5665\nX-Gake-Token: secret"));
         for lines in [
@@ -110,11 +110,11 @@ mod tests {
     #[test]
     fn what_is_no_request_is_none() {
         for text in ["", "GET /\n", "GET / HTTP/2\nHost: h", "GET http://h/ HTTP/1.1\nHost: h"] {
-            assert!(RequestHead::parse(head(text).as_bytes()).is_none(), "{text}");
+            assert!(VisitorHead::parse(head(text).as_bytes()).is_none(), "{text}");
         }
-        assert!(RequestHead::parse(b"GET / HTTP/1.1\r\nbroken\r\n\r\n").is_none());
+        assert!(VisitorHead::parse(b"GET / HTTP/1.1\r\nbroken\r\n\r\n").is_none());
         let query = head("GET /?a=/b HTTP/1.1\nHost: h");
-        let query = RequestHead::parse(query.as_bytes()).unwrap();
+        let query = VisitorHead::parse(query.as_bytes()).unwrap();
         assert_eq!((query.path, query.query), ("/", "a=/b"));
     }
 }

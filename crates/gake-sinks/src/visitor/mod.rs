@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-pub use head::RequestHead;
+pub use head::VisitorHead;
 
 /// Maximum size of a request's head, in bytes.
 const HEAD_MAX: usize = 8 << 10;
@@ -36,7 +36,7 @@ pub fn read_whole(
     let (mut head, end) = read(visitor, patience)?;
     let mut body = head.split_off(end);
     let length =
-        RequestHead::parse(&head).and_then(|head| head.only("Content-Length")?.parse().ok());
+        VisitorHead::parse(&head).and_then(|head| head.only("Content-Length")?.parse().ok());
     let length = length.unwrap_or(0);
     if length > most {
         return Err(ErrorKind::InvalidData.into());

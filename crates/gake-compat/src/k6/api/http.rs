@@ -5,7 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use gake_run::{NoAnswer, send_once};
-use gake_sinks::visitor::{RequestHead, read_whole, send};
+use gake_sinks::visitor::{VisitorHead, read_whole, send};
 use gake_wire::HttpRequest;
 
 use crate::go_errors::cause;
@@ -32,7 +32,7 @@ pub(super) struct ApiRequest {
 /// rebound its name to this machine.
 pub(super) fn receive(stream: &mut TcpStream) -> io::Result<Option<ApiRequest>> {
     let (head, body) = read_whole(stream, REQUEST_MAX, PATIENCE)?;
-    let head = RequestHead::parse(&head).filter(|head| head.is_for(""));
+    let head = VisitorHead::parse(&head).filter(|head| head.is_for(""));
     Ok(head.map(|head| ApiRequest {
         method: head.method.to_owned(),
         path: head.path.to_owned(),
