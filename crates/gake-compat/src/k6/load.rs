@@ -20,6 +20,11 @@ pub(super) struct Refused {
 }
 
 impl Refused {
+    /// The error of a command that has no log.
+    pub(super) fn into_error(self) -> (String, Exit) {
+        (self.why, self.exit)
+    }
+
     /// Tells why, where that belongs; the exit code.
     pub(super) fn tell(self, console: &Console) -> Exit {
         let Self { why, exit, log } = self;

@@ -2,12 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::ANY;
+use super::super::{Printed, any};
 use super::DEFAULT_ADDRESS;
 use super::http::ask;
 use crate::flags::{Flag, Grammar, Parsed, switch, value};
-use gake_session::Console;
-use gake_session::{Exit, Failure};
 
 const FLAGS: &[Flag] = &[
     value(&["address", "a"]),
@@ -20,22 +18,8 @@ const FLAGS: &[Flag] = &[
 ];
 
 /// Runs the command of this name.
-///
-/// # Errors
-/// When the result cannot be printed.
-pub(in super::super) fn main(
-    command: &str,
-    args: &[String],
-    console: &Console,
-) -> Result<Exit, Failure> {
-    match asked(command, args) {
-        Ok(text) => console.result(&text)?,
-        Err(why) => {
-            console.error(&why);
-            return Ok(ANY);
-        }
-    }
-    Ok(Exit::Done)
+pub(in super::super) fn main(command: &str, args: &[String]) -> Printed {
+    asked(command, args).map_err(any)
 }
 
 fn asked(command: &str, args: &[String]) -> Result<String, String> {
