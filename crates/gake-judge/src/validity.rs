@@ -43,6 +43,8 @@ mod threshold {
     /// Little's law says nothing about fewer than these.
     pub(super) const LITTLE_IN_FLIGHT: f64 = 0.1;
     pub(super) const LITTLE_COMPLETED: u64 = 100;
+    /// What a user does between two iterations is in flight, and not in `iteration_duration`.
+    pub(super) const ITERATION_OWN_NS: f64 = 25_000.0;
 }
 use threshold as at;
 
@@ -436,7 +438,11 @@ fn littles_law(run: &Run) -> Option<Reason> {
         0 => 0.0,
         _ => run.tally.latency.of(Metric::Blocked).sum() as f64 / measured,
     };
-    let least = (expected - level_seen).max(level_seen - expected - blocked);
+    let own = match run.plan.fires_iterations() {
+        true => completed as f64 * at::ITERATION_OWN_NS / measured,
+        false => 0.0,
+    };
+    let least = (expected - level_seen).max(level_seen - expected - blocked - own);
     let off = (least - edge).max(0.0) / level_seen;
     let level = level(off > at::LITTLE_SUSPECT, off > at::LITTLE_INVALID)?;
     let mut text = format!(

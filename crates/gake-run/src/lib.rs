@@ -43,6 +43,10 @@ mod prepare;
 mod rate_control;
 mod remote;
 mod requests;
+#[cfg(feature = "scripts")]
+pub mod script;
+#[cfg(not(feature = "scripts"))]
+#[path = "without_scripts.rs"]
 pub mod script;
 pub mod sink;
 pub mod targets;

@@ -11,10 +11,16 @@
 //!
 //! This crate knows nothing of schedules: it is told when to fire, and given a clock.
 
+#![cfg_attr(
+    not(feature = "http3"),
+    allow(dead_code, reason = "what QUIC alone needs of the other modules stays where it belongs")
+)]
+
 mod client;
 mod codec;
 mod load;
 mod net;
+#[cfg_attr(not(feature = "http3"), path = "without_quic.rs")]
 mod quic;
 mod tls;
 

@@ -96,7 +96,14 @@ pub const ROOMS: &[Room] = &[
     Room {
         name: "gake-shadow",
         level: 3,
-        may_use: &["gake-text", "gake-core", "gake-files", "gake-wire", "gake-judge"],
+        may_use: &[
+            "gake-text",
+            "gake-core",
+            "gake-files",
+            "gake-wire",
+            "gake-judge",
+            "gake-script",
+        ],
         strangers: &["clap"],
     },
     Room {

@@ -2,6 +2,7 @@
 
 mod agent_lines;
 mod local;
+pub mod manifest;
 mod script_agents;
 mod unsupported;
 

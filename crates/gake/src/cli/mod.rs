@@ -34,14 +34,14 @@ pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
-pub use fleet::{FleetCommand, FleetCommandArgs, ManifestArgs};
+pub use fleet::{FleetCommand, FleetCommandArgs};
 pub use history::{HistoryArgs, HistoryCommand};
 pub use report::ReportArgs;
 pub use run::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
 pub use serve::ServeArgs;
 pub use shadow::{
-    ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
-    ShadowCommand, ShadowReportArgs, TapArgs,
+    ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ServiceArgs, ShadowArgs, ShadowCommand,
+    ShadowReportArgs, TapArgs,
 };
 use values::KnownValues;
 pub use values::WatchedSource;

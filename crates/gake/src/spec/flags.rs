@@ -148,13 +148,9 @@ fn without_requests(args: &RunArgs) -> Result<(), Failure> {
         ("--max-redirs", args.connection.max_redirs.is_some()),
         ("--speed", args.replay.speed.is_some()),
         ("--target", args.replay.target.is_some()),
-        ("--warmup", args.load.warmup.is_some_and(|warmup| !warmup.is_zero())),
         ("--trace-sample", args.trace.trace_sample.is_some()),
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some(("--warmup", _)) => Err(Failure::usage(
-            "--warmup: a script has no warm-up; give it a scenario that starts before the others",
-        )),
         Some((flag, _)) => Err(Failure::usage(format!(
             "{flag}: a script says itself what it sends and how long it waits; variables reach it \
              by --env NAME=VALUE"

@@ -1,9 +1,10 @@
 //! `gake fleet manifest`: a fleet on Kubernetes, for `kubectl apply`.
 
+mod yaml;
+
 use serde_json::{Value, json};
 
-use super::yaml;
-use crate::cli::ManifestArgs;
+use crate::options::ManifestArgs;
 
 /// The name of everything of the agents, and of the secret with the tokens.
 const AGENT: &str = "gake-agent";

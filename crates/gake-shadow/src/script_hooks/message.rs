@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 
+use crate::exchange::{BackendOutcome, Body, MirroredExchange};
+use crate::hooks::{Request, RequestHead, Selection};
 use bytes::Bytes;
 use gake_script::Value;
-use gake_shadow::exchange::{BackendOutcome, Body, MirroredExchange};
-use gake_shadow::hooks::{Request, RequestHead, Selection};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use super::options::{BodyAs, Options};

@@ -1,4 +1,4 @@
-//! `--script FILE`: the proxy's hooks, written in JavaScript.
+//! The proxy's hooks, written in JavaScript.
 //!
 //! `selectBackends` and `mungeRequest` run on threads of their own, `backendsFinished` on one more,
 //! so that what only looks never holds up what a client waits for.
@@ -7,59 +7,69 @@ mod message;
 mod options;
 
 use std::collections::HashSet;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use gake_script::{ConsoleSink, Export, Level, Limits, ScriptError, Source, Threads, Value};
-use gake_shadow::Proxy;
-use gake_shadow::config::Config;
-use gake_shadow::exchange::MirroredExchange;
-use gake_shadow::hooks::{
-    ChangeScope, HookError, Hooks, Request, RequestHead, Selection, TookTooLong,
-};
+pub use gake_script::{ConsoleSink, Level};
+use gake_script::{Export, Limits, ScriptError, Source, Threads, Value};
 use gake_text::foreign;
 
-use crate::cli::ScriptArgs;
-use gake_session::Console;
-use gake_session::Failure;
+use crate::Proxy;
+use crate::config::Config;
+use crate::exchange::MirroredExchange;
+use crate::hooks::{
+    ChangeScope, HookError, Hooks, Request, RequestHead, SelectFailure, Selection, TookTooLong,
+};
 use options::{BodyAs, Options};
 
 const SELECT: &str = "selectBackends";
 const MUNGE: &str = "mungeRequest";
 const FINISHED: &str = "backendsFinished";
 
-/// Time for `backendsFinished`, which nobody waits for.
+/// Time for `backendsFinished`, which holds up no response.
 const FINISHED_LIMIT: Duration = Duration::from_secs(1);
 
-/// Different faults of a script that are told; the others are counted alone.
+/// Different faults of a script that are logged; the others are only counted.
 const TOLD_MAX: usize = 20;
 
-/// Gives the proxy the hooks of the script, if there is one.
-///
-/// # Errors
-/// When the script cannot be loaded, or is not written as it should be.
-pub(super) fn add(
-    args: &ScriptArgs,
-    config: &Config,
-    console: &Console,
-    proxy: Proxy,
-) -> Result<Proxy, Failure> {
-    let Some(path) = &args.script else { return Ok(proxy) };
-    let hooks = ScriptHooks::load(path, args, config, *console)?;
-    Ok(proxy
-        .hooks(hooks)
-        .hook_threads(args.threads())
-        .hook_limit(args.script_timeout)
-        .hook_wait(args.script_wait)
-        .on_select_failure(args.on_select_failure.into()))
+/// A script with hooks, and how it runs.
+#[derive(Debug, Clone)]
+pub struct HookScript {
+    /// The module, which exports one of `selectBackends`, `mungeRequest` and `backendsFinished`.
+    pub path: PathBuf,
+    /// Threads for the hooks that clients wait for, each with its own variables.
+    pub threads: usize,
+    /// How long such a hook may run for a request.
+    pub limit: Duration,
+    /// How long a request may wait for a thread.
+    pub wait: Duration,
+    /// Who gets a request when `selectBackends` fails or takes too long.
+    pub on_select_failure: SelectFailure,
+}
+
+impl HookScript {
+    /// Gives the hooks to `proxy`, whose configuration is `config`. Lines of the script's console
+    /// and its faults go to `log`.
+    ///
+    /// # Errors
+    /// When the script cannot be loaded, or exports the wrong things.
+    pub fn add(&self, config: &Config, log: ConsoleSink, proxy: Proxy) -> Result<Proxy, String> {
+        let hooks = ScriptHooks::load(self, config, log)?;
+        Ok(proxy
+            .hooks(hooks)
+            .hook_threads(self.threads)
+            .hook_limit(self.limit)
+            .hook_wait(self.wait)
+            .on_select_failure(self.on_select_failure))
+    }
 }
 
 /// A script's functions as hooks.
 struct ScriptHooks {
     /// For what clients wait for.
     questions: Option<Threads>,
-    /// For what nobody waits for.
+    /// For `backendsFinished`, which holds up no response.
     finished: Option<Threads>,
     selects: bool,
     munges: bool,
@@ -69,57 +79,48 @@ struct ScriptHooks {
 }
 
 impl ScriptHooks {
-    fn load(
-        path: &Path,
-        args: &ScriptArgs,
-        config: &Config,
-        console: Console,
-    ) -> Result<Self, Failure> {
-        let source = Source::file(path).map_err(Failure::usage)?;
-        let sink: ConsoleSink = Arc::new(move |level, line| match level {
-            Level::Log => console.note(line),
-            Level::Warn => console.warn(line),
-            Level::Error => console.error(line),
-        });
+    fn load(script: &HookScript, config: &Config, log: ConsoleSink) -> Result<Self, String> {
+        let path: &Path = &script.path;
+        let source = Source::file(path).map_err(|error| error.to_string())?;
         let start = |threads| {
-            Threads::start(&source, Limits::default(), threads, &sink).map_err(|error| {
-                Failure::usage(match &error {
+            Threads::start(&source, Limits::default(), threads, &log).map_err(
+                |error| match &error {
                     ScriptError::Thrown(exception) if exception.place.is_empty() => {
                         format!("{}: {error}", path.display())
                     }
                     _ => error.to_string(),
-                })
-            })
+                },
+            )
         };
         let first = start(1)?;
         let function = |name: &str| match first.export(name) {
             None => Ok(false),
             Some(Export::Function) => Ok(true),
-            Some(_) => Err(Failure::usage(format!("{}: {name} is not a function", path.display()))),
+            Some(_) => Err(format!("{}: {name} is not a function", path.display())),
         };
         let (selects, munges, finishes) =
             (function(SELECT)?, function(MUNGE)?, function(FINISHED)?);
         if !(selects || munges || finishes) {
-            return Err(Failure::usage(format!(
+            return Err(format!(
                 "{} exports none of {SELECT}, {MUNGE} and {FINISHED}",
                 path.display()
-            )));
+            ));
         }
         let backends: Vec<&str> = std::iter::once(&config.master)
             .chain(config.shadows.iter().map(|shadow| &shadow.backend))
             .map(|backend| &*backend.name)
             .collect();
         let options = Options::of(first.export("options"), &backends)
-            .map_err(|wrong| Failure::usage(format!("{}: {wrong}", path.display())))?;
+            .map_err(|wrong| format!("{}: {wrong}", path.display()))?;
         let asked = selects || munges;
         let (questions, finished) = match (asked, finishes) {
-            (true, true) => (Some(start(args.threads())?), Some(first)),
-            (true, false) if args.threads() == 1 => (Some(first), None),
-            (true, false) => (Some(start(args.threads())?), None),
+            (true, true) => (Some(start(script.threads)?), Some(first)),
+            (true, false) if script.threads == 1 => (Some(first), None),
+            (true, false) => (Some(start(script.threads)?), None),
             (false, _) => (None, Some(first)),
         };
-        let faults = Faults { console, told: Mutex::default() };
-        let limit = args.script_timeout;
+        let faults = Faults { log, told: Mutex::default() };
+        let limit = script.limit;
         Ok(Self { questions, finished, selects, munges, options, limit, faults })
     }
 
@@ -172,9 +173,9 @@ impl Hooks for ScriptHooks {
     }
 }
 
-/// Tells of a script's faults, each once: the counts are in the ledger.
+/// Logs the faults of a script, each once: the counts are in the ledger.
 struct Faults {
-    console: Console,
+    log: ConsoleSink,
     told: Mutex<HashSet<String>>,
 }
 
@@ -208,9 +209,9 @@ impl Faults {
     fn tell(&self, fault: &str) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < TOLD_MAX && told.insert(fault.to_owned()) {
-            self.console.warn(fault);
+            (self.log)(Level::Warn, fault);
             if told.len() == TOLD_MAX {
-                self.console.warn("the script has more faults; they are only counted");
+                (self.log)(Level::Warn, "the script has more faults; they are only counted");
             }
         }
     }
