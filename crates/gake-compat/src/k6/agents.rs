@@ -34,7 +34,7 @@ pub(super) fn events(flags: &RunFlags, test: &Arc<Test>) -> Option<FleetListener
     })
 }
 
-/// How the result of a run is shown, as whoever started it wanted it.
+/// How the result of a run is shown, by the flags of the process that started it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Showing {
     no_thresholds: bool,
@@ -44,7 +44,7 @@ pub(super) struct Showing {
 }
 
 impl Showing {
-    /// What these flags say of it.
+    /// By the flags of `k6 run`.
     pub(super) fn of(flags: &RunFlags) -> Self {
         Self {
             no_thresholds: flags.settings.no_thresholds,

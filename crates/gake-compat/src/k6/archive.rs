@@ -17,7 +17,7 @@ use gake_session::script::log;
 const OUT: [&str; 2] = ["--archive-out", "-O"];
 const NO_ENVIRONMENT: &str = "--exclude-env-vars";
 
-/// Where the archive goes when no flag says it.
+/// Where the archive goes by default.
 const DEFAULT_OUT: &str = "archive.tar";
 
 /// `k6 archive`: writes the archive, and prints nothing but its usage.
@@ -29,9 +29,9 @@ pub(super) fn main(args: &[String], console: &Console) -> Printed {
     };
     // What is archived must not depend on the environment of who archives it.
     flags.settings.shows_system = false;
-    let told = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
+    let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
         .map_err(any)?;
-    let loaded = load(&flags, told).map_err(Refused::into_error)?;
+    let loaded = load(&flags, log).map_err(Refused::into_error)?;
     let bytes = archived(&loaded, &flags, own.no_environment).map_err(any)?.write(unix_s());
     let written = gake_files::create(Path::new(&own.out), gake_files::Access::Mask)
         .and_then(|mut file| file.write_all(&bytes));

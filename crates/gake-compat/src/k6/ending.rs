@@ -13,7 +13,7 @@ use gake_run::Recorded;
 use gake_run::script::ScriptEnd;
 use serde_json::{Map, Value};
 
-use super::exit::{code, exit_of, say};
+use super::exit::{code, exit_of, report};
 use super::flags::RunFlags;
 use super::ready::Ready;
 use crate::NativeResult as Native;
@@ -24,15 +24,15 @@ use gake_session::{Exit, Failure};
 /// What `handleSummary` may take.
 const SUMMARY_LIMIT: Duration = Duration::from_secs(120);
 
-/// What k6 says of a run without any whole iteration.
+/// k6's warning of a run without any whole iteration.
 const NO_ITERATION: &str =
     "No script iterations fully finished, consider making the test duration longer";
 
-/// What k6 says of the form of before 1.0.
+/// k6's warning of the summary's form before 1.0.
 const LEGACY: &str = "The \"legacy\" summary mode has been deprecated, and will be removed by k6 \
                       v2.0. Please, migrate to either \"compact\" or \"full\" as soon as possible.";
 
-/// Shows the summary, and says how it went.
+/// Shows the summary; returns the exit code.
 ///
 /// # Errors
 /// When a file or stream cannot be written.
@@ -80,7 +80,7 @@ pub(super) fn finish(
     summary.verdict.objectives.extend(rows);
     native.show(&summary, console)?;
     for error in [&setup, &teardown].into_iter().filter_map(|stage| stage.as_ref().err()) {
-        say(test, error);
+        report(test, error);
     }
     let is_cut = interrupted || aborted_by_threshold || test.aborted().is_some();
     let is_whole = setup.is_ok() && !is_cut;
@@ -107,7 +107,7 @@ pub(super) fn finish(
     Ok((exit, summary))
 }
 
-/// What the log says when what `handleSummary` returned cannot be used.
+/// The log line when what `handleSummary` returned cannot be used.
 const UNHANDLED: &str = "failed to handle the end-of-test summary";
 
 /// Shows what `handleSummary` returns, or the summary itself.
@@ -142,14 +142,14 @@ fn show(
                     return Ok(());
                 }
             }
-            Err(error) => say(&ready.loaded.script.test, &error),
+            Err(error) => report(&ready.loaded.script.test, &error),
         }
     }
     console.result(&data.text(mode))
 }
 
 /// Writes what `handleSummary` returned. A file that cannot be written is no reason to lose the
-/// others, or what the run came to: the log says so.
+/// others, or the run's result: it is logged.
 fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Result<(), Failure> {
     let mut failures = String::new();
     let mut texts = Vec::new();

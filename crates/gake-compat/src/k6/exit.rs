@@ -1,4 +1,4 @@
-//! k6's exit codes, and what its log says of errors.
+//! k6's exit codes, and how its log reports errors.
 
 use gake_k6::test::{LogLevel, Test};
 use gake_k6::user::script_user::LoadError;
@@ -31,7 +31,7 @@ pub(super) mod code {
 }
 
 /// Logs why a script cannot be run, or was cut.
-pub(super) fn say(test: &Test, error: &ScriptRunError) {
+pub(super) fn report(test: &Test, error: &ScriptRunError) {
     let hint = match error {
         ScriptRunError::Load(LoadError::Rejected(_)) => None,
         ScriptRunError::Load(_) | ScriptRunError::Thrown { .. } => Some("script exception"),

@@ -84,7 +84,7 @@ const OTHERS: &[Flag] = &[
     refused(&["new-machine-readable-summary"], "gake writes only the older form"),
 ];
 
-/// What a command line said.
+/// The flags of a command line.
 #[derive(Debug)]
 pub struct RunFlags {
     /// What it asks of the script; without the environment of the process.
@@ -103,7 +103,7 @@ pub struct RunFlags {
     pub summary_export: Option<String>,
     /// Whether `console.debug` is shown.
     pub verbose: bool,
-    /// Whether nothing is said of agents.
+    /// Whether events of agents are not logged.
     pub quiet: bool,
     /// Whether nothing has colours.
     pub no_color: bool,

@@ -18,7 +18,7 @@ use gake_text::redact::Names;
 
 use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::ending::finish;
-use super::exit::{code, exit_of, say};
+use super::exit::{code, exit_of, report};
 use super::flags::RunFlags;
 use super::out::Outputs;
 use super::own_outputs::OwnOutputs;
@@ -29,7 +29,7 @@ use crate::NativeResult as Native;
 /// Thresholds are judged this often, in seconds.
 const THRESHOLDS_EVERY: u64 = 2;
 
-/// What is said while the process stays for `--linger`.
+/// The note while the process stays for `--linger`.
 const LINGERS: &str = "The test is done; because of --linger gake waits for Ctrl+C.";
 
 /// `k6 run`.
@@ -158,7 +158,7 @@ impl RunContext<'_> {
         }
         api.end();
         Outputs::close(outputs, console);
-        // The result is that of whoever goes on.
+        // The process that took the run over shows the result.
         if let Some(why) = ended.as_ref().and_then(|ended| ended.fleet.left()) {
             console.error(&format!("this process shows no result: {why}"));
             return Ok(Exit::CouldNot);
@@ -170,7 +170,7 @@ impl RunContext<'_> {
         let is_ended = ended.as_ref().is_some_and(EndedAgents::is_interrupted);
         let how = (signals.came() || is_ended, api.has_stopped());
         let (exit, summary) = finish(ready, flags, recorded, how, native, console)?;
-        self.say_signal(&script.test);
+        self.log_signal(&script.test);
         let exit = ended.as_ref().map_or(exit, |ended| {
             if let Some(note) = ended.teardown_note(prepared) {
                 script.test.log(LogLevel::Warning, note, &[]);
@@ -191,13 +191,13 @@ impl RunContext<'_> {
             test.log(LogLevel::Error, &abort.reason, &fields);
             return code::ABORTED;
         }
-        say(test, error);
-        self.say_signal(test);
+        report(test, error);
+        self.log_signal(test);
         if self.signals.came() { code::INTERRUPTED } else { exit_of(error) }
     }
 
-    /// Says in the log that a signal ended the test.
-    fn say_signal(&self, test: &Test) {
+    /// Logs that a signal ended the test.
+    fn log_signal(&self, test: &Test) {
         if let Some(name) = self.signals.first() {
             let why = format!("test run was aborted because gake received a '{name}' signal");
             test.log(LogLevel::Error, &why, &[]);
@@ -221,8 +221,8 @@ pub fn print_spec(
     Ok(Exit::Done)
 }
 
-/// Serves the API where the flags say, if they say it. If the default address is
-/// taken, the run goes on without the API.
+/// Serves the API at the address of the flags, or at the default one. If that is taken, the run has
+/// no API.
 fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String> {
     let asked = flags.address.as_deref();
     let address = asked.unwrap_or(DEFAULT_ADDRESS);

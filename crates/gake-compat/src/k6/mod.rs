@@ -48,7 +48,7 @@ fn any(why: String) -> (String, Exit) {
 /// `gake as k6`.
 ///
 /// # Errors
-/// Why it cannot be run as asked.
+/// When it cannot be run.
 pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
     let args = command_first(args);
     let Some((command, rest)) = args.split_first() else { return show(Ok(usage()), console) };

@@ -32,7 +32,7 @@ pub(super) struct Ready {
     pub(super) rows: Option<Reconciliation>,
 }
 
-/// Reads everything that says what is to be run.
+/// Loads the script and prepares its run.
 pub(super) fn ready(
     flags: &RunFlags,
     has_agents: bool,

@@ -19,10 +19,10 @@ const FLAGS: &[Flag] = &[
 
 /// Runs the command of this name.
 pub(in super::super) fn main(command: &str, args: &[String]) -> Printed {
-    asked(command, args).map_err(any)
+    output(command, args).map_err(any)
 }
 
-fn asked(command: &str, args: &[String]) -> Result<String, String> {
+fn output(command: &str, args: &[String]) -> Result<String, String> {
     let parsed = Parsed::read(Grammar::GetoptLong, FLAGS, args)?;
     if parsed.on("help")? {
         let own = if command == "scale" { "[--vus N] [--max N] " } else { "" };
@@ -127,7 +127,7 @@ mod tests {
 
     fn fail(line: &str) -> String {
         let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-        asked(&words[0], &words[1..]).unwrap_err()
+        output(&words[0], &words[1..]).unwrap_err()
     }
 
     #[test]

@@ -69,9 +69,9 @@ pub(super) fn ask(
         body: Some(body.as_bytes().into()),
         ..HttpRequest::new(method, format!("http://{host}{path}"))
     };
-    let answer = send_once(&request, RESPONSE_MAX, PATIENCE).map_err(|error| match error {
+    let response = send_once(&request, RESPONSE_MAX, PATIENCE).map_err(|error| match error {
         NoAnswer::Fault(fault) => cause(fault, &host.to_string()),
         NoAnswer::Other(why) => why,
     })?;
-    Ok((answer.status, answer.body))
+    Ok((response.status, response.body))
 }
