@@ -19,17 +19,30 @@ pub enum PreparedScript {}
 #[derive(Debug)]
 pub enum ScriptEnd {}
 
+impl PreparedScript {
+    pub(crate) fn leave_out_thresholds(&mut self) {
+        match *self {}
+    }
+
+    pub(crate) fn failure(&self, _: &ScriptEnd) -> Option<String> {
+        match *self {}
+    }
+}
+
 pub(crate) mod scenario {
     use gake_core::metric::Registry;
     use gake_core::spec::{FieldPath, RequestSource, RunSpec};
 
     use super::{ABSENT, ConfiguredScript, PreparedScript};
-    use crate::{Inputs, RunError};
+    use crate::{RunError, Scripts};
 
     #[derive(Debug)]
     pub(crate) enum ScenarioScript {}
 
-    pub(crate) fn read(spec: &RunSpec, _: &Inputs<'_>) -> Result<Vec<ScenarioScript>, RunError> {
+    pub(crate) fn read(
+        spec: &RunSpec,
+        _: Option<&dyn Scripts>,
+    ) -> Result<Vec<ScenarioScript>, RunError> {
         let is_script = |source: &RequestSource| matches!(source, RequestSource::Script(_));
         match spec.scenarios.iter().position(|one| is_script(&one.source)) {
             Some(number) => {

@@ -48,18 +48,29 @@ pub struct AgentScript<'a> {
 }
 
 impl<'a> AgentScript<'a> {
-    /// A script that was loaded with `settings`, and whose load is that of its options.
+    /// A script whose scenarios and connections are those of a spec.
     #[must_use]
-    pub fn new(script: &'a ConfiguredScript, settings: &'a ScriptSettings) -> Self {
+    pub fn of(script: &'a ConfiguredScript) -> Self {
         Self {
             script: &script.script,
             given: &script.given,
             environment: &script.environment,
+            variables: BTreeSet::new(),
+            seed: None,
+            is_verbose: false,
+            has_other_load: true,
+            showing: String::new(),
+        }
+    }
+
+    /// A script that was loaded with `settings`, and whose load is that of its options.
+    #[must_use]
+    pub fn new(script: &'a ConfiguredScript, settings: &'a ScriptSettings) -> Self {
+        Self {
             variables: settings.variables.keys().map(String::as_str).collect(),
             seed: settings.seed,
-            is_verbose: false,
             has_other_load: false,
-            showing: String::new(),
+            ..Self::of(script)
         }
     }
 

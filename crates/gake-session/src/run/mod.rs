@@ -9,6 +9,7 @@ mod rows;
 mod save;
 mod scripts;
 mod traces;
+mod trials;
 mod web;
 pub mod writes;
 
@@ -17,6 +18,7 @@ pub use destinations::destinations;
 pub use reconcile::Reconciliation;
 pub use save::Saving;
 pub use traces::start as start_traces;
+pub use trials::SessionTrials;
 pub use web::{Controls, Web};
 
 use gake_core::record::Ending;

@@ -1,6 +1,5 @@
 //! Scripts of a command: their log, their environment, and where modules from the network are kept.
 
-pub mod journey;
 mod loader;
 pub mod log;
 mod repeats;

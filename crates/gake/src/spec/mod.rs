@@ -25,9 +25,7 @@ use gake_lab::{Lab, LabConfig};
 use gake_run::{Inputs, LoadedRequests, Prepared, RunError, Scripts};
 use gake_wire::Origin;
 
-pub use flags::without_load;
-
-use crate::cli::RunArgs;
+use crate::cli::{FindArgs, RunArgs};
 use crate::cmd::demo;
 use gake_session::Console;
 use gake_session::Failure;
@@ -64,6 +62,17 @@ pub fn of_run(args: &RunArgs, console: &Console) -> Result<Asked, Failure> {
         return Err(Failure::usage(problem));
     }
     Ok(asked)
+}
+
+/// Reads what the flags of `gake find` ask for, of `target`: its spec has no load of its own.
+///
+/// # Errors
+/// When flags contradict each other, or a script cannot be searched.
+pub fn of_find(args: &FindArgs, target: &str, console: &Console) -> Result<Asked, Failure> {
+    let mut draft = flags::of_find(args, target)?;
+    let scripts = scripts::load_journey(&mut draft, args, console)?;
+    let spec = draft.decide().map_err(|error| failure(&error.into()))?;
+    Ok(Asked { spec, file: None, scripts })
 }
 
 /// Takes a TARGET that is a spec for the file of `--spec`.
@@ -201,7 +210,13 @@ impl Asked {
         Ok(prepared)
     }
 
-    fn inputs(&self) -> Inputs<'_> {
+    /// Whether it fires scripts.
+    pub fn has_scripts(&self) -> bool {
+        self.scripts.is_some()
+    }
+
+    /// What reading it needs and only a program can open.
+    pub fn inputs(&self) -> Inputs<'_> {
         // A spec that came from there has used it up.
         let used = self.file.as_ref().is_some_and(|file| file.name() == "standard input");
         let mut inputs = inputs();

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use gake_wire::{Address, Wire};
 
-use gake_session::Failure;
+use crate::RunError;
 
-/// How long one address may take to answer; a slow one is no reason not to try.
+/// How long one address may take to accept a connection; a slow one is no reason not to try.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Connects to every origin once: what refuses one connection refuses a million.
 ///
 /// # Errors
 /// When every address of an origin refuses.
-pub fn check(wire: &Wire, target: &str) -> Result<(), Failure> {
+pub(super) fn check(wire: &Wire, target: &str) -> Result<(), RunError> {
     for origin in &wire.network.origins {
         let refuses = |address: &Address| match address {
             Address::Tcp(address) => TcpStream::connect_timeout(address, PATIENCE)
@@ -23,7 +23,7 @@ pub fn check(wire: &Wire, target: &str) -> Result<(), Failure> {
             Address::Unix(_) => false,
         };
         if origin.addresses.iter().all(refuses) {
-            return Err(Failure::could_not(format!(
+            return Err(RunError::cannot(format!(
                 "{target}: connection refused by {}: check the address, and that the server is up",
                 origin.name
             )));
