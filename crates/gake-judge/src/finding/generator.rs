@@ -8,7 +8,7 @@ use super::Finding;
 use super::connections::starved;
 use super::facts::Facts;
 use crate::objective::Unit;
-use crate::validity::CPU_BUSY;
+use crate::stats::CPU_BUSY;
 
 /// Share of the workers' time in which they wanted a core and had none.
 pub(super) const RUN_DELAY_MIN: f64 = 0.05;

@@ -695,3 +695,94 @@ fn every_finding_names_where_its_number_can_be_read() {
     assert!(found.len() >= 2, "{found:?}");
     assert!(found.iter().all(|finding| finding.check.len() > 10), "{found:?}");
 }
+
+/// A run of 8 s whose seconds and tenths are those of `point`.
+fn in_time(point: impl Fn(u64) -> Point) -> Run {
+    let mut run = base().run();
+    run.measured = 8 * SECOND;
+    let mut series = Series::default();
+    for tenth in 0..80 {
+        series.push_tenth(Point { second: tenth, seconds: 1, ..point(tenth) });
+    }
+    for second in 0..8 {
+        let mut all = Point { p50: point(10 * second + 5).p50, ..Point::default() };
+        for tenth in 10 * second..10 * second + 10 {
+            let of = point(tenth);
+            all.counts.merge(&of.counts);
+            all.fired += of.fired;
+        }
+        series.push(Point { second, seconds: 1, ..all });
+    }
+    run.series = series;
+    run
+}
+
+fn tenth(ok: u64, p50: u64) -> Point {
+    Point { counts: Counts { ok, ..Counts::default() }, fired: 10, p50, ..Point::default() }
+}
+
+#[test]
+fn stalls_of_the_whole_target() {
+    let stalled = |at: u64| at % 20 >= 17;
+    let run = in_time(|at| tenth(if stalled(at) { 0 } else { 12 }, 5 * MS));
+    assert_eq!(ids(&run), ["stalls"]);
+    let evidence = &find(&run, &[])[0].evidence;
+    assert!(evidence.contains("every 2.00 s") && evidence.contains("300 ms"), "{evidence}");
+    // Those of a generator that stood still are its own.
+    let own = in_time(|at| Point {
+        lateness_max: if stalled(at) { 300 * MS } else { 0 },
+        ..tenth(if stalled(at) { 0 } else { 12 }, 5 * MS)
+    });
+    assert!(ids(&own).is_empty());
+    // Few requests have gaps between them.
+    assert!(ids(&in_time(|at| tenth(u64::from(at % 3 == 0), 5 * MS))).is_empty());
+    assert!(ids(&in_time(|at| tenth(if at == 30 { 0 } else { 10 }, 5 * MS))).is_empty());
+}
+
+#[test]
+fn a_step_and_a_target_that_warms_up() {
+    let run = in_time(|at| tenth(10, if at < 45 { 20 * MS } else { 200 * MS }));
+    assert_eq!(ids(&run), ["step"]);
+    let warm = in_time(|at| tenth(10, if at < 20 { 100 * MS } else { 5 * MS }));
+    assert_eq!(ids(&warm), ["warm_up"]);
+    assert!(find(&warm, &[])[0].advice.contains("--warmup 3s"), "{:?}", find(&warm, &[]));
+    // Noise, a slope, a single slow second.
+    let noise = in_time(|at| tenth(10, (20 + 7 * (at / 10 % 2)) * MS));
+    let slope = in_time(|at| tenth(10, (20 + at) * MS));
+    let once = in_time(|at| tenth(10, if at / 10 == 4 { 200 * MS } else { 20 * MS }));
+    for run in [noise, slope, once] {
+        assert!(ids(&run).is_empty(), "{:?}", ids(&run));
+    }
+}
+
+#[test]
+fn a_target_that_hangs() {
+    let hangs = |unfinished: u64| {
+        let mut run = in_time(|at| tenth(if at < 50 { 10 } else { 0 }, 5 * MS));
+        run.tally.counts.unfinished = unfinished;
+        run
+    };
+    assert_eq!(find(&hangs(300), &[])[0].id, "target_hang");
+    assert!(!ids(&hangs(0)).contains(&"target_hang"), "nothing waits");
+}
+
+#[test]
+fn a_rate_limiter() {
+    let run = RunSample::of(9_000, 5 * MS).status(429, 1_000).run();
+    let found = find(&run, &[]);
+    assert_eq!(found[0].id, "rate_limit");
+    assert!(found[0].evidence.contains("10 % of the responses are 429"), "{found:?}");
+    assert!(!ids(&RunSample::of(9_000, 5 * MS).status(404, 1_000).run()).contains(&"rate_limit"));
+}
+
+#[test]
+fn a_body_that_waits_for_a_delayed_acknowledgement() {
+    let run = |rest: u64, size: u64| {
+        let mut outcome = answered(0, 5 * MS, 5 * MS + rest, 200);
+        outcome.exchange.bytes_in = size;
+        RunSample::default().add(1_000, outcome).run()
+    };
+    assert_eq!(ids(&run(41 * MS, 120)), ["delayed_ack"]);
+    assert!(ids(&run(20 * MS, 120)).is_empty());
+    assert!(!ids(&run(41 * MS, 100_000)).contains(&"delayed_ack"));
+}

@@ -24,7 +24,7 @@ fn missed(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
         return None;
     }
     let seen = match server::queue(facts) {
-        Some(queue) => format!("{queue}, for what cannot be seen from here"),
+        Some(queue) => format!("{}, for what cannot be seen from here", queue.text()),
         None => "no client-side signal explains it".to_owned(),
     };
     Some(finding(facts, &format!("{}; {seen}", missed.join(", "))))
@@ -33,7 +33,8 @@ fn missed(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
 /// Requests wait inside the server, and nothing says for what.
 fn waiting(facts: &Facts<'_>) -> Option<Finding> {
     if let Some(queue) = server::queue(facts) {
-        return Some(finding(facts, &format!("{queue}, for its CPU, a pool or a lock")));
+        let text = format!("{}, for its CPU, a pool or a lock", queue.text());
+        return Some(finding(facts, &text));
     }
     let uneven = server::uneven(facts)?;
     let advice = format!("to know more, compare with -c 1, and {}", watch(facts));
