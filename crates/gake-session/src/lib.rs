@@ -25,6 +25,7 @@ pub mod signals;
 pub mod spec_error;
 pub mod status_line;
 pub mod tui;
+pub mod varying;
 
 pub use console::{Color, Console};
 pub use exit::{Exit, Failure};

@@ -1,7 +1,7 @@
 //! The flags of `gake fleet`.
 
 use clap::{Args, Subcommand};
-use gake_session::options::{ManifestArgs, NatsArgs, OutputArgs, RedactionArgs, SaveArgs, WebArgs};
+use gake_session::options::{AttachArgs, ManifestArgs, NatsArgs};
 
 /// Look at a fleet, end its runs.
 #[derive(Debug, Args)]
@@ -46,26 +46,4 @@ pub enum FleetCommand {
         #[command(flatten)]
         nats: NatsArgs,
     },
-}
-
-/// A run that goes on, and where its result goes.
-#[derive(Debug, Args)]
-pub struct AttachArgs {
-    /// Its id, as `gake run` and `gake fleet ls` show it
-    pub run: String,
-
-    #[command(flatten)]
-    pub nats: NatsArgs,
-
-    #[command(flatten)]
-    pub output: OutputArgs,
-
-    #[command(flatten)]
-    pub web: WebArgs,
-
-    #[command(flatten)]
-    pub history: SaveArgs,
-
-    #[command(flatten)]
-    pub redaction: RedactionArgs,
 }

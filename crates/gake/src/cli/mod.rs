@@ -34,10 +34,10 @@ pub use experiment::ExperimentArgs;
 #[cfg(test)]
 pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
-pub use fleet::{AttachArgs, FleetCommand, FleetCommandArgs};
+pub use fleet::{FleetCommand, FleetCommandArgs};
 pub use history::{HistoryArgs, HistoryCommand};
 pub use report::ReportArgs;
-pub use run::{Arrivals, ConnectionArgs, RequestArgs, RunArgs, SpecFormat};
+pub use run::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
 pub use serve::ServeArgs;
 pub use shadow::{
     ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ServiceArgs, ShadowArgs, ShadowCommand,
@@ -139,7 +139,7 @@ pub enum Command {
 }
 
 /// The names of the tools that gake behaves as.
-const TOOL_NAMES: &[&str] =
+pub const TOOL_NAMES: &[&str] =
     &["ab", "h2load", "hey", "k6", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"];
 
 /// The tools that gake behaves as.
@@ -263,9 +263,8 @@ mod tests {
     #[test]
     fn completions_name_every_tool_and_command() {
         let known = |of: &KnownValues<String>| of.names().map(str::to_owned).collect::<Vec<_>>();
-        if cfg!(feature = "compat") {
-            assert_eq!(known(&TOOLS), crate::personality::names());
-        }
+        #[cfg(feature = "compat")]
+        assert_eq!(known(&TOOLS), gake_compat::names());
         let definition = definition();
         let names: Vec<_> = definition.get_subcommands().map(clap::Command::get_name).collect();
         assert_eq!(known(&COMMANDS), names);

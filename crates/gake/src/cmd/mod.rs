@@ -17,8 +17,8 @@ mod serve;
 mod shadow;
 mod watch;
 
-use crate::cli::Command;
-use crate::spec;
+use crate::cli::{Command, TOOL_NAMES};
+use crate::{personality, spec};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 
@@ -45,8 +45,11 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Convert(args) => convert::run(&args, console),
         Command::Dashboard(args) => dashboard::run(&args, console),
         Command::Report(args) => report::run(&args, console),
+        Command::As { .. } if cfg!(not(feature = "compat")) => {
+            Err(Failure::usage(personality::ABSENT))
+        }
         Command::As { .. } => {
-            let tools = crate::personality::names().join(", ");
+            let tools = TOOL_NAMES.join(", ");
             Err(Failure::usage(format!(
                 "which tool? gake as TOOL ARGS..., where TOOL is one of {tools}"
             )))

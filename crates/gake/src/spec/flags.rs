@@ -10,11 +10,10 @@ use gake_core::spec::{
     BodySpec, ConnectionDraft, GrpcSpec, HttpVersion, IpFamily, RunDraft, ScenarioDraft, TlsDraft,
 };
 
-use super::varying;
 use crate::cli::{Arrivals, ConnectionArgs, FindArgs, RequestArgs, RunArgs};
 use gake_run::form;
 use gake_session::script::is_script;
-use gake_session::{Failure, recording};
+use gake_session::{Failure, recording, varying};
 
 /// The draft of the flags of `gake run`.
 ///

@@ -9,7 +9,6 @@ mod merge;
 mod scripts;
 #[cfg(test)]
 mod tests;
-mod varying;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,16 +19,17 @@ use std::path::{Path, PathBuf};
 use gake_core::Load;
 use gake_core::schedule::Process;
 use gake_core::spec::file::SpecFile;
-use gake_core::spec::{FieldPath, RequestSource, RunDraft, RunSpec, ScenarioSpec, Syntax};
+use gake_core::spec::{FieldPath, RequestSource, RunSpec, ScenarioSpec};
 use gake_files::Access;
 use gake_lab::{Lab, LabConfig};
 use gake_run::{Inputs, LoadedRequests, Prepared, RunError, Scripts};
 use gake_wire::Origin;
 
-use crate::cli::{FindArgs, RunArgs, SpecFormat};
+use crate::cli::{FindArgs, RunArgs};
 use crate::cmd::demo;
 use gake_session::Console;
 use gake_session::Failure;
+use gake_session::options::SpecFormat;
 use gake_session::recording::inputs;
 use gake_session::script::ScriptLoader;
 use gake_session::spec_error::failure;
@@ -281,7 +281,7 @@ impl Asked {
     /// # Errors
     /// When a path in it is not UTF-8.
     pub fn print(&self, format: SpecFormat) -> Result<String, Failure> {
-        let text = printed(&self.spec, format)?;
+        let text = format.text(&self.spec)?;
         Ok(match format {
             SpecFormat::Json => text,
             SpecFormat::Toml => format!(
@@ -289,17 +289,4 @@ impl Asked {
             ),
         })
     }
-}
-
-/// A spec as text.
-///
-/// # Errors
-/// When a path in it is not UTF-8.
-pub fn printed(spec: &RunSpec, format: SpecFormat) -> Result<String, Failure> {
-    let draft: RunDraft = spec.draft();
-    let syntax = match format {
-        SpecFormat::Json => Syntax::Json,
-        SpecFormat::Toml => Syntax::Toml,
-    };
-    draft.write(syntax).map_err(Failure::could_not)
 }

@@ -21,7 +21,7 @@ use gake_session::{Console, Exit, Failure, Results, Signals, descriptors, files}
 
 use crate::cli::{Arrivals, DimensionArg, FindArgs};
 use crate::cmd::demo;
-use crate::spec;
+use crate::spec::{self, Asked};
 use live::SearchLive;
 
 /// Searches for the capacity.
@@ -59,7 +59,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     };
     let mut runner = SessionTrials::new(output.out.as_deref(), agents.as_ref(), &redactor);
     let trials = Trials::new(&asked.spec, &options, asked.inputs(), &mut runner)?;
-    check_loaded(args, &asked.spec, &trials, agents.as_ref())?;
+    check_loaded(args, &asked, &trials, agents.as_ref())?;
     if !output.quiet {
         trials.loaded().notes().for_each(|note| console.note(note));
     }
@@ -124,7 +124,7 @@ fn check(args: &FindArgs, spec: &RunSpec) -> Result<(), Failure> {
 /// Rejects what the requests, or the agents of a script, cannot do.
 fn check_loaded(
     args: &FindArgs,
-    spec: &RunSpec,
+    asked: &Asked,
     trials: &Trials<'_>,
     agents: Option<&FleetMaker>,
 ) -> Result<(), Failure> {
@@ -136,8 +136,7 @@ fn check_loaded(
     if let Some(agents) = agents
         && loaded.scripts().next().is_some()
     {
-        let body_errors = (args.request.body_errors, spec::agents::BODY_ERRORS);
-        spec::agents::check(&[body_errors], spec, loaded)?;
+        asked.check_agents(loaded)?;
         // Before `setup` runs.
         agents.find().map_err(fleet::failure)?;
     }

@@ -49,12 +49,12 @@ pub(super) fn line(
 ) -> Option<StatusLine> {
     let test = Arc::downgrade(test);
     let began = OnceLock::new();
-    let text = move || test.upgrade().map_or_else(String::new, |test| said(&test, users, &began));
+    let text = move || test.upgrade().map_or_else(String::new, |test| status(&test, users, &began));
     if flags.quiet { None } else { console.moving_with(text) }
 }
 
 /// How far it is: `users` are made before the first of them runs, which sets when it `began`.
-fn said(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
+fn status(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
     let levels = &test.levels;
     let (ready, completed, interrupted) =
         (levels.ready(), levels.completed(), levels.interrupted());

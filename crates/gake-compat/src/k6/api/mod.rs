@@ -52,7 +52,7 @@ struct State {
     is_tainted: bool,
     /// Seconds of the run that are over.
     second: u64,
-    /// Whether somebody waits for figures.
+    /// Whether a request waits for figures.
     is_asked: bool,
     /// The figures as `handleSummary` gets them, and when they were made.
     figures: Arc<Value>,
@@ -114,7 +114,7 @@ impl Api {
         state
     }
 
-    /// Notes that a second of the run is over; makes `figures` if somebody waits for them.
+    /// Notes that a second of the run is over; makes `figures` if a request waits for them.
     pub(super) fn second(&self, second: u64, is_tainted: bool, figures: impl FnOnce() -> Value) {
         let is_asked = {
             let mut state = self.lock();
@@ -170,9 +170,9 @@ impl Api {
         })
     }
 
-    /// Stops the run if a change has said so. The answer to it comes first: after the run's end
-    /// nobody is left to give one.
-    fn stop_if_told(&self) {
+    /// Stops the run if a change requested it, once that has its response: the server ends with the
+    /// run.
+    fn stop_if_requested(&self) {
         if self.has_stopped() {
             self.test.abort(STOPPED.to_owned());
             self.interrupt.stop(Stop::Now);
@@ -180,7 +180,7 @@ impl Api {
         }
     }
 
-    /// Changes what these attributes say.
+    /// Applies a change of these attributes.
     fn change(&self, attributes: &Value) -> Result<(), NoChange> {
         if attributes["stopped"] == true {
             self.lock().is_stopped = true;
@@ -277,7 +277,7 @@ mod tests {
     fn a_stopped_run_does_not_wait() {
         let api = api(true);
         api.change(&json!({ "stopped": true })).unwrap();
-        api.stop_if_told();
+        api.stop_if_requested();
         api.await_resumption();
         assert!(api.has_stopped() && api.interrupt.came());
         assert_eq!(api.test.aborted().unwrap().reason, STOPPED);

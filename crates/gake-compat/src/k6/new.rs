@@ -3,10 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::ANY;
-use gake_compat::flags::{Flag, Grammar, Parsed, refused, switch, value};
-use gake_session::Console;
-use gake_session::{Exit, Failure};
+use super::{Printed, any};
+use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 
 const FLAGS: &[Flag] = &[
     switch(&["force", "f"]),
@@ -76,27 +74,15 @@ export function teardown(data) {
 }
 ";
 
-/// `k6 new`.
-///
-/// # Errors
-/// When the result cannot be printed.
-pub fn main(args: &[String], console: &Console) -> Result<Exit, Failure> {
-    match create(args) {
-        Ok(Some(text)) => console.result(&text)?,
-        Ok(None) => console.result("Usage: gake as k6 new [-f] [--template T] [script.js]\n")?,
-        Err(why) => {
-            console.error(&why);
-            return Ok(ANY);
-        }
-    }
-    Ok(Exit::Done)
+/// `k6 new`: writes the script, and returns what k6 prints of it.
+pub(super) fn main(args: &[String]) -> Printed {
+    create(args).map_err(any)
 }
 
-/// Writes the script, and gives what k6 says of it; nothing when help was asked for.
-fn create(args: &[String]) -> Result<Option<String>, String> {
+fn create(args: &[String]) -> Result<String, String> {
     let parsed = Parsed::read(Grammar::GetoptLong, FLAGS, args)?;
     if parsed.on("help")? {
-        return Ok(None);
+        return Ok("Usage: gake as k6 new [-f] [--template T] [script.js]\n".to_owned());
     }
     let name = match parsed.operands.as_slice() {
         [] => "script.js",
@@ -124,5 +110,5 @@ fn create(args: &[String]) -> Result<Option<String>, String> {
         }
         _ => format!("{name} cannot be written: {error}"),
     })?;
-    Ok(Some(format!("New script created: {name} ({template} template).\n")))
+    Ok(format!("New script created: {name} ({template} template).\n"))
 }

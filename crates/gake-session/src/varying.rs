@@ -10,7 +10,7 @@ use gake_core::spec::{BodySpec, RequestDraft, ScenarioDraft};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use gake_session::Failure;
+use crate::Failure;
 
 /// URLs made of a pattern.
 const URLS: usize = 10_000;

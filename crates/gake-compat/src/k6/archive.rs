@@ -7,53 +7,36 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use gake_k6::archive::Archive;
 use gake_run::script::ConfiguredScript;
 
-use super::ANY;
 use super::flags::RunFlags;
 use super::load::{Refused, load};
+use super::{Printed, any};
 use gake_session::Console;
 use gake_session::script::log;
-use gake_session::{Exit, Failure};
 
 /// The flags that only this command has: where the archive goes, and whether `-e` is left out.
 const OUT: [&str; 2] = ["--archive-out", "-O"];
 const NO_ENVIRONMENT: &str = "--exclude-env-vars";
 
-/// Where the archive goes when no flag says it.
+/// Where the archive goes by default.
 const DEFAULT_OUT: &str = "archive.tar";
 
-/// `k6 archive`.
-///
-/// # Errors
-/// When the result cannot be printed.
-pub fn main(args: &[String], console: &Console) -> Result<Exit, Failure> {
-    match archive(args, console) {
-        Ok(Some(usage)) => console.result(usage)?,
-        Ok(None) => {}
-        Err((why, exit)) => {
-            console.error(&why);
-            return Ok(exit);
-        }
-    }
-    Ok(Exit::Done)
-}
-
-/// Writes the archive; returns the usage when that is asked for.
-fn archive(args: &[String], console: &Console) -> Result<Option<&'static str>, (String, Exit)> {
-    let any = |why: String| (why, ANY);
+/// `k6 archive`: writes the archive, and prints nothing but its usage.
+pub(super) fn main(args: &[String], console: &Console) -> Printed {
     let own = OwnFlags::take(args).map_err(any)?;
     let Some(mut flags) = RunFlags::read(&own.others).map_err(any)? else {
-        return Ok(Some("Usage: gake as k6 archive [-O archive.tar] [flags] script.js\n"));
+        let usage = "Usage: gake as k6 archive [-O archive.tar] [flags] script.js\n";
+        return Ok(usage.to_owned());
     };
     // What is archived must not depend on the environment of who archives it.
-    flags.system_environment = false;
-    let told = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
+    flags.settings.shows_system = false;
+    let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
         .map_err(any)?;
-    let loaded = load(&flags, told).map_err(|Refused { why, exit, .. }| (why, exit))?;
+    let loaded = load(&flags, log).map_err(Refused::into_error)?;
     let bytes = archived(&loaded, &flags, own.no_environment).map_err(any)?.write(unix_s());
     let written = gake_files::create(Path::new(&own.out), gake_files::Access::Mask)
         .and_then(|mut file| file.write_all(&bytes));
     written.map_err(|error| any(format!("{} cannot be written: {error}", own.out)))?;
-    Ok(None)
+    Ok(String::new())
 }
 
 fn archived(
@@ -61,7 +44,8 @@ fn archived(
     flags: &RunFlags,
     no_environment: bool,
 ) -> Result<Archive, String> {
-    let environment = if no_environment { Default::default() } else { flags.environment.clone() };
+    let environment =
+        if no_environment { Default::default() } else { flags.settings.variables.clone() };
     loaded.script.archive(&loaded.given, environment)
 }
 

@@ -1,4 +1,4 @@
-//! `--out experimental-prometheus-rw`: where k6's environment says the series go.
+//! `--out experimental-prometheus-rw`: where the series go, by k6's environment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

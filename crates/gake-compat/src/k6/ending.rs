@@ -4,22 +4,19 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use gake_core::metric::Registry;
-use gake_core::metric::SeriesTable;
 use gake_core::record::Ending;
 use gake_judge::Summary;
-use gake_k6::options::Options;
-use gake_k6::summary::{SummaryData, SummaryInput, SummaryMode, summary_data};
+use gake_k6::summary::{SummaryData, SummaryMode};
 use gake_k6::test::{LogLevel, Test};
-use gake_k6::threshold::{ThresholdResults, Thresholds};
 use gake_report::{Style, failed_bodies};
 use gake_run::Recorded;
 use gake_run::script::ScriptEnd;
 use serde_json::{Map, Value};
 
+use super::exit::{code, exit_of, report};
 use super::flags::RunFlags;
-use super::life::{Ready, code, exit_of, say};
-use gake_compat::NativeResult as Native;
+use super::ready::Ready;
+use crate::NativeResult as Native;
 use gake_session::Console;
 use gake_session::run::writes;
 use gake_session::{Exit, Failure};
@@ -27,15 +24,15 @@ use gake_session::{Exit, Failure};
 /// What `handleSummary` may take.
 const SUMMARY_LIMIT: Duration = Duration::from_secs(120);
 
-/// What k6 says of a run without any whole iteration.
+/// k6's warning of a run without any whole iteration.
 const NO_ITERATION: &str =
     "No script iterations fully finished, consider making the test duration longer";
 
-/// What k6 says of the form of before 1.0.
+/// k6's warning of the summary's form before 1.0.
 const LEGACY: &str = "The \"legacy\" summary mode has been deprecated, and will be removed by k6 \
                       v2.0. Please, migrate to either \"compact\" or \"full\" as soon as possible.";
 
-/// Shows the summary, and says how it went.
+/// Shows the summary; returns the exit code.
 ///
 /// # Errors
 /// When a file or stream cannot be written.
@@ -47,7 +44,7 @@ pub(super) fn finish(
     native: &Native,
     console: &Console,
 ) -> Result<(Exit, Summary), Failure> {
-    let test = &ready.script.test;
+    let test = &ready.loaded.script.test;
     // A run of k6 fires one script.
     let end = recorded.scripts.pop().unwrap_or_else(ScriptEnd::void);
     let ScriptEnd { setup_data, setup, teardown } = end;
@@ -56,12 +53,12 @@ pub(super) fn finish(
     }
     let run = &recorded.run;
     let elapsed = Duration::from_nanos(run.elapsed);
-    let results = ready.thresholds.judge(&[&run.tally.series], elapsed, true);
+    let results = ready.loaded.thresholds.judge(&[&run.tally.series], elapsed, true);
     let setup_data: Option<Value> = setup_data.and_then(|json| serde_json::from_str(&json).ok());
     let shown = ready.shown(flags, console);
     let data = shown.data(&run.tally.series, elapsed, &results, setup_data.as_ref());
     show(ready, flags, &data, console)?;
-    if flags.body_errors {
+    if flags.settings.failed_bodies {
         console.result(&failed_bodies(&run.bodies, Style::default()))?;
     }
     let rows = ready.rows.as_ref().map(|rows| writes::judge(rows, &run.tally.series));
@@ -83,7 +80,7 @@ pub(super) fn finish(
     summary.verdict.objectives.extend(rows);
     native.show(&summary, console)?;
     for error in [&setup, &teardown].into_iter().filter_map(|stage| stage.as_ref().err()) {
-        say(test, error);
+        report(test, error);
     }
     let is_cut = interrupted || aborted_by_threshold || test.aborted().is_some();
     let is_whole = setup.is_ok() && !is_cut;
@@ -110,39 +107,7 @@ pub(super) fn finish(
     Ok((exit, summary))
 }
 
-/// What a summary needs besides what was recorded.
-pub(super) struct Shown<'a> {
-    pub(super) metrics: Registry,
-    pub(super) thresholds: &'a Thresholds,
-    pub(super) options: &'a Options,
-    pub(super) no_color: bool,
-    pub(super) console: &'a Console,
-}
-
-impl Shown<'_> {
-    pub(super) fn data(
-        &self,
-        series: &SeriesTable,
-        elapsed: Duration,
-        results: &ThresholdResults,
-        setup_data: Option<&Value>,
-    ) -> SummaryData {
-        summary_data(&SummaryInput {
-            series,
-            metrics: &self.metrics,
-            thresholds: self.thresholds,
-            results,
-            options: self.options,
-            elapsed,
-            setup_data,
-            no_color: self.no_color,
-            is_stdout_terminal: self.console.out_is_terminal(),
-            is_stderr_terminal: self.console.live(),
-        })
-    }
-}
-
-/// What the log says when what `handleSummary` returned cannot be used.
+/// The log line when what `handleSummary` returned cannot be used.
 const UNHANDLED: &str = "failed to handle the end-of-test summary";
 
 /// Shows what `handleSummary` returns, or the summary itself.
@@ -160,11 +125,11 @@ fn show(
         return Ok(());
     }
     if mode == SummaryMode::Legacy {
-        ready.script.test.log(LogLevel::Warning, LEGACY, &[]);
+        ready.loaded.script.test.log(LogLevel::Warning, LEGACY, &[]);
     }
-    if ready.script.has("handleSummary") {
+    if ready.loaded.script.has("handleSummary") {
         let given = data.for_script().to_string();
-        match ready.script.handle_summary(&given, SUMMARY_LIMIT) {
+        match ready.loaded.script.handle_summary(&given, SUMMARY_LIMIT) {
             Ok(returned) => {
                 let returned = returned.and_then(|json| serde_json::from_str(&json).ok());
                 if let Some(Value::Object(outputs)) = returned {
@@ -173,18 +138,18 @@ fn show(
                 if returned.is_some_and(|returned| !returned.is_null()) {
                     let why = "handleSummary() should return a map with string keys";
                     let fields = [("error", why)];
-                    ready.script.test.log(LogLevel::Error, UNHANDLED, &fields);
+                    ready.loaded.script.test.log(LogLevel::Error, UNHANDLED, &fields);
                     return Ok(());
                 }
             }
-            Err(error) => say(&ready.script.test, &error),
+            Err(error) => report(&ready.loaded.script.test, &error),
         }
     }
     console.result(&data.text(mode))
 }
 
 /// Writes what `handleSummary` returned. A file that cannot be written is no reason to lose the
-/// others, or what the run came to: the log says so.
+/// others, or the run's result: it is logged.
 fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Result<(), Failure> {
     let mut failures = String::new();
     let mut texts = Vec::new();
@@ -195,7 +160,7 @@ fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Resul
                  or ArrayBuffer",
                 type_in_go(value)
             );
-            ready.script.test.log(LogLevel::Error, UNHANDLED, &[("error", &why)]);
+            ready.loaded.script.test.log(LogLevel::Error, UNHANDLED, &[("error", &why)]);
             return Ok(());
         };
         texts.push((place.as_str(), text));
@@ -212,7 +177,7 @@ fn give(outputs: &Map<String, Value>, ready: &Ready, console: &Console) -> Resul
         }
     }
     if !failures.is_empty() {
-        unsaved(&ready.script.test, &failures);
+        unsaved(&ready.loaded.script.test, &failures);
     }
     Ok(())
 }

@@ -4,24 +4,25 @@ mod agents;
 mod api;
 mod archive;
 pub mod attach;
-mod beside;
 mod ending;
 mod environment;
+mod exit;
 mod flags;
 mod inspect;
 mod life;
 mod load;
-
 mod new;
 mod open_loop;
 mod out;
+mod own_outputs;
 mod progress;
 mod prometheus;
+mod ready;
 
-use beside::BesideArgs;
+use crate::NativeResult as Native;
 use flags::RunFlags;
-use gake_compat::NativeResult as Native;
 use gake_session::Console;
+use gake_session::options::EmbeddedArgs;
 use gake_session::{Exit, Failure};
 
 /// k6's code for all other failures.
@@ -36,34 +37,51 @@ const VERSION_JSON: &str = concat!("{\"version\":\"gake/", env!("CARGO_PKG_VERSI
 /// Commands of k6 that are not there, and why.
 const ABSENT: &[(&str, &str)] = &[("cloud", "gake has no cloud"), ("login", "gake has no cloud")];
 
+/// What a command prints, or why it has no result, and its exit code.
+type Printed = Result<String, (String, Exit)>;
+
+/// Why a command has no result, where k6 has no code of its own for that.
+fn any(why: String) -> (String, Exit) {
+    (why, ANY)
+}
+
 /// `gake as k6`.
 ///
 /// # Errors
-/// Why it cannot be run as asked.
+/// When it cannot be run.
 pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
-    match command_first(args).split_first() {
-        Some((command, rest)) if command == "run" => run(rest, native, console),
-        Some((command, rest)) if RUNNING.contains(&command.as_str()) => {
-            api::main(command, rest, console)
-        }
-        Some((command, rest)) if command == "archive" => archive::main(rest, console),
-        Some((command, rest)) if command == "inspect" => inspect::main(rest, console),
-        Some((command, rest)) if command == "new" => new::main(rest, console),
-        Some((command, rest)) if command == "version" || command == "--version" => {
+    let args = command_first(args);
+    let Some((command, rest)) = args.split_first() else { return show(Ok(usage()), console) };
+    let printed = match command.as_str() {
+        "run" => return run(rest, native, console),
+        "archive" => archive::main(rest, console),
+        "inspect" => inspect::main(rest, console),
+        "new" => new::main(rest),
+        "version" | "--version" => {
             let is_json = rest.iter().any(|arg| arg == "--json");
-            console.result(if is_json { VERSION_JSON } else { VERSION })?;
+            Ok(if is_json { VERSION_JSON } else { VERSION }.to_owned())
+        }
+        "help" | "--help" | "-h" => Ok(usage()),
+        running if RUNNING.contains(&running) => api::main(running, rest),
+        other => {
+            let known = ABSENT.iter().find(|(name, _)| *name == other);
+            let why = known.map_or("it is not a command of k6", |(_, why)| why);
+            Err(any(format!("the command {other:?} cannot be honoured: {why}")))
+        }
+    };
+    show(printed, console)
+}
+
+fn show(printed: Printed, console: &Console) -> Result<Exit, Failure> {
+    match printed {
+        Ok(text) => {
+            console.result(&text)?;
             Ok(Exit::Done)
         }
-        Some((command, _)) => {
-            if matches!(command.as_str(), "help" | "--help" | "-h") {
-                return usage(console);
-            }
-            let known = ABSENT.iter().find(|(name, _)| name == command);
-            let why = known.map_or("it is not a command of k6", |(_, why)| why);
-            console.error(&format!("the command {command:?} cannot be honoured: {why}"));
-            Ok(ANY)
+        Err((why, exit)) => {
+            console.error(&why);
+            Ok(exit)
         }
-        None => usage(console),
     }
 }
 
@@ -87,41 +105,34 @@ fn command_first(args: &[String]) -> Vec<String> {
     [command, flags, rest].concat()
 }
 
-fn usage(console: &Console) -> Result<Exit, Failure> {
-    console.result(
-        "Usage: gake as k6 run [flags] script.js
+fn usage() -> String {
+    "Usage: gake as k6 run [flags] script.js
        gake as k6 archive [-O archive.tar] [flags] script.js
        gake as k6 inspect [flags] script.js
        gake as k6 new [flags] [script.js]
        gake as k6 pause|resume|scale|stats|status [--address HOST:PORT]
        gake as k6 version [--json]
-",
-    )?;
-    Ok(Exit::Done)
+"
+    .to_owned()
 }
 
 fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
-    let (own, args) = BesideArgs::take(args)?;
+    let (own, args) = EmbeddedArgs::take(args)?;
     let flags = environment::with_flags(&args, &gake_session::script::environment());
-    match flags.and_then(|args| RunFlags::read(&args)) {
-        Ok(Some(flags)) => {
-            if let Some(format) = flags.print_spec {
-                return life::print_spec(&flags, format, console);
-            }
-            life::run(&flags, &own, native, console)
-        }
+    let printed = match flags.and_then(|args| RunFlags::read(&args)) {
+        Ok(Some(flags)) => match flags.print_spec {
+            Some(format) => return life::print_spec(&flags, format, console),
+            None => return life::run(&flags, &own, native, console),
+        },
         Ok(None) => {
-            console.result(
-                "Usage: gake as k6 run [flags] script.js\nThe flags are those of k6; those that \
-                 gake does not support are refused by name. docs/k6.md lists what it supports.\n",
-            )?;
-            Ok(Exit::Done)
+            Ok("Usage: gake as k6 run [flags] script.js\nThe flags are those of k6; those \
+                        that gake does not support are refused by name. docs/k6.md lists what it \
+                        supports.\n"
+                .to_owned())
         }
-        Err(why) => {
-            console.error(&why);
-            Ok(ANY)
-        }
-    }
+        Err(why) => Err(any(why)),
+    };
+    show(printed, console)
 }
 
 #[cfg(test)]

@@ -3,16 +3,16 @@
 use gake_k6::options::Options;
 use serde_json::json;
 
-/// How long it lasts when `--duration` does not say it.
+/// How long it lasts without `--duration`.
 const DURATION: &str = "10s";
 
 /// Decimals of a rate.
 const DECIMALS: usize = 3;
 
-/// Users when `--vus` does not say how many.
+/// Users without `--vus`.
 const USERS: i64 = 100;
 
-/// Replaces what the flags say of the load by iterations at `rate`: `500`, `500/s`, `30/m`. The
+/// Replaces the load of the flags by iterations at `rate`: `500`, `500/s`, `30/m`. The
 /// flags `--duration` and `--vus` keep their meaning.
 ///
 /// # Errors

@@ -9,8 +9,10 @@ use gake_k6::summary::SummaryMode;
 use gake_text::size::parse_size;
 
 use super::open_loop::set_rate;
-use crate::cli::SpecFormat;
-use gake_compat::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
+use gake_run::script::ScriptSettings;
+use gake_session::options::SpecFormat;
+use gake_session::run::writes::WRITES_BY;
 use gake_session::script::log::ScriptLogFormat;
 
 /// Flags that set an option, and the option's key.
@@ -82,48 +84,26 @@ const OTHERS: &[Flag] = &[
     refused(&["new-machine-readable-summary"], "gake writes only the older form"),
 ];
 
-/// What a command line said.
+/// The flags of a command line.
 #[derive(Debug)]
 pub struct RunFlags {
-    /// The options that it sets.
-    pub options: Options,
-    /// What `Math.random` and the order of arrivals begin with.
-    pub seed: Option<u64>,
-    /// Whether to show which lines of the script do its work.
-    pub script_profile: bool,
-    /// Whether to show the most frequent bodies of failed answers.
-    pub body_errors: bool,
+    /// What it asks of the script; without the environment of the process.
+    pub settings: ScriptSettings,
     /// Where rows are counted before and after.
     pub reconcile: Option<String>,
-    /// How many bytes of responses' bodies all users may hold, if it is not the default.
-    pub body_memory: Option<u64>,
-    /// Maximum series of custom metrics, if it is not the default.
-    pub max_series: Option<usize>,
     /// Whether the spec that the options become is printed instead, and how.
     pub print_spec: Option<SpecFormat>,
     /// The script: a path, or `-`.
     pub script: String,
-    /// Whether `--rate` says the load: what no user is free for waits.
-    pub is_open_loop: bool,
-    /// What `-e` adds to the environment.
-    pub environment: BTreeMap<String, String>,
-    /// Whether scripts see the environment of the process.
-    pub system_environment: bool,
-    /// A file of options.
-    pub config: Option<String>,
-    /// Whether thresholds are left out.
-    pub no_thresholds: bool,
     /// `compact`, `full` or `disabled`.
     pub summary_mode: Option<String>,
     /// Where samples go one by one, as `json=FILE`.
     pub out: Vec<String>,
-    /// Where secrets come from, as `mock=name=value` or `file=PATH`.
-    pub secret_sources: Vec<String>,
     /// Where the summary's figures go as JSON.
     pub summary_export: Option<String>,
     /// Whether `console.debug` is shown.
     pub verbose: bool,
-    /// Whether nothing is said of agents.
+    /// Whether events of agents are not logged.
     pub quiet: bool,
     /// Whether nothing has colours.
     pub no_color: bool,
@@ -165,55 +145,42 @@ impl RunFlags {
         if let Some(kind) = parsed.last("type").filter(|kind| !["js", "archive"].contains(kind)) {
             return Err(format!("--type {kind}: write js or archive"));
         }
-        let mut options = Options::default();
-        for (flag, key) in OPTIONS {
-            if let Some(text) = parsed.last(flag.names[0]) {
-                let set = options.set_text(key, text);
-                set.map_err(|error| format!("--{} {text}: {error}", flag.names[0]))?;
-            }
-        }
-        let stages: Vec<&str> = parsed.all("stage").collect();
-        if !stages.is_empty() {
-            let text = stages.join(",");
-            options
-                .set_text("stages", &text)
-                .map_err(|error| format!("--stage {text}: {error}"))?;
-        }
-        let tags = parsed.all("tag").filter_map(|tag| tag.split_once('='));
-        for (name, value) in tags {
-            options.tags.get_or_insert_default().insert(name.to_owned(), value.to_owned());
-        }
-        if let Some(rate) = parsed.last("rate") {
-            set_rate(&mut options, rate)?;
-        }
+        let options = options(&parsed)?;
         let seed = parsed
             .last("seed")
             .map(|seed| seed.parse().map_err(|_| format!("--seed {seed}: write a whole number")));
         let body_memory = parsed
             .last("body-memory")
             .map(|size| parse_size(size).map_err(|error| format!("--body-memory {size}: {error}")));
-        Ok(Some(Self {
+        let rows = parsed.last("reconcile");
+        let settings = ScriptSettings {
             options,
+            system: BTreeMap::new(),
+            shows_system: parsed.last("include-system-env-vars").is_none()
+                || parsed.on("include-system-env-vars")?,
+            variables: pairs(parsed.all("env"))?,
+            config: parsed.last("config").map(str::to_owned),
+            secret_sources: parsed.all("secret-source").map(str::to_owned).collect(),
+            no_thresholds: parsed.on("no-thresholds")?,
             seed: seed.transpose()?,
-            script_profile: parsed.on("script-profile")?,
-            body_errors: parsed.on("body-errors")?,
-            reconcile: parsed.last("reconcile").map(str::to_owned),
-            body_memory: body_memory.transpose()?,
+            // What no user is free for is not dropped.
+            waits: parsed.last("rate").is_some(),
             max_series: parsed.last("max-series").map(max_series).transpose()?,
+            body_memory: body_memory.transpose()?,
+            failed_bodies: parsed.on("body-errors")?,
+            profile: parsed.on("script-profile")?,
+            keys: rows.iter().map(|_| WRITES_BY.to_owned()).collect(),
+        };
+        Ok(Some(Self {
+            settings,
+            reconcile: rows.map(str::to_owned),
             print_spec: parsed.last("print-spec").map(spec_format).transpose()?,
             script: script.clone(),
-            is_open_loop: parsed.last("rate").is_some(),
-            environment: pairs(parsed.all("env"))?,
-            system_environment: parsed.last("include-system-env-vars").is_none()
-                || parsed.on("include-system-env-vars")?,
-            config: parsed.last("config").map(str::to_owned),
-            no_thresholds: parsed.on("no-thresholds")?,
             summary_mode: match parsed.on("no-summary")? {
                 true => Some("disabled".to_owned()),
                 false => parsed.last("summary-mode").map(str::to_owned),
             },
             out: parsed.all("out").map(str::to_owned).collect(),
-            secret_sources: parsed.all("secret-source").map(str::to_owned).collect(),
             summary_export: parsed.last("summary-export").map(str::to_owned),
             verbose: parsed.on("verbose")?,
             quiet: parsed.on("quiet")?,
@@ -224,6 +191,30 @@ impl RunFlags {
             log_format: ScriptLogFormat::named(parsed.last("log-format")),
         }))
     }
+}
+
+/// The options that flags set.
+fn options(parsed: &Parsed) -> Result<Options, String> {
+    let mut options = Options::default();
+    for (flag, key) in OPTIONS {
+        if let Some(text) = parsed.last(flag.names[0]) {
+            let set = options.set_text(key, text);
+            set.map_err(|error| format!("--{} {text}: {error}", flag.names[0]))?;
+        }
+    }
+    let stages: Vec<&str> = parsed.all("stage").collect();
+    if !stages.is_empty() {
+        let text = stages.join(",");
+        options.set_text("stages", &text).map_err(|error| format!("--stage {text}: {error}"))?;
+    }
+    let tags = parsed.all("tag").filter_map(|tag| tag.split_once('='));
+    for (name, value) in tags {
+        options.tags.get_or_insert_default().insert(name.to_owned(), value.to_owned());
+    }
+    if let Some(rate) = parsed.last("rate") {
+        set_rate(&mut options, rate)?;
+    }
+    Ok(options)
 }
 
 /// How a spec is printed; the flag alone is TOML.
@@ -311,15 +302,21 @@ mod tests {
     #[test]
     fn flags_set_options() {
         let flags = read("-u 5 -d 10s -e A=b=c --tag x=y s.js -s 5s:10 --stage 1s:0 -q").unwrap();
-        assert_eq!(flags.options.vus, Some(5));
-        assert_eq!(flags.options.stages.unwrap().len(), 2);
-        assert_eq!(flags.options.tags.unwrap()["x"], "y");
+        assert_eq!(flags.settings.options.vus, Some(5));
+        assert_eq!(flags.settings.options.stages.unwrap().len(), 2);
+        assert_eq!(flags.settings.options.tags.unwrap()["x"], "y");
         assert_eq!(flags.script, "s.js");
-        assert_eq!(flags.environment["A"], "b=c");
+        assert_eq!(flags.settings.variables["A"], "b=c");
         let flags = read("-u=5 -d=10s -qi=7 -e A -e B= --linger=false s.js").unwrap();
-        assert_eq!((flags.options.vus, flags.options.iterations), (Some(5), Some(7)));
-        assert!(flags.quiet && flags.options.duration.is_some());
-        assert_eq!((&flags.environment["A"][..], &flags.environment["B"][..]), ("", ""));
+        assert_eq!(
+            (flags.settings.options.vus, flags.settings.options.iterations),
+            (Some(5), Some(7))
+        );
+        assert!(flags.quiet && flags.settings.options.duration.is_some());
+        assert_eq!(
+            (&flags.settings.variables["A"][..], &flags.settings.variables["B"][..]),
+            ("", "")
+        );
         assert!(!read("-q=false s.js").unwrap().quiet);
         assert!(read("--traces-output none -d 0 s.js").is_ok());
     }

@@ -2,12 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::{Printed, any};
 use super::DEFAULT_ADDRESS;
 use super::http::ask;
-use crate::personality::k6::ANY;
-use gake_compat::flags::{Flag, Grammar, Parsed, switch, value};
-use gake_session::Console;
-use gake_session::{Exit, Failure};
+use crate::flags::{Flag, Grammar, Parsed, switch, value};
 
 const FLAGS: &[Flag] = &[
     value(&["address", "a"]),
@@ -20,25 +18,11 @@ const FLAGS: &[Flag] = &[
 ];
 
 /// Runs the command of this name.
-///
-/// # Errors
-/// When the result cannot be printed.
-pub(in super::super) fn main(
-    command: &str,
-    args: &[String],
-    console: &Console,
-) -> Result<Exit, Failure> {
-    match asked(command, args) {
-        Ok(text) => console.result(&text)?,
-        Err(why) => {
-            console.error(&why);
-            return Ok(ANY);
-        }
-    }
-    Ok(Exit::Done)
+pub(in super::super) fn main(command: &str, args: &[String]) -> Printed {
+    output(command, args).map_err(any)
 }
 
-fn asked(command: &str, args: &[String]) -> Result<String, String> {
+fn output(command: &str, args: &[String]) -> Result<String, String> {
     let parsed = Parsed::read(Grammar::GetoptLong, FLAGS, args)?;
     if parsed.on("help")? {
         let own = if command == "scale" { "[--vus N] [--max N] " } else { "" };
@@ -143,7 +127,7 @@ mod tests {
 
     fn fail(line: &str) -> String {
         let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
-        asked(&words[0], &words[1..]).unwrap_err()
+        output(&words[0], &words[1..]).unwrap_err()
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn file(form: Form, path: &str, console: &Console) -> Result<(String, Writer), S
     Ok((path.to_owned(), Box::new(move |batches| write(form, out, batches))))
 }
 
-/// A new file, compressed as its name says.
+/// A new file, compressed if its name ends in `.gz` or `.zst`.
 fn created(path: &str) -> io::Result<Box<dyn Write + Send>> {
     let file = gake_files::create(Path::new(path), gake_files::Access::Mask)?;
     let file = BufWriter::new(file);
@@ -70,7 +70,7 @@ fn created(path: &str) -> io::Result<Box<dyn Write + Send>> {
     })
 }
 
-/// A database that answers.
+/// A database, which must respond.
 fn database(url: &str) -> Result<(String, Writer), String> {
     let url = if url.is_empty() { USUAL_DATABASE } else { url };
     let address: SinkAddress =
@@ -103,7 +103,7 @@ impl OutSettings {
     }
 }
 
-/// A Prometheus that answers.
+/// A Prometheus server, which must respond.
 fn prometheus(url: &str, settings: &PrometheusSettings) -> Result<(String, Writer), String> {
     let refused = |why: String| format!("--out experimental-prometheus-rw: {why}");
     let (address, mut series) = settings.series(url).map_err(refused)?;
@@ -116,14 +116,14 @@ fn prometheus(url: &str, settings: &PrometheusSettings) -> Result<(String, Write
 /// # Errors
 /// When one is of a kind that gake does not have, or its file cannot be created.
 pub fn start(
-    asked: &[String],
+    specs: &[String],
     options: &Options,
     settings: &OutSettings,
     console: &Console,
 ) -> Result<Option<Outputs>, String> {
     let mut threads = Vec::new();
     let mut senders = Vec::new();
-    for out in asked {
+    for out in specs {
         let (kind, path) = out.split_once('=').unwrap_or((out, ""));
         let tags = options.system_tags.clone().unwrap_or_default();
         let (name, write): (String, Writer) = match kind {
@@ -167,10 +167,17 @@ pub fn start(
 }
 
 impl Outputs {
+    /// Writes what is left, and warns of what could not be written.
+    pub fn close(outputs: Option<Self>, console: &Console) {
+        for wrong in outputs.map(Self::finish).unwrap_or_default() {
+            console.warn(&wrong);
+        }
+    }
+
     /// Writes what is left. Returns what went wrong, in sentences.
-    pub fn finish(self) -> Vec<String> {
+    fn finish(self) -> Vec<String> {
         for sender in &self.senders {
-            // A writer that failed is gone; its thread says why.
+            // A writer that failed is gone; its thread has the error.
             let _ = sender.send(None);
         }
         let mut wrong = Vec::new();
@@ -277,7 +284,7 @@ impl SampleDatabase for ScriptSeries {
     }
 }
 
-/// Brings every sample to a database; an error says how many are lost.
+/// Brings every sample to a database; the error counts the lost ones.
 fn bring(mut database: impl SampleDatabase, batches: &Receiver<Option<Batch>>) -> io::Result<()> {
     loop {
         match batches.recv_timeout(TICK) {

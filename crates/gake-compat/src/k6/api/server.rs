@@ -26,8 +26,8 @@ pub(in super::super) fn start(api: &Arc<Api>, address: &str, may_change: bool) -
         gake_engine::lower_class();
         for stream in listener.incoming() {
             match stream {
-                // A client that disconnects, or sends no valid request, gets no answer.
-                Ok(stream) => drop(answer(&api, stream, may_change)),
+                // A client that disconnects, or sends no valid request, gets no response.
+                Ok(stream) => drop(serve_one(&api, stream, may_change)),
                 // Without descriptors there is none for it either.
                 Err(_) => thread::sleep(ACCEPT_AGAIN),
             }
@@ -37,16 +37,16 @@ pub(in super::super) fn start(api: &Arc<Api>, address: &str, may_change: bool) -
     Ok(())
 }
 
-fn answer(api: &Api, mut stream: TcpStream, may_change: bool) -> io::Result<()> {
+fn serve_one(api: &Api, mut stream: TcpStream, may_change: bool) -> io::Result<()> {
     let Some(request) = receive(&mut stream)? else { return Ok(()) };
-    let (status, body) = answered(api, &request, may_change);
-    let told = respond(&mut stream, status, &body.to_string());
-    api.stop_if_told();
-    told
+    let (status, body) = handle(api, &request, may_change);
+    let sent = respond(&mut stream, status, &body.to_string());
+    api.stop_if_requested();
+    sent
 }
 
-/// The status and the body of the answer.
-fn answered(api: &Api, request: &ApiRequest, may_change: bool) -> (&'static str, Value) {
+/// The status and the body of the response.
+fn handle(api: &Api, request: &ApiRequest, may_change: bool) -> (&'static str, Value) {
     let found = |data: Value| ("200 OK", json!({ "data": data }));
     let path = request.path.trim_end_matches('/');
     match (request.method.as_str(), path) {

@@ -1,21 +1,14 @@
-//! What gake does beside k6's own outputs: its live page, its history, its sinks.
+//! gake's own flags of a run on the command line of another tool.
 
 use clap::{CommandFactory, FromArgMatches, Parser};
-use gake_judge::Summary;
-use gake_run::{Interrupt, Prepared, Sink};
 
-use gake_session::Console;
-use gake_session::options::FleetArgs;
-use gake_session::options::SaveArgs;
-use gake_session::options::SinkArgs;
-use gake_session::options::WebArgs;
-use gake_session::run::{Controls, Saving, Web, destinations};
-use gake_session::{Exit, Failure};
+use super::{FleetArgs, SaveArgs, SinkArgs, WebArgs};
+use crate::Failure;
 
-/// gake's own flags of a script's run.
+/// gake's own flags of a run that another tool's flags describe.
 #[derive(Debug, Parser)]
 #[command(name = "gake run", disable_help_flag = true)]
-pub struct BesideArgs {
+pub struct EmbeddedArgs {
     /// The live page.
     #[command(flatten)]
     pub web: WebArgs,
@@ -33,15 +26,8 @@ pub struct BesideArgs {
     pub fleet: FleetArgs,
 }
 
-/// What goes on beside a script's run.
-#[derive(Debug)]
-pub struct OwnOutputs {
-    web: Web,
-    saving: Option<Saving>,
-}
-
-impl BesideArgs {
-    /// Takes gake's own flags out of a command line.
+impl EmbeddedArgs {
+    /// Takes gake's own flags out of the command line of another tool; returns what is left.
     ///
     /// # Errors
     /// When one lacks its value, or has a wrong one.
@@ -76,64 +62,12 @@ impl BesideArgs {
     }
 }
 
-impl BesideArgs {
-    /// Starts what is asked for. Returns the sinks that the run feeds, too.
-    ///
-    /// # Errors
-    /// When something cannot be used: a wrong name costs no run.
-    pub fn start(
-        &self,
-        prepared: &Prepared,
-        interrupt: &Interrupt,
-        console: &Console,
-    ) -> Result<(OwnOutputs, Vec<Box<dyn Sink>>), Failure> {
-        let Self { web, history, sinks, .. } = self;
-        OwnOutputs::start((web, history, sinks), prepared, interrupt, console)
-    }
-}
-
-impl OwnOutputs {
-    /// Starts what these flags ask for. Returns the sinks that the run feeds, too.
-    ///
-    /// # Errors
-    /// When something cannot be used: a wrong name costs no run.
-    pub fn start(
-        (web, history, sinks): (&WebArgs, &SaveArgs, &SinkArgs),
-        prepared: &Prepared,
-        interrupt: &Interrupt,
-        console: &Console,
-    ) -> Result<(Self, Vec<Box<dyn Sink>>), Failure> {
-        let saving = Saving::start(history)?;
-        let mut sinks = destinations(sinks, console)?;
-        if let Some(saving) = &saving {
-            sinks.push(saving.sink().map_err(Failure::could_not)?);
-        }
-        let controls = Controls { interrupt, rate: None };
-        let web = Web::start(web, prepared, controls, Some(*console), console)?;
-        sinks.extend(web.sink());
-        Ok((Self { web, saving }, sinks))
-    }
-
-    /// Makes the page the report, keeps the run and compares it. The exit code: `exit`, that of
-    /// the run by itself, unless only the comparison is bad.
-    ///
-    /// # Errors
-    /// When the history cannot be written.
-    pub fn finish(self, summary: &Summary, exit: Exit, console: &Console) -> Result<Exit, Failure> {
-        self.web.finish(summary);
-        match self.saving {
-            Some(saving) => saving.finish(summary, exit, true, console),
-            None => Ok(exit),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn take(line: &str) -> Result<(BesideArgs, Vec<String>), Failure> {
-        BesideArgs::take(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    fn take(line: &str) -> Result<(EmbeddedArgs, Vec<String>), Failure> {
+        EmbeddedArgs::take(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]

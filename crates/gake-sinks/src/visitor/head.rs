@@ -1,21 +1,23 @@
-//! What a visitor asks for, and whether it may.
+//! The head of a visitor's request: what it asks for, and whether it may.
 
 use gake_text::host::{is_local_or_address, without_port};
 
 /// The head of a request.
 #[derive(Debug)]
-pub(super) struct RequestHead<'a> {
-    pub(super) method: &'a str,
+pub struct VisitorHead<'a> {
+    /// Its method.
+    pub method: &'a str,
     /// Without its query.
-    pub(super) path: &'a str,
+    pub path: &'a str,
     /// What follows the question mark.
-    pub(super) query: &'a str,
+    pub query: &'a str,
     headers: Vec<(&'a str, &'a str)>,
 }
 
-impl<'a> RequestHead<'a> {
+impl<'a> VisitorHead<'a> {
     /// Reads a head; `None` when it is not one of HTTP/1.
-    pub(super) fn parse(head: &'a [u8]) -> Option<Self> {
+    #[must_use]
+    pub fn parse(head: &'a [u8]) -> Option<Self> {
         let mut lines = std::str::from_utf8(head).ok()?.split("\r\n");
         let mut first = lines.next()?.split(' ');
         let (method, target, version) = (first.next()?, first.next()?, first.next()?);
@@ -29,7 +31,8 @@ impl<'a> RequestHead<'a> {
     }
 
     /// The value of a header that is there exactly once.
-    fn only(&self, name: &str) -> Option<&'a str> {
+    #[must_use]
+    pub fn only(&self, name: &str) -> Option<&'a str> {
         let mut values = self.headers.iter().filter(|header| header.0.eq_ignore_ascii_case(name));
         let value = values.next()?.1;
         values.next().is_none().then_some(value)
@@ -37,14 +40,16 @@ impl<'a> RequestHead<'a> {
 
     /// Whether it names this server: by an address, as `localhost`, or as `host`, the name that it
     /// was told to listen at. A page of the web that has rebound its name to this machine does not.
-    pub(super) fn is_for(&self, host: &str) -> bool {
+    #[must_use]
+    pub fn is_for(&self, host: &str) -> bool {
         let Some(asked) = self.only("Host") else { return false };
         is_local_or_address(asked)
             || (!host.is_empty() && without_port(asked).eq_ignore_ascii_case(host))
     }
 
     /// Whether a page of this server sent it, and knows the token.
-    pub(super) fn is_allowed(&self, token: &str) -> bool {
+    #[must_use]
+    pub fn is_allowed(&self, token: &str) -> bool {
         let origin = self.only("Origin").and_then(|origin| origin.strip_prefix("http://"));
         let is_same = origin.is_some() && origin == self.only("Host");
         is_same && self.only("X-Gake-Token").is_some_and(|given| is_equal(given, token))
@@ -69,7 +74,7 @@ mod tests {
     fn a_rebound_name_is_told_nothing() {
         let is_for = |host: &str, own: &str| {
             let head = head(&format!("GET / HTTP/1.1\n{host}"));
-            RequestHead::parse(head.as_bytes()).is_some_and(|head| head.is_for(own))
+            VisitorHead::parse(head.as_bytes()).is_some_and(|head| head.is_for(own))
         };
         assert!(is_for("Host: 127.0.0.1:5665", "127.0.0.1"));
         assert!(is_for("host: localhost:5665", "127.0.0.1"));
@@ -84,7 +89,7 @@ mod tests {
     fn only_our_own_page_with_the_token_may_stop_the_run() {
         let may = |lines: &str| {
             let head = head(&format!("POST /stop HTTP/1.1\nHost: 127.0.0.1:5665\n{lines}"));
-            RequestHead::parse(head.as_bytes()).unwrap().is_allowed("secret")
+            VisitorHead::parse(head.as_bytes()).unwrap().is_allowed("secret")
         };
         assert!(may("Origin: http://127.0.0.1:5665\nX-Gake-Token: secret"));
         for lines in [
@@ -105,11 +110,11 @@ mod tests {
     #[test]
     fn what_is_no_request_is_none() {
         for text in ["", "GET /\n", "GET / HTTP/2\nHost: h", "GET http://h/ HTTP/1.1\nHost: h"] {
-            assert!(RequestHead::parse(head(text).as_bytes()).is_none(), "{text}");
+            assert!(VisitorHead::parse(head(text).as_bytes()).is_none(), "{text}");
         }
-        assert!(RequestHead::parse(b"GET / HTTP/1.1\r\nbroken\r\n\r\n").is_none());
+        assert!(VisitorHead::parse(b"GET / HTTP/1.1\r\nbroken\r\n\r\n").is_none());
         let query = head("GET /?a=/b HTTP/1.1\nHost: h");
-        let query = RequestHead::parse(query.as_bytes()).unwrap();
+        let query = VisitorHead::parse(query.as_bytes()).unwrap();
         assert_eq!((query.path, query.query), ("/", "a=/b"));
     }
 }

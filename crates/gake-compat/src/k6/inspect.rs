@@ -9,12 +9,11 @@ use gake_k6::options::{Options, ShownOptions};
 use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
-use super::ANY;
 use super::flags::RunFlags;
 use super::load::{Refused, load};
+use super::{Printed, any};
 use gake_session::Console;
 use gake_session::script::log;
-use gake_session::{Exit, Failure};
 
 /// Adds what all tiers of options together ask for.
 const REQUIREMENTS: &str = "--execution-requirements";
@@ -24,42 +23,17 @@ const NO_DNS: &str =
     "\"dns\": {\n    \"ttl\": null,\n    \"select\": null,\n    \"policy\": null\n  }";
 
 /// `k6 inspect`.
-///
-/// # Errors
-/// When the result cannot be printed.
-pub fn main(args: &[String], console: &Console) -> Result<Exit, Failure> {
+pub(super) fn main(args: &[String], console: &Console) -> Printed {
     let (asked, args): (Vec<_>, Vec<_>) =
         args.iter().cloned().partition(|arg| arg.as_str() == REQUIREMENTS);
-    let flags = match RunFlags::read(&args) {
-        Ok(Some(flags)) => flags,
-        Ok(None) => {
-            console.result("Usage: gake as k6 inspect [flags] script.js\n")?;
-            return Ok(Exit::Done);
-        }
-        Err(why) => {
-            console.error(&why);
-            return Ok(ANY);
-        }
+    let Some(flags) = RunFlags::read(&args).map_err(any)? else {
+        return Ok("Usage: gake as k6 inspect [flags] script.js\n".to_owned());
     };
-    let told = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose);
-    let told = match told {
-        Ok(told) => told,
-        Err(why) => {
-            console.error(&why);
-            return Ok(ANY);
-        }
-    };
-    match load(&flags, told) {
-        Ok(loaded) => {
-            let text = if asked.is_empty() { own(&loaded) } else { required(&loaded) };
-            console.result(&text.map_err(Failure::could_not)?)?;
-            Ok(Exit::Done)
-        }
-        Err(Refused { why, exit, .. }) => {
-            console.error(&why);
-            Ok(exit)
-        }
-    }
+    let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
+        .map_err(any)?;
+    let loaded = load(&flags, log).map_err(Refused::into_error)?;
+    let text = if asked.is_empty() { own(&loaded) } else { required(&loaded) };
+    text.map_err(|error| any(error.to_string()))
 }
 
 /// The options that the script exports.
