@@ -6,6 +6,7 @@ mod convert;
 mod dashboard;
 pub mod demo;
 mod doctor;
+#[cfg(feature = "experiments")]
 mod experiment;
 mod find;
 mod fleet;
@@ -14,6 +15,7 @@ mod history;
 mod report;
 pub mod run;
 mod serve;
+#[cfg(feature = "shadow")]
 mod shadow;
 mod watch;
 
@@ -34,7 +36,9 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         }
         Command::Find(args) => find::run(&args, console),
         Command::Serve(args) => serve::run(&args, console),
+        #[cfg(feature = "experiments")]
         Command::Experiment(args) => experiment::run(&args, console),
+        #[cfg(feature = "shadow")]
         Command::Shadow(args) => shadow::run(&args, console),
         Command::Watch(args) => watch::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
