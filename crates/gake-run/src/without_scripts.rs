@@ -19,6 +19,16 @@ pub enum PreparedScript {}
 #[derive(Debug)]
 pub enum ScriptEnd {}
 
+impl ScriptEnd {
+    /// Is never called.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn into_setup(self) -> Result<(), RunError> {
+        match self {}
+    }
+}
+
 impl PreparedScript {
     pub(crate) fn leave_out_thresholds(&mut self) {
         match *self {}

@@ -20,6 +20,13 @@ pub fn create(path: &Path) -> Result<File, Failure> {
     })
 }
 
+/// Whether a target names a script that is there, or an archive of one, by the ending of its name.
+#[must_use]
+pub fn is_script(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    matches!(extension, Some("js" | "mjs" | "cjs" | "ts" | "tar")) && path.is_file()
+}
+
 /// Refuses two outputs that are one file, and outputs that are inputs. Call it before any is
 /// created. Devices and pipes take as many as want them.
 ///

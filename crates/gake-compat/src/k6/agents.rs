@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use gake_core::spec::RunSpec;
-use gake_fleet::FleetListener;
 use gake_k6::options::Options;
 use gake_k6::test::{LogLevel, Test};
 use gake_run::script::ScriptSettings;
@@ -27,11 +26,12 @@ pub(super) fn cannot(flags: &RunFlags, options: &Options, spec: &RunSpec) -> Opt
 }
 
 /// Logs what happens to the agents of a run.
-pub(super) fn events(flags: &RunFlags, test: &Arc<Test>) -> Option<FleetListener> {
+pub(super) fn events(
+    flags: &RunFlags,
+    test: &Arc<Test>,
+) -> Option<impl Fn(&str) + Send + Sync + 'static> {
     let test = Arc::clone(test);
-    (!flags.quiet).then(|| -> FleetListener {
-        Arc::new(move |event| test.log(LogLevel::Warning, &event.text, &[]))
-    })
+    (!flags.quiet).then(|| move |text: &str| test.log(LogLevel::Warning, text, &[]))
 }
 
 /// How the result of a run is shown, by the flags of the process that started it.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use gake_k6::threshold::Thresholds;
 
+use crate::RunError;
+
 use super::{LoadedScript, ScriptRun, ScriptRunError};
 
 /// A script of a prepared run. It runs once.
@@ -35,6 +37,14 @@ impl ScriptEnd {
     #[must_use]
     pub const fn void() -> Self {
         Self { setup_data: None, setup: Ok(()), teardown: Ok(()) }
+    }
+
+    /// How `setup` ended.
+    ///
+    /// # Errors
+    /// Why it failed.
+    pub fn into_setup(self) -> Result<(), RunError> {
+        self.setup.map_err(RunError::cannot)
     }
 }
 

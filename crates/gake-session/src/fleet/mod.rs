@@ -3,6 +3,7 @@
 mod agent_lines;
 mod local;
 pub mod manifest;
+mod run_agents;
 mod script_agents;
 mod unsupported;
 
@@ -21,6 +22,7 @@ use local::Local;
 
 use crate::exit::Failure;
 use crate::options::{FleetArgs, NatsArgs, OnLossArg};
+pub use run_agents::{EndedAgents, RunAgents, assemble};
 pub use script_agents::{AgentScript, ScriptAgents, TORN_DOWN};
 pub use unsupported::unsupported;
 
@@ -52,20 +54,10 @@ impl FleetMaker {
     /// When the NATS server or the token is missing, or an agent cannot be started.
     pub fn of(args: &FleetArgs) -> Result<Option<Self>, Failure> {
         let Some(agents) = args.agents.or(args.local) else {
-            let nats = &args.nats;
-            let is_meant = nats.nats.is_some()
-                || !nats.nats_ca.is_empty()
-                || nats.nats_cert.is_some()
-                || nats.nats_creds.is_some()
-                || nats.nats_nkey.is_some()
-                || nats.fleet_token_file.is_some()
-                || args.on_loss.is_some()
-                || args.attach_within.is_some()
-                || args.agents_wait.is_some();
-            if is_meant {
-                return Err(Failure::usage("how many agents? say it with --agents N or --local N"));
-            }
-            return Ok(None);
+            return match args.is_given() {
+                true => Err(Failure::usage("how many agents? say it with --agents N or --local N")),
+                false => Ok(None),
+            };
         };
         let local = args.local.map(Local::start).transpose()?;
         let (nats, token) = match &local {

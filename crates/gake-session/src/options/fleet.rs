@@ -86,6 +86,25 @@ pub struct FleetArgs {
     pub agents_wait: Option<std::time::Duration>,
 }
 
+impl FleetArgs {
+    /// Whether one of them is given.
+    #[must_use]
+    pub fn is_given(&self) -> bool {
+        let nats = &self.nats;
+        self.agents.is_some()
+            || self.local.is_some()
+            || nats.nats.is_some()
+            || !nats.nats_ca.is_empty()
+            || nats.nats_cert.is_some()
+            || nats.nats_creds.is_some()
+            || nats.nats_nkey.is_some()
+            || nats.fleet_token_file.is_some()
+            || self.on_loss.is_some()
+            || self.attach_within.is_some()
+            || self.agents_wait.is_some()
+    }
+}
+
 /// A run to continue, and where its result goes.
 #[derive(Debug, Args)]
 pub struct AttachArgs {

@@ -1,10 +1,8 @@
 //! The line that shows a run while it goes on.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::plan::Plan;
-use gake_fleet::FleetListener;
 use gake_run::{Interrupt, Moment, Prepared};
 use gake_text::units::duration;
 
@@ -77,16 +75,19 @@ impl RunLive {
         }
     }
 
-    /// What tells of the agents of a run as soon as something happens to them.
-    pub fn agents_teller(&self, console: &Console) -> Option<FleetListener> {
+    /// What reports the agents of a run as soon as something happens to them.
+    pub fn agents_reporter(
+        &self,
+        console: &Console,
+    ) -> Option<impl Fn(&str) + Send + Sync + 'static> {
         if self.quiet || self.wants_tui {
             return None;
         }
         let (bar, console) = (self.bar.clone(), *console);
-        Some(Arc::new(move |event| match &bar {
-            Some(bar) => bar.above(&format!("warning: {}", event.text)),
-            None => console.warn(&event.text),
-        }))
+        Some(move |text: &str| match &bar {
+            Some(bar) => bar.above(&format!("warning: {text}")),
+            None => console.warn(text),
+        })
     }
 
     /// Shows one second.

@@ -1,19 +1,17 @@
 //! From a prepared run to its result: where figures go meanwhile, what is shown of it, its exit code.
 
-mod agents;
 mod destinations;
 mod live;
 mod opening;
 mod reconcile;
 mod rows;
 mod save;
-mod scripts;
 mod traces;
 mod trials;
 mod web;
 pub mod writes;
 
-pub use agents::{EndedAgents, RunAgents, assemble};
+pub use crate::fleet::{EndedAgents, RunAgents, assemble};
 pub use destinations::destinations;
 pub use reconcile::Reconciliation;
 pub use save::Saving;
@@ -30,7 +28,7 @@ use gake_text::redact::Redactor;
 
 use crate::options::{OutputArgs, SaveArgs, WebArgs};
 use crate::origin::{kept, origin};
-use crate::{Console, Exit, Failure, Results, Signals};
+use crate::{Console, Exit, Failure, Results, Signals, script};
 use live::RunLive;
 
 /// Where the figures of a run go, and how it is shown.
@@ -91,7 +89,7 @@ impl<'a> Session<'a> {
         let mut origin = origin(&prepared.objectives, self.redactor);
         origin.specs.extend(self.spec.and_then(|spec| kept(spec, self.redactor)));
         if let Some(agents) = &mut agents {
-            agents.follow(live.agents_teller(console), signals.interrupt());
+            agents.follow(live.agents_reporter(console), signals.interrupt());
         }
         let beside = Beside {
             sinks,
@@ -125,7 +123,7 @@ impl<'a> Session<'a> {
                 }
             }
         }
-        let outcome = scripts::outcome(&prepared.scripts, &recorded.scripts, &mut summary);
+        let outcome = script::outcome(&prepared.scripts, &recorded.scripts, &mut summary);
         let shown = results.show(&summary, console, &|_| Ok(()));
         // Signals that come while the page is still open do not concern the run.
         let is_interrupted =
@@ -144,7 +142,7 @@ impl<'a> Session<'a> {
         };
         shown?;
         if let Some(ended) = &ended {
-            ended.fleet.forget();
+            ended.forget();
         }
         Ok(exit)
     }

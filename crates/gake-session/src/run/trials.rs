@@ -8,7 +8,7 @@ use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Recorded, RunError, Sink, Watching};
 use gake_text::redact::Redactor;
 
-use crate::fleet::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents};
+use crate::fleet::FleetMaker;
 use crate::origin::origin;
 
 /// Runs the trials of a search.
@@ -85,7 +85,7 @@ impl<'a> SessionTrials<'a> {
             ..Beside::default()
         };
         match self.agents {
-            Some(agents) => on_agents(agents, of, beside, each),
+            Some(agents) => agents.run_trial(of, beside, each),
             None => of.prepared.run_beside(beside, each),
         }
     }
@@ -110,25 +110,5 @@ impl TrialRunner for SessionTrials<'_> {
         let mut recorded = recorded?;
         self.losses.extend(recorded.losses.drain(..).map(|loss| loss.text));
         Ok(recorded)
-    }
-}
-
-/// Runs a trial on agents, all of which it needs; `setup` and `teardown` of its script run here.
-fn on_agents(
-    agents: &FleetMaker,
-    of: PreparedTrial<'_>,
-    beside: Beside<'_>,
-    each: &mut EachSecond<'_>,
-) -> Result<Recorded, RunError> {
-    let PreparedTrial { loaded, prepared, spec, .. } = of;
-    let (Some(script), Some(fired)) = (loaded.scripts().next(), prepared.scripts.first()) else {
-        return agents.run(&loaded.inlined(spec), prepared, beside, each);
-    };
-    let users = ScriptAgents::new(agents, &AgentScript::of(script), (&fired.run, prepared));
-    let mut users = users.map_err(RunError::cannot)?;
-    let recorded = prepared.run_users_elsewhere((&mut users, None), beside, each)?;
-    match users.finish().map_or(0, |fleet| fleet.lost()) {
-        0 => Ok(recorded),
-        _ => Err(RunError::cannot(AGENT_LOST)),
     }
 }

@@ -2,23 +2,18 @@
 
 mod loader;
 pub mod log;
+mod outcome;
 mod repeats;
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gake_run::script::ScriptSource;
 
 pub use loader::ScriptLoader;
+pub(crate) use outcome::outcome;
 pub use repeats::Repeats;
-
-/// Whether a target names a script that is there, or an archive of one, by the ending of its name.
-#[must_use]
-pub fn is_script(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str());
-    matches!(extension, Some("js" | "mjs" | "cjs" | "ts" | "tar")) && path.is_file()
-}
 
 /// The environment of this process, where it is text.
 #[must_use]

@@ -12,7 +12,7 @@ use gake_core::spec::{
 
 use crate::cli::{Arrivals, ConnectionArgs, FindArgs, RequestArgs, RunArgs};
 use gake_run::form;
-use gake_session::script::is_script;
+use gake_session::files::is_script;
 use gake_session::{Failure, recording, varying};
 
 /// The draft of the flags of `gake run`.

@@ -20,8 +20,8 @@ use crate::spec::{self, Asked};
 use gake_session::Console;
 use gake_session::Failure;
 use gake_session::Signals;
+use gake_session::files::is_script;
 use gake_session::origin::origin;
-use gake_session::script::is_script;
 use gake_session::{comparison, descriptors};
 
 /// The start of a slice that is left out when nothing else is asked for: connections open then.
@@ -183,7 +183,7 @@ fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
     let recorded = prepared.run_beside(beside, |_| None);
     let recorded = recorded.map_err(|error| side.asked.failure(error))?;
     for end in recorded.scripts {
-        end.setup.map_err(Failure::could_not)?;
+        end.into_setup()?;
     }
     let mut run = recorded.run;
     run.tally = slimmed(&run.tally);

@@ -1,15 +1,18 @@
 //! The agents of a run: how they are assembled, and what is reported of them.
 
+use std::sync::Arc;
+
 use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
 use gake_run::script::{PreparedScript, SetUp};
+use gake_run::search::{EachSecond, PreparedTrial};
 use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
 
+use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TORN_DOWN, failure};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::fleet::{AgentScript, FleetMaker, ScriptAgents, TORN_DOWN, failure};
 
 /// The agents that do a run.
 #[derive(Debug)]
@@ -22,8 +25,14 @@ pub enum RunAgents<'a> {
 }
 
 impl RunAgents<'_> {
-    /// Reports to `events` what happens to them; `interrupt` ends their run.
-    pub fn follow(&mut self, events: Option<FleetListener>, interrupt: &Interrupt) {
+    /// Reports to `report` what happens to them; `interrupt` ends their run.
+    pub fn follow(
+        &mut self,
+        report: Option<impl Fn(&str) + Send + Sync + 'static>,
+        interrupt: &Interrupt,
+    ) {
+        let events =
+            report.map(|report| -> FleetListener { Arc::new(move |event| report(&event.text)) });
         match (self, events) {
             (Self::Requests(fleet), Some(events)) => fleet.tell(events),
             (Self::Requests(_), None) => {}
@@ -74,6 +83,11 @@ pub struct EndedAgents {
 }
 
 impl EndedAgents {
+    /// Deletes the journal of the run, whose result is where it belongs. Blocks.
+    pub fn forget(&self) {
+        self.fleet.forget();
+    }
+
     /// Whether a signal ended the run, in the process that began it too.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
@@ -138,6 +152,30 @@ pub fn assemble<'a>(
         }
     }
     Ok(Some(RunAgents::Requests(Box::new(fleet))))
+}
+
+impl FleetMaker {
+    /// Runs a trial of a search on agents, all of which it needs; `setup` and `teardown` of its
+    /// script run here.
+    pub(crate) fn run_trial(
+        &self,
+        of: PreparedTrial<'_>,
+        beside: Beside<'_>,
+        each: &mut EachSecond<'_>,
+    ) -> Result<Recorded, RunError> {
+        let PreparedTrial { loaded, prepared, spec, .. } = of;
+        let (Some(script), Some(fired)) = (loaded.scripts().next(), prepared.scripts.first())
+        else {
+            return self.run(&loaded.inlined(spec), prepared, beside, each);
+        };
+        let users = ScriptAgents::new(self, &AgentScript::of(script), (&fired.run, prepared));
+        let mut users = users.map_err(RunError::cannot)?;
+        let recorded = prepared.run_users_elsewhere((&mut users, None), beside, each)?;
+        match users.finish().map_or(0, |fleet| fleet.lost()) {
+            0 => Ok(recorded),
+            _ => Err(RunError::cannot(AGENT_LOST)),
+        }
+    }
 }
 
 /// What is said of the agents after a run that would end with `exit`, and how it ends. With `quiet`,

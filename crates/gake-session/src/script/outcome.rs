@@ -7,7 +7,7 @@ use crate::{Console, Exit};
 
 /// What a script's run came to apart from its figures.
 #[derive(Debug, Default)]
-pub(super) struct ScriptOutcome {
+pub(crate) struct ScriptOutcome {
     /// Why nothing ran, or why it ended early, or what failed after it.
     errors: Vec<String>,
     /// Which lines of the scripts took their time.
@@ -15,7 +15,7 @@ pub(super) struct ScriptOutcome {
 }
 
 /// How the scripts ended; a script that marked its test as failed missed an objective.
-pub(super) fn outcome(
+pub(crate) fn outcome(
     scripts: &[PreparedScript],
     ends: &[ScriptEnd],
     summary: &mut Summary,
@@ -50,7 +50,7 @@ pub(super) fn outcome(
 
 impl ScriptOutcome {
     /// Shows it; the exit code of a run that would end with `exit`.
-    pub(super) fn report(self, exit: Exit, console: &Console) -> Exit {
+    pub(crate) fn report(self, exit: Exit, console: &Console) -> Exit {
         for profile in &self.profiles {
             console.note(profile.trim_end());
         }
