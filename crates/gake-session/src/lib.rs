@@ -10,6 +10,7 @@ pub mod console;
 pub mod descriptors;
 pub mod exit;
 pub mod files;
+#[cfg_attr(not(feature = "fleet"), path = "without_fleet.rs")]
 pub mod fleet;
 pub mod history;
 pub mod options;
@@ -21,6 +22,7 @@ pub mod recording;
 pub mod redaction;
 pub mod results;
 pub mod run;
+#[cfg_attr(not(feature = "scripts"), path = "without_scripts.rs")]
 pub mod script;
 pub mod signals;
 pub mod spec_error;

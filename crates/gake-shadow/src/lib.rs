@@ -17,7 +17,7 @@ pub mod hooks;
 mod message;
 mod mirror;
 mod proxy;
-#[cfg(feature = "scripts")]
+#[cfg_attr(not(feature = "scripts"), path = "without_scripts.rs")]
 pub mod script_hooks;
 mod side;
 pub mod traffic;

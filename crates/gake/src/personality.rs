@@ -5,15 +5,15 @@ use absent as personalities;
 #[cfg(feature = "compat")]
 use gake_compat as personalities;
 
-pub use personalities::{attach, run};
+#[cfg(feature = "fleet")]
+pub use personalities::attach;
+pub use personalities::run;
 
 /// In place of the crate that this build lacks.
 #[cfg(not(feature = "compat"))]
 mod absent {
     use std::ffi::OsString;
 
-    use gake_fleet::{Orphan, OrphanScript};
-    use gake_session::options::AttachArgs;
     use gake_session::{Console, Exit, Failure};
 
     /// No command line makes this build behave as another tool.
@@ -25,10 +25,11 @@ mod absent {
     ///
     /// # Errors
     /// Always.
+    #[cfg(feature = "fleet")]
     pub fn attach(
-        _: Orphan,
-        _: OrphanScript,
-        args: &AttachArgs,
+        _: gake_fleet::Orphan,
+        _: gake_fleet::OrphanScript,
+        args: &gake_session::options::AttachArgs,
         _: &Console,
     ) -> Result<Exit, Failure> {
         let why = crate::personality::ABSENT;

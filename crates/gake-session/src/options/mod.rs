@@ -5,6 +5,7 @@ mod destinations;
 mod embedded;
 pub mod fleet;
 pub mod history;
+#[cfg(feature = "fleet")]
 mod manifest;
 pub mod output;
 mod redaction;
@@ -18,6 +19,7 @@ pub use destinations::{OutputArgs, SinkArgs};
 pub use embedded::EmbeddedArgs;
 pub use fleet::{AttachArgs, FleetArgs, NatsArgs, OnLossArg};
 pub use history::SaveArgs;
+#[cfg(feature = "fleet")]
 pub use manifest::ManifestArgs;
 pub use output::{Form, OutputSpec};
 pub use redaction::RedactionArgs;

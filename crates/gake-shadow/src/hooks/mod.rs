@@ -12,7 +12,9 @@ mod set;
 
 use std::error::Error;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Uri};
@@ -32,6 +34,21 @@ pub type HookError = Box<dyn Error + Send + Sync>;
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("it took too long")]
 pub struct TookTooLong;
+
+/// A script with hooks, and how it runs.
+#[derive(Debug, Clone)]
+pub struct HookScript {
+    /// The module, which exports one of `selectBackends`, `mungeRequest` and `backendsFinished`.
+    pub path: PathBuf,
+    /// Threads for the hooks that clients wait for, each with its own variables.
+    pub threads: usize,
+    /// How long such a hook may run for a request.
+    pub limit: Duration,
+    /// How long a request may wait for a thread.
+    pub wait: Duration,
+    /// Who gets a request when `selectBackends` fails or takes too long.
+    pub on_select_failure: SelectFailure,
+}
 
 /// What is known of a request before its body.
 #[derive(Debug, Clone)]

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+pub use crate::hooks::HookScript;
 pub use gake_script::{ConsoleSink, Level};
 use gake_script::{Export, Limits, ScriptError, Source, Threads, Value};
 use gake_text::foreign;
@@ -32,21 +33,6 @@ const FINISHED_LIMIT: Duration = Duration::from_secs(1);
 
 /// Different faults of a script that are logged; the others are only counted.
 const TOLD_MAX: usize = 20;
-
-/// A script with hooks, and how it runs.
-#[derive(Debug, Clone)]
-pub struct HookScript {
-    /// The module, which exports one of `selectBackends`, `mungeRequest` and `backendsFinished`.
-    pub path: PathBuf,
-    /// Threads for the hooks that clients wait for, each with its own variables.
-    pub threads: usize,
-    /// How long such a hook may run for a request.
-    pub limit: Duration,
-    /// How long a request may wait for a thread.
-    pub wait: Duration,
-    /// Who gets a request when `selectBackends` fails or takes too long.
-    pub on_select_failure: SelectFailure,
-}
 
 impl HookScript {
     /// Gives the hooks to `proxy`, whose configuration is `config`. Lines of the script's console

@@ -1,13 +1,16 @@
 //! The command line: plain data, parsed before anything else happens.
 
+#[cfg(feature = "fleet")]
 mod agent;
 mod compare;
+#[cfg(feature = "scripts")]
 mod convert;
 mod dashboard;
 mod doctor;
 #[cfg(feature = "experiments")]
 mod experiment;
 mod find;
+#[cfg(feature = "fleet")]
 mod fleet;
 mod grpc;
 mod history;
@@ -27,8 +30,10 @@ use std::ffi::OsString;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+#[cfg(feature = "fleet")]
 pub use agent::{AgentArgs, WeightArg};
 pub use compare::CompareArgs;
+#[cfg(feature = "scripts")]
 pub use convert::ConvertRequestsArgs;
 pub use dashboard::{DashboardArgs, DashboardKind};
 pub use doctor::DoctorArgs;
@@ -37,6 +42,7 @@ pub use experiment::ExperimentArgs;
 #[cfg(all(test, feature = "experiments"))]
 pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
+#[cfg(feature = "fleet")]
 pub use fleet::{FleetCommand, FleetCommandArgs};
 pub use history::{HistoryArgs, HistoryCommand};
 pub use report::ReportArgs;
@@ -105,12 +111,15 @@ pub enum Command {
     Compare(CompareArgs),
     /// Show the runs kept by --save: list, compare, trend
     History(HistoryArgs),
+    #[cfg(feature = "fleet")]
     /// Wait for runs of a fleet, and do a slice of each
     Agent(Box<AgentArgs>),
+    #[cfg(feature = "fleet")]
     /// List the agents of a fleet, and stop, continue or look into its runs
     Fleet(FleetCommandArgs),
     /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
+    #[cfg(feature = "scripts")]
     /// Make a k6 script from a HAR file, a curl command, a Postman collection or an OpenAPI
     /// description
     Convert(ConvertRequestsArgs),
@@ -168,9 +177,12 @@ const COMMANDS: KnownValues<String> = KnownValues::new(
         "watch",
         "compare",
         "history",
+        #[cfg(feature = "fleet")]
         "agent",
+        #[cfg(feature = "fleet")]
         "fleet",
         "doctor",
+        #[cfg(feature = "scripts")]
         "convert",
         "dashboard",
         "as",
@@ -183,7 +195,10 @@ const COMMANDS: KnownValues<String> = KnownValues::new(
 
 /// Commands that a build may leave out, the feature that brings each, and whether it is there.
 const LEFT_OUT: &[(&str, &str, bool)] = &[
+    ("agent", "fleet", cfg!(feature = "fleet")),
+    ("convert", "scripts", cfg!(feature = "scripts")),
     ("experiment", "experiments", cfg!(feature = "experiments")),
+    ("fleet", "fleet", cfg!(feature = "fleet")),
     ("shadow", "shadow", cfg!(feature = "shadow")),
 ];
 

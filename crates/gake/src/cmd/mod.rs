@@ -1,7 +1,9 @@
 //! What the commands do.
 
+#[cfg(feature = "fleet")]
 mod agent;
 mod compare;
+#[cfg(feature = "scripts")]
 mod convert;
 mod dashboard;
 pub mod demo;
@@ -9,6 +11,7 @@ mod doctor;
 #[cfg(feature = "experiments")]
 mod experiment;
 mod find;
+#[cfg(feature = "fleet")]
 mod fleet;
 mod generate;
 mod history;
@@ -43,9 +46,12 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Watch(args) => watch::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
         Command::History(args) => history::run(&args, console),
+        #[cfg(feature = "fleet")]
         Command::Agent(args) => agent::run(&args, console),
+        #[cfg(feature = "fleet")]
         Command::Fleet(args) => fleet::run(&args, console),
         Command::Doctor(args) => doctor::run(&args, console),
+        #[cfg(feature = "scripts")]
         Command::Convert(args) => convert::run(&args, console),
         Command::Dashboard(args) => dashboard::run(&args, console),
         Command::Report(args) => report::run(&args, console),

@@ -3,9 +3,11 @@
 //! Flags become a draft, as a file holds one. Beside `--spec` they change what the file says, where
 //! it is clear what is meant.
 
+#[cfg_attr(not(feature = "fleet"), path = "without_agents.rs")]
 pub mod agents;
 mod flags;
 mod merge;
+#[cfg_attr(not(feature = "scripts"), path = "without_scripts.rs")]
 mod scripts;
 #[cfg(test)]
 mod tests;

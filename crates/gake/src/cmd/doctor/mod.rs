@@ -31,6 +31,7 @@ use timing::Lateness;
 ///
 /// # Errors
 /// When it cannot be measured, and why.
+#[cfg(feature = "fleet")]
 pub fn rate_of_core(length: Duration) -> Result<f64, String> {
     calibrate::calibrate(length).map(|measured| measured.per_thread())
 }

@@ -1,5 +1,7 @@
 //! `gake fleet`: who is there, what happened to them, and the end of their runs.
 
+mod attach;
+
 use gake_fleet::{AgentList, AgentLogLine, ListedAgent, Stopped};
 
 use crate::cli::{FleetCommand, FleetCommandArgs};
@@ -38,7 +40,7 @@ pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> 
             });
         }
         FleetCommand::Manifest(args) => console.result(&manifest::manifest(args))?,
-        FleetCommand::Attach(args) => return super::run::attach(args, console),
+        FleetCommand::Attach(args) => return attach::attach(args, console),
         FleetCommand::Logs { agents, nats } => {
             let (nats, token) = fleet::settings(nats)?;
             let lines = AgentLogLine::ask(&nats, &token, agents).map_err(fleet::failure)?;
