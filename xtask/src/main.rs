@@ -13,6 +13,7 @@ mod debian;
 mod deny;
 mod dist;
 mod experiments;
+mod features;
 mod golang;
 mod k6;
 mod pictures;

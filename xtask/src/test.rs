@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::debian::Need;
-use crate::{command, debian, deny, golang, suite, tidy};
+use crate::{command, debian, deny, features, golang, suite, tidy};
 
 /// A module of Python is no program: the package is there when its file is.
 const PYTHON_KUBERNETES: &str = "/usr/lib/python3/dist-packages/kubernetes/__init__.py";
@@ -46,6 +46,8 @@ enum Action {
     Packages,
     Tidy,
     Deny,
+    /// Builds without default features.
+    Features,
     Cargo(&'static [&'static str]),
     /// The servers in Go that tests run against.
     Servers,
@@ -77,6 +79,7 @@ const STEPS: &[Step] = &[
     Step { name: "lints", when: When::Always, action: Action::Cargo(LINTS) },
     Step { name: "tidy", when: When::Always, action: Action::Tidy },
     Step { name: "dependencies", when: When::Always, action: Action::Deny },
+    Step { name: "features", when: When::Whole, action: Action::Features },
     Step { name: "build", when: When::Whole, action: Action::Cargo(BUILD) },
     Step { name: "servers", when: When::Whole, action: Action::Servers },
     Step { name: "unit tests", when: When::Quick, action: Action::Tests(UNIT_TESTS) },
@@ -139,6 +142,7 @@ fn run(step: &Step) -> (String, Option<anyhow::Error>) {
             println!("$ cargo xtask deny");
             deny::main(&[])
         }
+        Action::Features => features::check(),
         Action::Cargo(args) => command::run("cargo", args).map(drop),
         Action::Servers => golang::build_peers(),
         Action::Simulation => command::run_with("cargo", SIMULATION, &SEEDS).map(drop),

@@ -13,12 +13,16 @@ pub use personalities::run;
 #[cfg(not(feature = "compat"))]
 mod absent {
     use std::ffi::OsString;
+    use std::path::Path;
 
     use gake_session::{Console, Exit, Failure};
 
-    /// No command line makes this build behave as another tool.
-    pub fn run(_: &[OsString], _: &Console) -> Option<Result<Exit, Failure>> {
-        None
+    use crate::cli::TOOL_NAMES;
+
+    /// Refuses to run by the name of another tool.
+    pub fn run(args: &[OsString], _: &Console) -> Option<Result<Exit, Failure>> {
+        let name = Path::new(args.first()?).file_name()?.to_str()?;
+        TOOL_NAMES.contains(&name).then(|| Err(Failure::usage(super::ABSENT)))
     }
 
     /// Refuses to continue the run of a script that `gake as k6` started.
@@ -32,7 +36,7 @@ mod absent {
         args: &gake_session::options::AttachArgs,
         _: &Console,
     ) -> Result<Exit, Failure> {
-        let why = crate::personality::ABSENT;
+        let why = super::ABSENT;
         Err(Failure::could_not(format!("`gake as k6` started the run {}: {why}", args.run)))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 
 use super::{OutputArgs, RedactionArgs, SaveArgs, WebArgs, values};
 
@@ -43,7 +43,7 @@ pub struct NatsArgs {
 
 /// A run on several machines.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Fleet")]
+#[command(next_help_heading = "Fleet", mut_args(hidden_if_absent))]
 pub struct FleetArgs {
     /// Run on N agents (`gake agent`) that wait at a NATS server, each with its slice of the load
     #[arg(long, value_name = "N", value_parser = values::connections)]
@@ -84,6 +84,13 @@ pub struct FleetArgs {
     /// How long to wait for the agents (default 5s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub agents_wait: Option<std::time::Duration>,
+}
+
+/// Help does not show the flags of a fleet in a build that refuses them.
+fn hidden_if_absent(arg: Arg) -> Arg {
+    let is_absent = cfg!(not(feature = "fleet")) && arg.get_help_heading() == Some("Fleet");
+    let is_hidden = is_absent || arg.is_hide_set();
+    arg.hide(is_hidden)
 }
 
 impl FleetArgs {

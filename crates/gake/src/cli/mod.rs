@@ -126,6 +126,7 @@ pub enum Command {
     /// Print a Grafana dashboard for the figures that --sink sends
     Dashboard(DashboardArgs),
     /// Behave as another tool: gake as hey -n 200 -c 20 URL
+    #[command(hide = cfg!(not(feature = "compat")))]
     As {
         /// The tool: hey, ab, wrk ...
         #[arg(value_parser = TOOLS, hide_possible_values = true)]

@@ -1,11 +1,11 @@
 //! The flags of scripts.
 
-use clap::Args;
+use clap::{Arg, Args};
 use gake_text::size::parse_size;
 
 /// What a script is given.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Script")]
+#[command(next_help_heading = "Script", mut_args(hidden_if_absent))]
 pub struct ScriptRunArgs {
     /// A variable that the script sees in __ENV, beside those of this process; may be repeated
     #[arg(short, long, value_name = "NAME=VALUE", value_parser = variable)]
@@ -19,6 +19,13 @@ pub struct ScriptRunArgs {
     /// the machine's)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub body_memory: Option<u64>,
+}
+
+/// Help does not show the flags of scripts in a build that refuses them.
+fn hidden_if_absent(arg: Arg) -> Arg {
+    let is_absent = cfg!(not(feature = "scripts")) && arg.get_help_heading() == Some("Script");
+    let is_hidden = is_absent || arg.is_hide_set();
+    arg.hide(is_hidden)
 }
 
 /// A name, which a shell would take, and its value; a name alone is an empty value, as in k6.
