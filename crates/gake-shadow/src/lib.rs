@@ -17,7 +17,7 @@ pub mod hooks;
 mod message;
 mod mirror;
 mod proxy;
-#[cfg_attr(not(feature = "scripts"), path = "without_scripts.rs")]
+#[cfg(feature = "scripts")]
 pub mod script_hooks;
 mod side;
 pub mod traffic;

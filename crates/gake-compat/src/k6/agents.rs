@@ -31,7 +31,7 @@ pub(super) fn events(
     test: &Arc<Test>,
 ) -> Option<impl Fn(&str) + Send + Sync + 'static> {
     let test = Arc::clone(test);
-    (!flags.quiet).then(|| move |text: &str| test.log(LogLevel::Warning, text, &[]))
+    (!flags.quiet).then_some(move |text: &str| test.log(LogLevel::Warning, text, &[]))
 }
 
 /// How the result of a run is shown, by the flags of the process that started it.

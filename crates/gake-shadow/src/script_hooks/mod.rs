@@ -7,11 +7,10 @@ mod message;
 mod options;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-pub use crate::hooks::HookScript;
 pub use gake_script::{ConsoleSink, Level};
 use gake_script::{Export, Limits, ScriptError, Source, Threads, Value};
 use gake_text::foreign;
@@ -20,7 +19,7 @@ use crate::Proxy;
 use crate::config::Config;
 use crate::exchange::MirroredExchange;
 use crate::hooks::{
-    ChangeScope, HookError, Hooks, Request, RequestHead, SelectFailure, Selection, TookTooLong,
+    ChangeScope, HookError, HookScript, Hooks, Request, RequestHead, Selection, TookTooLong,
 };
 use options::{BodyAs, Options};
 

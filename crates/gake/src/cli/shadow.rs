@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use gake_shadow::compare::judge::Terms;
-use gake_shadow::hooks::SelectFailure;
-use gake_shadow::script_hooks::HookScript;
+use gake_shadow::hooks::{HookScript, SelectFailure};
 
 use super::{serve, values};
 use gake_session::options::RedactionArgs;

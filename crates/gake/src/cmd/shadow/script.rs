@@ -1,0 +1,35 @@
+//! Hooks of the proxy in JavaScript.
+
+use std::sync::Arc;
+
+use gake_shadow::Proxy;
+use gake_shadow::config::Config;
+use gake_shadow::hooks::HookScript;
+use gake_shadow::script_hooks::{ConsoleSink, Level};
+
+use gake_session::{Console, Failure};
+
+/// Gives the hooks of `script` to `proxy`, if there is one.
+///
+/// # Errors
+/// When it cannot be loaded.
+pub fn add(
+    script: Option<&HookScript>,
+    config: &Config,
+    proxy: Proxy,
+    console: &Console,
+) -> Result<Proxy, Failure> {
+    match script {
+        Some(script) => script.add(config, log(*console), proxy).map_err(Failure::usage),
+        None => Ok(proxy),
+    }
+}
+
+/// Where the console of a script goes, and its faults.
+fn log(console: Console) -> ConsoleSink {
+    Arc::new(move |level, line| match level {
+        Level::Log => console.note(line),
+        Level::Warn => console.warn(line),
+        Level::Error => console.error(line),
+    })
+}
