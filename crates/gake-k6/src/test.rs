@@ -240,6 +240,12 @@ pub struct Test {
     pub began: Instant,
     /// How many users and iterations there are.
     pub levels: Levels,
+    /// Nanoseconds that `setup` and `teardown` have taken.
+    stages: AtomicU64,
+    /// How many users are made before the first iteration.
+    planned: AtomicU64,
+    /// When the run began, before `setup`.
+    started: OnceLock<Instant>,
     /// How many users are active. Set before any user runs an iteration.
     pub active_users: OnceLock<ActiveUsers>,
     /// When all users must be loaded, if that must not take for ever. Set before any is.
@@ -276,6 +282,9 @@ impl Test {
             secrets: OnceLock::new(),
             began: Instant::now(),
             levels: Levels::default(),
+            stages: AtomicU64::new(0),
+            planned: AtomicU64::new(0),
+            started: OnceLock::new(),
             active_users: OnceLock::new(),
             load_until: OnceLock::new(),
             share: OnceLock::new(),
@@ -287,6 +296,35 @@ impl Test {
             on_abort: Mutex::default(),
             on_fail: Mutex::default(),
         }
+    }
+
+    /// Notes that its run begins, of so many users.
+    pub fn start(&self, users: u64) {
+        self.planned.store(users, Relaxed);
+        let _ = self.started.set(Instant::now());
+    }
+
+    /// How long its run has gone on.
+    pub fn running_for(&self) -> Duration {
+        self.started.get().map_or(Duration::ZERO, Instant::elapsed)
+    }
+
+    /// How many users are made. In k6 all are before `setup`, here after it.
+    pub fn initialized(&self) -> u64 {
+        match self.levels.ready() {
+            0 => self.planned.load(Relaxed),
+            ready => ready,
+        }
+    }
+
+    /// Counts the time that `setup` or `teardown` took.
+    pub fn count_stage(&self, took: Duration) {
+        self.stages.fetch_add(nanos(took), Relaxed);
+    }
+
+    /// How long a test has taken whose users ran for `load`: k6 counts `setup` and `teardown`, too.
+    pub fn duration(&self, load: Duration) -> Duration {
+        load + Duration::from_nanos(self.stages.load(Relaxed))
     }
 
     /// Users that are active at an instant of the run.

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
@@ -24,19 +24,11 @@ use crate::user::book::Book;
 use crate::user::clock::UserClock;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
+pub use crate::user::vu::ScenarioProgress;
 use crate::user::vu::{ScenarioFacts, VuParts};
 
 /// Users that are made before others of the thread get their turn.
 const USERS_AT_ONCE: usize = 8;
-
-/// How far the iterations of a scenario are, in this process.
-#[derive(Debug, Default)]
-pub struct ScenarioProgress {
-    /// Those that have begun.
-    pub begun: AtomicU64,
-    /// Those that run now.
-    pub running: AtomicU64,
-}
 
 /// The context in which the users of a worker and scenario are made.
 #[derive(Debug, Clone)]
@@ -61,8 +53,6 @@ pub struct ScriptLoad {
     pub keys: Arc<[String]>,
     /// The minimum duration of an iteration.
     pub least: Nanos,
-    /// How far its iterations are.
-    pub progress: Arc<ScenarioProgress>,
     /// Which iterations of the whole scenario these are, in an execution segment.
     pub stripes: Option<Arc<NumberStripes>>,
     /// Which users of the whole test.
@@ -191,7 +181,7 @@ impl Factory for ScriptFactory {
             user,
             iterations: 0,
             is_alone: self.load.process == Slice::WHOLE,
-            progress: Arc::clone(&self.load.progress),
+            progress: Arc::clone(&self.scenario.progress),
             stripes: self.load.stripes.clone(),
             least: self.load.least,
             is_fired: false,
@@ -293,7 +283,7 @@ impl Work for ScriptWork {
                 user.vu.test.levels.end(true);
                 self.progress.running.fetch_sub(1, Relaxed);
                 self.iterations += 1;
-                user.vu.note_no_data();
+                user.vu.note_traffic();
             }
             user.vu.notes.record(&user.vu.test, &user.vu.book, iteration);
         }

@@ -1,6 +1,9 @@
 //! k6's codes and texts for what can go wrong with a request.
 
+use std::net::{IpAddr, SocketAddr};
+
 use gake_core::record::{ErrorCode, Fault, Phase};
+use url::Url;
 
 /// Why a request has no response: k6's code, and what `error` says.
 pub(super) fn of(fault: Fault) -> (u32, String) {
@@ -22,6 +25,28 @@ pub(super) fn of(fault: Fault) -> (u32, String) {
         Fault::Goaway(code) => (of_http2(1610, code), fault.to_string()),
         Fault::StreamReset(code) => (of_http2(1630, code), fault.to_string()),
         other => (1000, other.to_string()),
+    }
+}
+
+/// Why a request to `url` has no response as Go tells it, which the log says; `ip` is the address
+/// that it went to, `error` what the script sees.
+pub(super) fn told(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port_or_known_default().unwrap_or_default();
+    let address = match ip {
+        Some(ip) => SocketAddr::new(ip, port).to_string(),
+        None => format!("{host}:{port}"),
+    };
+    let dial = |why: &str| format!("dial tcp {address}: connect: {why}");
+    match fault {
+        Fault::Dns => format!("lookup {host}: no such host"),
+        Fault::ConnectRefused => dial("connection refused"),
+        Fault::ConnectReset => dial("connection reset by peer"),
+        Fault::NoLocalPort => dial("cannot assign requested address"),
+        Fault::Write | Fault::Reset => {
+            format!("read tcp {address}: read: connection reset by peer")
+        }
+        _ => error.to_owned(),
     }
 }
 

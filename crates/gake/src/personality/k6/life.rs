@@ -179,7 +179,7 @@ impl Following<'_> {
         let mut is_tainted = false;
         let each = |moment: &Moment<'_>| {
             let second = moment.second.second;
-            let elapsed = Duration::from_nanos(second * SECOND);
+            let elapsed = ready.script.test.duration(Duration::from_nanos(second * SECOND));
             let series = [&moment.so_far.tally().series, moment.levels];
             let judge = || shown.thresholds.judge(&series, elapsed, false);
             let is_judged = !shown.thresholds.is_empty() && second.is_multiple_of(THRESHOLDS_EVERY);
@@ -188,7 +188,8 @@ impl Following<'_> {
             api.second(second, is_tainted, || {
                 let mut all = moment.so_far.tally().series.clone();
                 all.merge(moment.levels);
-                shown.data(&all, elapsed, &judge(), None).for_script()
+                let data = shown.data(&all, elapsed, &judge(), None).for_script();
+                serde_json::from_str(&data).unwrap_or_default()
             });
             results
                 .filter(|results| results.aborts)
@@ -387,10 +388,17 @@ impl Ready {
             metrics: registry(&self.script.metrics),
             thresholds: &self.thresholds,
             options: &self.options,
-            no_color: flags.no_color || !console.colour_out(),
+            no_color: flags.no_color || asks_for_no_colour(),
             console,
         }
     }
+}
+
+/// Whether the environment wants no colours.
+fn asks_for_no_colour() -> bool {
+    let environment = gake_session::script::environment();
+    let value = |name: &str| environment.iter().find(|one| one.0 == name);
+    value("NO_COLOR").is_some() || value("K6_NO_COLOR").is_some_and(|one| !one.1.is_empty())
 }
 
 pub(super) fn say(test: &Test, error: &ScriptRunError) {
