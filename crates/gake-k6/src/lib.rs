@@ -36,3 +36,4 @@ pub mod work;
 
 pub use gake_script::Exception;
 pub use gake_script::user::{Stacks, within};
+pub use user::loader::not_on_disk;

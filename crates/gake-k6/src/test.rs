@@ -1,6 +1,6 @@
 //! The state that all users of a test share, on all threads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -256,6 +256,7 @@ pub struct Test {
     /// Nanoseconds from `began` to the next request that `rps` allows.
     next_request: AtomicU64,
     log: ScriptLog,
+    warned: Mutex<HashSet<&'static str>>,
     arrays: Mutex<HashMap<String, Arc<[String]>>>,
     abort: Mutex<Option<Abort>>,
     failed: AtomicBool,
@@ -290,6 +291,7 @@ impl Test {
             share: OnceLock::new(),
             next_request: AtomicU64::new(0),
             log,
+            warned: Mutex::default(),
             arrays: Mutex::default(),
             abort: Mutex::default(),
             failed: AtomicBool::new(false),
@@ -389,6 +391,13 @@ impl Test {
     /// How users send requests.
     pub fn settings(&self) -> &UserSettings {
         self.settings.get().unwrap_or(&self.early)
+    }
+
+    /// Writes a warning once, whoever has reason to.
+    pub(crate) fn warn_once(&self, message: &'static str) {
+        if lock(&self.warned).insert(message) {
+            self.log(LogLevel::Warning, message, &[]);
+        }
     }
 
     /// Writes a line of the log.

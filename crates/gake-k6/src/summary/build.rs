@@ -132,8 +132,12 @@ impl Builder<'_> {
             }
         }
         for (key, on) in input.thresholds.metrics() {
-            all.entry(key.to_owned())
-                .or_insert_with(|| (Arc::clone(&on.metric), on.value(&[input.series])));
+            let value = on.value(&[input.series]);
+            // Without thresholds, as --no-thresholds has it, what has no samples is not shown.
+            if on.expressions().next().is_none() && value.samples() == 0 {
+                continue;
+            }
+            all.entry(key.to_owned()).or_insert_with(|| (Arc::clone(&on.metric), value));
             // A sub-metric stands below its metric, also when that has no samples.
             all.entry(on.metric.name.clone())
                 .or_insert_with(|| (Arc::clone(&on.metric), SeriesValue::new(on.metric.kind)));

@@ -82,6 +82,9 @@ pub enum LoadError {
     /// It is not valid JavaScript, or imports a module that does not exist.
     #[error("{0}")]
     Syntax(Exception),
+    /// It imports what is not there.
+    #[error("{0}")]
+    Unresolved(String),
     /// It threw while it was loaded.
     #[error("{0}")]
     Thrown(Exception),
@@ -142,12 +145,20 @@ impl ScriptUser {
                 let _ = ctx.catch();
                 LoadError::Aborted(abort.reason)
             }
-            None => LoadError::Thrown(loader::caught(ctx, error)),
+            None => {
+                let caught = loader::caught(ctx, error);
+                let unresolved = self.modules.unresolved(&caught);
+                unresolved.map_or(LoadError::Thrown(caught), LoadError::Unresolved)
+            }
         };
         self.globals(ctx).map_err(thrown)?;
         let main = self.vu.test.main.clone();
         let module = self.modules.main(ctx, &main);
-        let module = module.map_err(|error| LoadError::Syntax(loader::caught(ctx, error)))?;
+        let module = module.map_err(|error| {
+            let caught = loader::caught(ctx, error);
+            let unresolved = self.modules.unresolved(&caught);
+            unresolved.map_or(LoadError::Syntax(caught), LoadError::Unresolved)
+        })?;
         let (module, promise) = Module::eval(module).map_err(thrown)?;
         // Also what the script does not wait for: it may want what only init code may do.
         while !is_late() && ctx.execute_pending_job() {}

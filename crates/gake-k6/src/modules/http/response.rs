@@ -15,7 +15,7 @@ use super::go_url::BAD_URL;
 use super::of_method;
 use super::request_headers::{self, canonical};
 use super::select::select;
-use crate::errors::go_error;
+use crate::errors::{go_error, go_error_of};
 use crate::go_json::GoJsonError;
 use crate::modules::html::kit;
 use crate::modules::value;
@@ -26,6 +26,9 @@ const MILLISECOND: f64 = 1e6;
 
 /// What k6 shows of a cookie that does not expire: Go's first instant, as far as it can be counted.
 const NEVER_MS: f64 = -6_795_364_578_871.0;
+
+/// What k6 calls a method of a response in stacks.
+const METHOD: &str = "reflect.methodValueCall";
 
 /// A response of a script.
 pub(crate) struct Response(pub(super) ResponseFacts);
@@ -318,7 +321,7 @@ fn json<'js>(
     let Some(bytes) = &response.0.body else {
         let message = "the body is null so we can't transform it to JSON - this likely was because \
                        of a request error getting the response";
-        return Err(go_error(&ctx, message));
+        return Err(go_error_of(&ctx, METHOD, message));
     };
     let path = value::given(path.0);
     let parsed: Value<'js> = match ctx.json_parse(&**bytes) {
@@ -333,7 +336,8 @@ fn json<'js>(
                 Some(error) => error.in_text(bytes),
                 None => format!(": {}", value::text(&ctx, &thrown).unwrap_or_default()),
             };
-            return Err(go_error(&ctx, &format!("cannot parse json due to an error {why}")));
+            let message = format!("cannot parse json due to an error {why}");
+            return Err(go_error_of(&ctx, METHOD, &message));
         }
     };
     match path {

@@ -22,7 +22,7 @@ use super::attach::Showing;
 use super::beside::{BesideArgs, OwnOutputs};
 use super::ending::{Shown, finish};
 use super::flags::RunFlags;
-use super::load::{Refused, load};
+use super::load::{NOT_INITIALIZED, Refused, load};
 use super::out::{self, OutSettings, Outputs};
 use super::{ANY, progress};
 use crate::cli::SpecFormat;
@@ -330,7 +330,8 @@ impl Refused {
         match log {
             Some(log) => {
                 let hint = ("hint", "script exception".to_owned());
-                let fields = if exit == code::EXCEPTION { vec![hint] } else { Vec::new() };
+                let is_hinted = exit == code::EXCEPTION && !why.starts_with(NOT_INITIALIZED);
+                let fields = if is_hinted { vec![hint] } else { Vec::new() };
                 log(&LogLine { level: LogLevel::Error, message: why, fields });
             }
             None => console.error(&why),

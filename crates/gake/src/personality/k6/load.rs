@@ -5,7 +5,10 @@ use std::io;
 use std::sync::Arc;
 
 use gake_k6::test::ScriptLog;
-use gake_run::script::{ConfiguredScript, ScriptRefusal, ScriptSettings, ScriptSource};
+use gake_k6::user::script_user::LoadError;
+use gake_run::script::{
+    ConfiguredScript, ScriptRefusal, ScriptRunError, ScriptSettings, ScriptSource,
+};
 use gake_session::Exit;
 use gake_session::run::writes::WRITES_BY;
 use gake_session::script::module_folder;
@@ -13,6 +16,28 @@ use gake_session::script::module_folder;
 use super::ANY;
 use super::flags::RunFlags;
 use super::life::{code, exit_of};
+
+/// How k6 begins to say that a script is no program.
+pub(super) const NOT_INITIALIZED: &str = "could not initialize";
+
+/// What k6 says of a script that is no program: it imports what is not there, or its syntax is
+/// wrong.
+fn not_initialized(error: &LoadError) -> Option<String> {
+    match error {
+        LoadError::Unresolved(why) => Some(why.clone()),
+        LoadError::Syntax(exception) => {
+            let (file, at) = exception.place.rsplit_once(".js:")?;
+            let why = exception.message.strip_prefix("SyntaxError: ")?;
+            let token = why.strip_prefix("unexpected token in expression: ");
+            let why = match token {
+                Some(token) => format!("Unexpected token {}", token.trim_matches('\'')),
+                None => why.to_owned(),
+            };
+            Some(format!("{file}.js: Line {at} {why}"))
+        }
+        _ => None,
+    }
+}
 
 /// Why there is no run.
 pub(super) struct Refused {
@@ -55,6 +80,7 @@ pub(super) fn load_source(
         profile: flags.script_profile,
         keys: flags.reconcile.iter().map(|_| WRITES_BY.to_owned()).collect(),
     };
+    let url = source.url();
     let loaded = ConfiguredScript::load(source, &settings, Arc::clone(&log));
     loaded.map_err(|refusal| {
         let exit = match &refusal {
@@ -62,6 +88,14 @@ pub(super) fn load_source(
             ScriptRefusal::Options(_) => code::INVALID,
             ScriptRefusal::Other(_) => ANY,
         };
-        Refused { why: refusal.with_stack(), exit, log: Some(log) }
+        let why = match &refusal {
+            ScriptRefusal::Load(ScriptRunError::Load(error)) => not_initialized(error),
+            _ => None,
+        };
+        let why = why.map(|why| {
+            let script = &flags.script;
+            format!("{NOT_INITIALIZED} '{script}': could not load JS test '{url}': {why}")
+        });
+        Refused { why: why.unwrap_or_else(|| refusal.with_stack()), exit, log: Some(log) }
     })
 }
