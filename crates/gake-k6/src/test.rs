@@ -15,10 +15,13 @@ use gake_script::user::Builtins;
 use crate::blocked::BlockedTargets;
 use crate::bodies::{HeldBodies, default_bound};
 use crate::definitions::GrpcDefinitions;
+use crate::duration::GoDuration;
 use crate::files::ScriptFiles;
+use crate::options::{RunProgress, ScenarioState};
 use crate::profile::ScriptProfile;
 use crate::secrets::Secrets;
 use crate::typescript::StrippedModules;
+use crate::user::vu::ScenarioFacts;
 
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;
@@ -246,6 +249,10 @@ pub struct Test {
     planned: AtomicU64,
     /// When the run began, before `setup`.
     started: OnceLock<Instant>,
+    /// When its load began, after `setup`.
+    load_began: OnceLock<Instant>,
+    /// Its scenarios and when they start, for who shows how far they are.
+    scenarios: OnceLock<Vec<(ScenarioFacts, Nanos)>>,
     /// How many users are active. Set before any user runs an iteration.
     pub active_users: OnceLock<ActiveUsers>,
     /// When all users must be loaded, if that must not take for ever. Set before any is.
@@ -286,6 +293,8 @@ impl Test {
             stages: AtomicU64::new(0),
             planned: AtomicU64::new(0),
             started: OnceLock::new(),
+            load_began: OnceLock::new(),
+            scenarios: OnceLock::new(),
             active_users: OnceLock::new(),
             load_until: OnceLock::new(),
             share: OnceLock::new(),
@@ -304,6 +313,53 @@ impl Test {
     pub fn start(&self, users: u64) {
         self.planned.store(users, Relaxed);
         let _ = self.started.set(Instant::now());
+    }
+
+    /// Notes that an iteration of a scenario begins that starts so long after the load.
+    pub(crate) fn note_load_began(&self, start: Nanos) {
+        self.load_began.get_or_init(|| {
+            let now = Instant::now();
+            now.checked_sub(Duration::from_nanos(start)).unwrap_or(now)
+        });
+    }
+
+    /// Makes its scenarios known, and when they start.
+    pub fn show_scenarios(&self, scenarios: Vec<(ScenarioFacts, Nanos)>) {
+        let _ = self.scenarios.set(scenarios);
+    }
+
+    /// How far its run is; `over` is how long the run was, and whether something ended it.
+    pub fn progress(&self, over: Option<(Duration, bool)>) -> RunProgress {
+        let went = |duration: Duration| GoDuration::from_nanos(nanos(duration) as i64);
+        let load = self.load_began.get().map(|began| nanos(began.elapsed()) as i64);
+        let levels = &self.levels;
+        let of_scenario = |(facts, start): &(ScenarioFacts, Nanos)| {
+            let progress = &facts.progress;
+            let (start, last) = (*start as i64, progress.last_end.load(Relaxed) as i64);
+            let (done, active) = (progress.done(), progress.running.load(Relaxed));
+            let has_all_done = facts.iterations.is_some_and(|all| done >= all);
+            let elapsed = load.map(|load| load - start);
+            let is_over = over.is_some()
+                || has_all_done
+                || (facts.length > 0 && active == 0 && elapsed > Some(facts.length as i64));
+            // One that is over stands still.
+            let elapsed = if has_all_done { Some(last - start) } else { elapsed };
+            let is_cut = over.is_some_and(|over| over.1) && !has_all_done;
+            let elapsed = elapsed.map(GoDuration::from_nanos);
+            (facts.name.clone(), ScenarioState { elapsed, active, done, is_over, is_cut })
+        };
+        let users = match over {
+            Some(_) => 0,
+            None => load.map_or(0, |load| self.active(load.max(0) as Nanos) as u64),
+        };
+        let has_begun = load.is_some() || over.is_some();
+        RunProgress {
+            elapsed: went(over.map_or_else(|| self.running_for(), |over| over.0)),
+            users: (users, self.initialized()),
+            iterations: (levels.completed(), levels.interrupted()),
+            scenarios: self.scenarios.get().into_iter().flatten().map(of_scenario).collect(),
+            is_set_up: !has_begun,
+        }
     }
 
     /// How long its run has gone on.

@@ -229,6 +229,7 @@ impl Work for ScriptWork {
         vu.scenario_iteration.set(in_whole(stripes.as_deref(), number));
         vu.own_iteration.set(*iterations);
         *is_fired = true;
+        vu.test.note_load_began(vu.scenario_start.get());
         vu.test.levels.begin();
         progress.running.fetch_add(1, Relaxed);
         let before = progress.begun.fetch_add(1, Relaxed);
@@ -251,6 +252,7 @@ impl Work for ScriptWork {
         vu.test.levels.end(end == CallEnd::Ended && !vu.aborts.get());
         progress.running.fetch_sub(1, Relaxed);
         let now = clock.now();
+        progress.last_end.store(now, Relaxed);
         let how = match end {
             CallEnd::Returned(_) | CallEnd::NoData(_) => Ended::finished(now),
             CallEnd::Ended if vu.aborts.get() => Ended::finished(now),

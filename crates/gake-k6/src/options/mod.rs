@@ -8,6 +8,7 @@ mod describe;
 mod dns;
 mod env;
 mod load;
+mod progress;
 mod scenario;
 mod segment;
 mod shortcuts;
@@ -24,6 +25,7 @@ use serde_json::Value;
 
 use crate::duration::GoDuration;
 pub use describe::described;
+pub use progress::{RunProgress, ScenarioState, progressed};
 pub use dns::DnsOptions;
 pub use env::from_environment;
 pub use load::{scenario_specs, vus_needed};

@@ -16,7 +16,7 @@ use url::Url;
 
 use super::exports::module_of;
 use super::syntax::is_es_module;
-use super::vu::Vu;
+use super::vu::{Vu, VuStage};
 use crate::errors::{go_error, go_error_of, native_frame};
 use crate::modules;
 use crate::paths::{FILE, file_path, folder, imported, normal, resolved};
@@ -123,6 +123,9 @@ impl Modules {
 
     /// What `require` gives.
     fn require<'js>(&self, ctx: &Ctx<'js>, base: &str, name: &str) -> rquickjs::Result<Value<'js>> {
+        if self.vu.stage.get() != VuStage::Init {
+            return Err(go_error(ctx, &init_alone("require")));
+        }
         let native = "go.k6.io/k6/internal/js.(*requireImpl).require-fm";
         let name = self.find(base, name).map_err(|why| go_error_of(ctx, native, &why))?;
         if modules::is_builtin(&name) {
@@ -237,10 +240,8 @@ impl Modules {
         mode: Option<&str>,
     ) -> rquickjs::Result<Value<'js>> {
         use rquickjs::IntoJs;
-        if self.vu.stage.get() != super::vu::VuStage::Init {
-            let message = "the \"open\" function is only available in the init stage (i.e. the \
-                           global scope)";
-            return Err(go_error(ctx, message));
+        if self.vu.stage.get() != VuStage::Init {
+            return Err(go_error(ctx, &init_alone("open")));
         }
         let path = match name.starts_with(FILE) {
             true => file_path(name),
@@ -318,6 +319,14 @@ struct OfContext(Modules);
 // SAFETY: what it holds of a script is persistent, and forgotten before the runtime is freed.
 unsafe impl<'js> JsLifetime<'js> for OfContext {
     type Changed<'to> = Self;
+}
+
+/// What k6 says of a function that only init code may call.
+fn init_alone(function: &str) -> String {
+    format!(
+        "the \"{function}\" function is only available in the init stage (i.e. the global scope), see \
+         https://grafana.com/docs/k6/latest/using-k6/test-lifecycle/ for more information"
+    )
 }
 
 /// What a script threw, or what went wrong around it.

@@ -49,6 +49,16 @@ pub struct ScenarioProgress {
     pub begun: AtomicU64,
     /// Those that run now.
     pub running: AtomicU64,
+    /// When the last of them ended, in nanoseconds of the run.
+    pub last_end: AtomicU64,
+}
+
+impl ScenarioProgress {
+    /// Those that have ended.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.begun.load(Relaxed).saturating_sub(self.running.load(Relaxed))
+    }
 }
 
 /// The scenario of a user.
@@ -351,8 +361,7 @@ impl Vu {
     #[must_use]
     pub fn progress(&self) -> f64 {
         if let Some(iterations) = self.scenario.iterations {
-            let ScenarioProgress { begun, running } = &*self.scenario.progress;
-            let done = begun.load(Relaxed).saturating_sub(running.load(Relaxed));
+            let done = self.scenario.progress.done();
             return (done as f64 / iterations.max(1) as f64).min(1.0);
         }
         let length = self.scenario.length;

@@ -247,6 +247,8 @@ impl<'a> Life<'a> {
         self.loads = script.loads(run, &lanes, (&self.network, &self.keys), data);
         self.loads.iter_mut().for_each(|load| load.is_void = is_void);
         self.crews = crews(run, &self.loads);
+        let shown = self.loads.iter().map(|load| (load.scenario.clone(), load.start));
+        script.test.show_scenarios(shown.collect());
     }
 
     fn followed(&self) -> Followed<'_> {

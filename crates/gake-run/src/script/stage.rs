@@ -94,6 +94,12 @@ impl LoadedScript {
         user.call(VuStage::Teardown, "teardown", data, limit, aside, is_cut).map(drop)
     }
 
+    /// Loads the script once more, for what its init code says.
+    pub fn load_again(&self) {
+        // What is wrong with it was said before.
+        let _ = StageUser::load(&self.test, None);
+    }
+
     /// What `handleSummary` does with `data`, which is JSON; `None` when it was ended.
     ///
     /// # Errors

@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::flags::RunFlags;
 use super::life::{Ready, code, exit_of, say};
+use super::progress;
 use gake_compat::NativeResult as Native;
 use gake_session::Console;
 use gake_session::run::writes;
@@ -86,6 +87,8 @@ pub(super) fn finish(
         _ => results.message(),
     };
     let aborted_by_threshold = matches!(run.ending, Ending::Aborted(_));
+    let is_ended = interrupted || aborted_by_threshold || test.aborted().is_some();
+    progress::last(flags, &ready.options, test, (elapsed, is_ended), console)?;
     let mut summary = Summary::new(recorded.run, &[]);
     let is_reconciled = rows.as_ref().is_none_or(|found| found.met);
     summary.verdict.objectives.extend(rows);
@@ -198,6 +201,10 @@ fn show(
             Ok(None) => {}
             Err(error) => say(&ready.script.test, &error),
         }
+    }
+    if !ready.script.has("handleSummary") {
+        // Its init code runs for the summary of k6, too.
+        ready.script.load_again();
     }
     console.script_result(&data.text(mode))?;
     Ok(exported)

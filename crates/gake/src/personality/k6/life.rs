@@ -24,7 +24,8 @@ use super::ending::{Shown, finish};
 use super::flags::RunFlags;
 use super::load::{NOT_INITIALIZED, Refused, load};
 use super::out::{self, OutSettings, Outputs};
-use super::{ANY, progress};
+use super::progress::{self, ProgressLines};
+use super::ANY;
 use crate::cli::SpecFormat;
 use crate::spec;
 use gake_compat::NativeResult as Native;
@@ -69,7 +70,7 @@ pub(super) mod code {
 /// Everything that is known before the run.
 pub(super) struct Ready {
     pub(super) script: LoadedScript,
-    options: Options,
+    pub(super) options: Options,
     pub(super) thresholds: Arc<Thresholds>,
     pub(super) run: ScriptRun,
     pub(super) prepared: Prepared,
@@ -102,7 +103,7 @@ pub fn run(
     let redactor = usual(Names::default())?;
     ready.prepared.redact(&redactor);
     let execution = execution.as_deref().unwrap_or("local");
-    progress::head(flags, &ready.options, execution, &redactor, console);
+    progress::head(flags, &ready.options, execution, &redactor, console)?;
     let signals = Signals::for_script().map_err(Failure::signals)?;
     let maker = maker.map(|maker| maker.interrupted_by(signals.interrupt()));
     let (own, mut sinks) = own.start(&ready.prepared, signals.interrupt(), console)?;
@@ -199,6 +200,7 @@ impl Following<'_> {
         let (script, run, prepared) = (&ready.script, &ready.run, &ready.prepared);
         let users = vus_needed(&run.spec.scenarios) as u64;
         let line = progress::line(flags, &script.test, users, console);
+        let mut lines = ProgressLines::start(flags, &ready.options, &script.test, console);
         if let Some(agents) = &mut agents {
             let events = agents::events(flags, &script.test);
             agents.follow(events, signals.interrupt());
@@ -212,6 +214,7 @@ impl Following<'_> {
         if let Some(line) = line {
             line.clear();
         }
+        lines.end();
         api.end();
         for wrong in outputs.map(Outputs::finish).unwrap_or_default() {
             console.warn(&wrong);
