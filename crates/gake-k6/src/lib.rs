@@ -18,6 +18,7 @@ mod errors;
 pub mod files;
 mod go_json;
 mod html;
+mod levels;
 pub mod metrics;
 pub mod modules;
 pub mod of_no_user;

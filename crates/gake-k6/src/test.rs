@@ -15,9 +15,8 @@ use gake_script::user::Builtins;
 use crate::blocked::BlockedTargets;
 use crate::bodies::{HeldBodies, default_bound};
 use crate::definitions::GrpcDefinitions;
-use crate::duration::GoDuration;
 use crate::files::ScriptFiles;
-use crate::options::{RunProgress, ScenarioState};
+pub use crate::levels::Levels;
 use crate::profile::ScriptProfile;
 use crate::secrets::Secrets;
 use crate::typescript::StrippedModules;
@@ -156,63 +155,6 @@ impl Default for UserSettings {
     }
 }
 
-/// How many users and iterations there are, over all threads. Scripts may ask; the record has its
-/// own counts.
-#[derive(Debug, Default)]
-pub struct Levels {
-    iterating: AtomicU64,
-    ready: AtomicU64,
-    completed: AtomicU64,
-    interrupted: AtomicU64,
-}
-
-impl Levels {
-    /// Users that run an iteration now.
-    pub fn iterating(&self) -> u64 {
-        self.iterating.load(Relaxed)
-    }
-
-    /// Completed iterations.
-    pub fn completed(&self) -> u64 {
-        self.completed.load(Relaxed)
-    }
-
-    /// Iterations that were cut short.
-    pub fn interrupted(&self) -> u64 {
-        self.interrupted.load(Relaxed)
-    }
-
-    /// Users that were made for iterations.
-    pub fn ready(&self) -> u64 {
-        self.ready.load(Relaxed)
-    }
-
-    /// Counts a user that was made for iterations.
-    pub fn count_ready(&self) {
-        self.ready.fetch_add(1, Relaxed);
-    }
-
-    /// Takes over the levels of users in other processes: how many were made, and how many
-    /// iterations they completed and had cut short.
-    pub fn take_over(&self, ready: u64, completed: u64, interrupted: u64) {
-        self.ready.store(ready, Relaxed);
-        self.completed.store(completed, Relaxed);
-        self.interrupted.store(interrupted, Relaxed);
-    }
-
-    /// Counts an iteration that begins.
-    pub fn begin(&self) {
-        self.iterating.fetch_add(1, Relaxed);
-    }
-
-    /// Counts an iteration that has ended.
-    pub fn end(&self, interrupted: bool) {
-        self.iterating.fetch_sub(1, Relaxed);
-        let ended = if interrupted { &self.interrupted } else { &self.completed };
-        ended.fetch_add(1, Relaxed);
-    }
-}
-
 /// A test: its script, and what its users share.
 pub struct Test {
     /// The script's URL, as `file:///home/me/script.js`.
@@ -250,9 +192,9 @@ pub struct Test {
     /// When the run began, before `setup`.
     started: OnceLock<Instant>,
     /// When its load began, after `setup`.
-    load_began: OnceLock<Instant>,
+    pub(crate) load_began: OnceLock<Instant>,
     /// Its scenarios and when they start, for who shows how far they are.
-    scenarios: OnceLock<Vec<(ScenarioFacts, Nanos)>>,
+    pub(crate) scenarios: OnceLock<Vec<(ScenarioFacts, Nanos)>>,
     /// How many users are active. Set before any user runs an iteration.
     pub active_users: OnceLock<ActiveUsers>,
     /// When all users must be loaded, if that must not take for ever. Set before any is.
@@ -326,40 +268,6 @@ impl Test {
     /// Makes its scenarios known, and when they start.
     pub fn show_scenarios(&self, scenarios: Vec<(ScenarioFacts, Nanos)>) {
         let _ = self.scenarios.set(scenarios);
-    }
-
-    /// How far its run is; `over` is how long the run was, and whether something ended it.
-    pub fn progress(&self, over: Option<(Duration, bool)>) -> RunProgress {
-        let went = |duration: Duration| GoDuration::from_nanos(nanos(duration) as i64);
-        let load = self.load_began.get().map(|began| nanos(began.elapsed()) as i64);
-        let levels = &self.levels;
-        let of_scenario = |(facts, start): &(ScenarioFacts, Nanos)| {
-            let progress = &facts.progress;
-            let (start, last) = (*start as i64, progress.last_end.load(Relaxed) as i64);
-            let (done, active) = (progress.done(), progress.running.load(Relaxed));
-            let has_all_done = facts.iterations.is_some_and(|all| done >= all);
-            let elapsed = load.map(|load| load - start);
-            let is_over = over.is_some()
-                || has_all_done
-                || (facts.length > 0 && active == 0 && elapsed > Some(facts.length as i64));
-            // One that is over stands still.
-            let elapsed = if has_all_done { Some(last - start) } else { elapsed };
-            let is_cut = over.is_some_and(|over| over.1) && !has_all_done;
-            let elapsed = elapsed.map(GoDuration::from_nanos);
-            (facts.name.clone(), ScenarioState { elapsed, active, done, is_over, is_cut })
-        };
-        let users = match over {
-            Some(_) => 0,
-            None => load.map_or(0, |load| self.active(load.max(0) as Nanos) as u64),
-        };
-        let has_begun = load.is_some() || over.is_some();
-        RunProgress {
-            elapsed: went(over.map_or_else(|| self.running_for(), |over| over.0)),
-            users: (users, self.initialized()),
-            iterations: (levels.completed(), levels.interrupted()),
-            scenarios: self.scenarios.get().into_iter().flatten().map(of_scenario).collect(),
-            is_set_up: !has_begun,
-        }
     }
 
     /// How long its run has gone on.

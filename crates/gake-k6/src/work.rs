@@ -22,6 +22,7 @@ use crate::of_no_user::add_dropped;
 use crate::test::{LogLevel, Test};
 use crate::user::book::Book;
 use crate::user::clock::UserClock;
+use crate::user::kept::keep;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
 pub use crate::user::vu::ScenarioProgress;
@@ -177,6 +178,9 @@ impl Factory for ScriptFactory {
 
     fn work(&self, _lane: usize) -> ScriptWork {
         let user = self.ready.borrow_mut().pop_front();
+        if let Some(user) = &user {
+            user.vu.test.levels.join();
+        }
         ScriptWork {
             user,
             iterations: 0,
@@ -212,6 +216,16 @@ pub struct ScriptWork {
     /// How its last iteration ended, until the engine hears of it.
     ended: Option<Ended>,
     clock: UserClock,
+}
+
+impl Drop for ScriptWork {
+    fn drop(&mut self) {
+        let Some(user) = &self.user else { return };
+        if let Some(client) = user.vu.client.take() {
+            keep(&user.vu.test, client);
+        }
+        user.vu.test.levels.leave();
+    }
 }
 
 impl Work for ScriptWork {

@@ -21,8 +21,8 @@ mod x509;
 
 pub(crate) use crypto::random;
 pub(crate) use crypto_subtle::make as subtle;
-pub(crate) use k6::seed_random;
 pub(crate) use http::type_name;
+pub(crate) use k6::seed_random;
 pub(crate) use value::{buffer, bytes, evaluate, given, shown, truthy};
 
 use std::rc::Rc;

@@ -25,10 +25,10 @@ use serde_json::Value;
 
 use crate::duration::GoDuration;
 pub use describe::described;
-pub use progress::{RunProgress, ScenarioState, progressed};
 pub use dns::DnsOptions;
 pub use env::from_environment;
 pub use load::{scenario_specs, vus_needed};
+pub use progress::{RunProgress, ScenarioState, progressed};
 pub use scenario::{Executor, RampStage, ScenarioOptions};
 pub use segment::{Segment, SegmentError, Sequence, segment_users};
 pub use threshold::ThresholdOptions;

@@ -282,7 +282,8 @@ rate    [  50% ] 1/2 VUs  1.0s/2s         10.00 iters/s
 later • [   0% ] waiting  09.0s           
 ";
         let words = |text: &str| {
-            let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+            let lines =
+                text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
             lines.collect::<Vec<_>>()
         };
         assert_eq!(words(&progressed(&options, &progress)), words(expected));

@@ -134,7 +134,8 @@ impl SummaryMetric {
             ("values", Json::object(values)),
         ];
         if !self.thresholds.is_empty() {
-            let result = |threshold: &ThresholdResult| Json::object([("ok", Json::Bool(threshold.ok))]);
+            let result =
+                |threshold: &ThresholdResult| Json::object([("ok", Json::Bool(threshold.ok))]);
             let thresholds = self.thresholds.iter();
             let thresholds =
                 thresholds.map(|threshold| (threshold.source.as_str(), result(threshold)));

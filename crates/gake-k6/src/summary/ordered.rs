@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn members_keep_their_order() {
-        let text = "{\n    \"z\": [\n        1,\n        -2,\n        0.5\n    ],\n    \"a\": {}\n}";
+        let text =
+            "{\n    \"z\": [\n        1,\n        -2,\n        0.5\n    ],\n    \"a\": {}\n}";
         let json: Json = serde_json::from_str(text).unwrap();
         assert_eq!(json.pretty(), text);
         assert_eq!(json.get("a"), Some(&Json::Object(Vec::new())));

@@ -150,9 +150,8 @@ impl Thresholds {
                 let figure = threshold.figure(&value, on, elapsed);
                 let ok = !judged || threshold.holds(figure, &value);
                 // At the end there is nothing to end.
-                results.aborts |= !is_over
-                    && !ok
-                    && threshold.aborts_after.is_some_and(|after| elapsed >= after);
+                results.aborts |=
+                    !is_over && !ok && threshold.aborts_after.is_some_and(|after| elapsed >= after);
                 ThresholdResult {
                     source: threshold.source.clone(),
                     aggregation: threshold.expression.aggregation.to_string(),

@@ -276,12 +276,7 @@ impl<'a> Life<'a> {
     }
 
     /// Adds what no user recorded to the run.
-    fn end(
-        self,
-        is_whole: bool,
-        teardown: Result<(), ScriptRunError>,
-        run: &mut Run,
-    ) -> ScriptEnd {
+    fn end(self, is_whole: bool, teardown: Result<(), ScriptRunError>, run: &mut Run) -> ScriptEnd {
         self.warn_of_dropped(run);
         // What `setup` recorded came first, and series are shown as they came.
         let of_load = std::mem::take(&mut run.tally.series);

@@ -247,7 +247,10 @@ mod tests {
             ("\u{1b}[2J", "\"\\x1b[2J\""),
             ("a\u{a0}b", "\"a\\u00a0b\""),
             ("a\u{7}\u{8}\u{b}\u{c}", "\"a\\a\\b\\v\\f\""),
-            ("\u{2714}\u{fe0f} \u{1f468}\u{200d}\u{1f4bb}", "\"\u{2714}\u{fe0f} \u{1f468}\\u200d\u{1f4bb}\""),
+            (
+                "\u{2714}\u{fe0f} \u{1f468}\u{200d}\u{1f4bb}",
+                "\"\u{2714}\u{fe0f} \u{1f468}\\u200d\u{1f4bb}\"",
+            ),
             ("\u{feff}\u{ad}\u{e0041}", "\"\\ufeff\\u00ad\\U000e0041\""),
         ] {
             assert_eq!(quoted(text), expected);

@@ -108,8 +108,7 @@ fn a_batch_makes_methods_of_objects_upper_case_and_those_alone() {
         }";
     let (requests, told) = Recorder::start(plain).of_script(script, &[]);
     let lines: Vec<_> = requests.iter().map(|request| request.lines().next().unwrap()).collect();
-    let expected =
-        ["POST /a HTTP/1.1", "GET /b HTTP/1.1", "get /c HTTP/1.1", "get /d HTTP/1.1"];
+    let expected = ["POST /a HTTP/1.1", "GET /b HTTP/1.1", "get /c HTTP/1.1", "get /d HTTP/1.1"];
     assert_eq!(lines, expected);
     assert!(requests[0].ends_with("\n\na=1") && requests[1].ends_with("\n\n"), "{requests:?}");
     let warning = "A batch request failed\" error=\"batch request 0 doesn't have a url key\"";

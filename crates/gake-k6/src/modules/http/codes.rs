@@ -1,6 +1,7 @@
 //! k6's codes and texts for what can go wrong with a request.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
 
 use gake_core::record::{ErrorCode, Fault, Phase};
 use url::Url;
@@ -39,7 +40,7 @@ pub(super) fn told(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) -> 
     };
     let dial = |why: &str| format!("dial tcp {address}: connect: {why}");
     match fault {
-        Fault::Dns => format!("lookup {host}: no such host"),
+        Fault::Dns => format!("lookup {host}{}: no such host", name_server()),
         Fault::ConnectRefused => dial("connection refused"),
         Fault::ConnectReset => dial("connection reset by peer"),
         Fault::NoLocalPort => dial("cannot assign requested address"),
@@ -48,6 +49,17 @@ pub(super) fn told(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) -> 
         }
         _ => error.to_owned(),
     }
+}
+
+/// Whom Go asks for names: ` on 192.0.2.1:53`; nothing where that is not known.
+fn name_server() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+        let server = text.lines().find_map(|line| line.trim().strip_prefix("nameserver"));
+        let server = server.and_then(|server| server.trim().parse::<IpAddr>().ok());
+        server.map_or_else(String::new, |ip| format!(" on {}", SocketAddr::new(ip, 53)))
+    })
 }
 
 /// k6's code of an error of HTTP/2: those that the protocol names follow the general one.

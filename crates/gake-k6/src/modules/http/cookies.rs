@@ -115,7 +115,9 @@ fn cookie_of<'js>(
         for property in options.props::<String, Value<'js>>() {
             let (key, value) = property?;
             match key.to_ascii_lowercase().as_str() {
-                "domain" | "path" => text += &format!("; {}={}", key.to_ascii_lowercase(), value::text(ctx, &value)?),
+                "domain" | "path" => {
+                    text += &format!("; {}={}", key.to_ascii_lowercase(), value::text(ctx, &value)?)
+                }
                 "expires" => {
                     let expires = value::text(ctx, &value)?;
                     if !expires.is_empty() {

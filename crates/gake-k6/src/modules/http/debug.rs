@@ -24,13 +24,7 @@ pub(super) fn request_id() -> String {
 }
 
 /// Logs a request that is about to be sent.
-pub(super) fn request(
-    vu: &Vu,
-    parts: DebugParts,
-    request: &HttpRequest,
-    url: &Url,
-    id: &str,
-) {
+pub(super) fn request(vu: &Vu, parts: DebugParts, request: &HttpRequest, url: &Url, id: &str) {
     // Both have the same authority; the path that is sent may have `..` in it.
     let target = request.url.get(url[..Position::BeforePath].len()..).unwrap_or_default();
     let target = target.split('#').next().unwrap_or(target);

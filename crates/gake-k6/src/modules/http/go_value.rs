@@ -34,7 +34,9 @@ pub(crate) fn type_name<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> &'static str
 
 /// Whether a number is an integer in k6.
 fn is_whole(number: f64) -> bool {
-    number.fract() == 0.0 && number.abs() <= WHOLE_MAX && !(number == 0.0 && number.is_sign_negative())
+    number.fract() == 0.0
+        && number.abs() <= WHOLE_MAX
+        && !(number == 0.0 && number.is_sign_negative())
 }
 
 fn print<'js>(

@@ -1,29 +1,23 @@
 //! Sending a request: its redirects, its cookies, its samples.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::record::{End, Exchange, Fault};
+use gake_core::record::{End, Exchange, Fault, Phase};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
-use gake_wire::{Client, ConnectionFacts, Deadline, HttpRequest, PreparedRequest};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use url::{Host, Url};
+use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
 
 use super::ask::{Ask, Authentication, BodyKind};
 use super::codes;
-use super::cookies::values_for;
-use super::credentials::{self, has_credentials, shown_url, without_credentials, without_password};
+use super::credentials::{has_credentials, shown_url, without_credentials, without_password};
 use super::debug;
 use super::facts::{Instants, ResponseFacts, Timings};
 use super::go_cookies;
-use super::go_url::{BAD_URL, checked, host_of, sent};
+use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
-use super::request_headers;
+use super::hop::{AUTHORIZATION, Hop, join_cookies};
 use super::login::Login;
 use super::samples::{note, note_cut};
 use crate::bodies::Body;
@@ -32,23 +26,8 @@ use crate::user::clock::UserClock;
 use crate::user::requests::{KnownRequest, RequestKey};
 use crate::user::vu::Vu;
 
-const AUTHORIZATION: &str = "Authorization";
-const REFERER: &str = "Referer";
-const COOKIE: &str = "Cookie";
-
-/// Headers that tell who sends a request: not for other servers than the first.
-const SECRET: [&str; 6] = [
-    AUTHORIZATION,
-    "Www-Authenticate",
-    COOKIE,
-    "Cookie2",
-    "Proxy-Authorization",
-    "Proxy-Authenticate",
-];
-
-/// Headers of a body, which go with it.
-const OF_BODY: [&str; 4] =
-    ["Content-Encoding", "Content-Language", "Content-Location", "Content-Type"];
+/// How long a connection may take to open.
+pub(super) const DIAL: Duration = Duration::from_secs(30);
 
 /// Sends what a script asked for and follows its redirects. A script sees the first request.
 pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
@@ -179,25 +158,6 @@ fn reject(
     response
 }
 
-/// One request on the wire.
-struct Hop {
-    method: Cow<'static, str>,
-    url: Rc<Url>,
-    headers: Rc<Vec<(String, String)>>,
-    body: Option<Arc<[u8]>>,
-    /// What is sent, if it has been prepared before and no cookies join it.
-    known: Option<Rc<PreparedRequest>>,
-    number: u32,
-    /// The URL as a script or a server wrote it.
-    text: Rc<str>,
-    /// The URL that led to it.
-    referer: Option<String>,
-    /// Whether redirects have left the first server.
-    has_left: bool,
-    /// Whether redirects have dropped the body.
-    has_no_body: bool,
-}
-
 /// Collects a response.
 struct Collector {
     connection: ConnectionFacts,
@@ -324,6 +284,8 @@ impl Hop {
                     debug::request(vu, parts, &self.request(&headers), &self.url, &debug_id);
                 }
                 let deadline = Deadline::within(start, Duration::from_nanos(end - start.min(end)));
+                let connect = deadline.connect.min(nanos(DIAL));
+                let deadline = Deadline { connect, ..deadline };
                 let now = vu.now();
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
@@ -358,36 +320,6 @@ impl Hop {
         response
     }
 
-    /// Why it cannot be sent, in Go's words.
-    fn invalid(&self, headers: &[(String, String)]) -> Option<String> {
-        request_headers::invalid(headers).or_else(|| {
-            let is_method = !self.method.is_empty() && request_headers::is_token(&self.method);
-            (!is_method).then(|| format!("net/http: invalid method {:?}", self.method))
-        })
-    }
-
-    /// What it says, with these headers.
-    fn request(&self, headers: &[(String, String)]) -> HttpRequest {
-        let url = match self.number {
-            0 => sent(&self.text, &self.url),
-            // Where a redirect leads is resolved.
-            _ => Cow::Borrowed(self.url.as_str()),
-        };
-        let length = self.body.as_ref().map(|body| body.len());
-        let host = host_of(&self.text, &self.url);
-        let mut headers = Cow::Borrowed(headers);
-        // As in Go a user without a password has an empty one.
-        if has_credentials(&self.url) && request_headers::get(&headers, AUTHORIZATION).is_none() {
-            headers.to_mut().push((AUTHORIZATION.to_owned(), basic(&self.url)));
-        }
-        if let Some(referer) = &self.referer {
-            headers.to_mut().push((REFERER.to_owned(), referer.clone()));
-        }
-        let headers = request_headers::written(&headers, (&self.method, length), &host);
-        let body = self.body.clone();
-        HttpRequest { headers, body, ..HttpRequest::new(&*self.method, url) }
-    }
-
     /// Prepares it. One that only the arguments make is remembered.
     async fn prepare(
         &self,
@@ -416,22 +348,6 @@ impl Hop {
             ..ResponseFacts::failed(ask, code, error.to_owned())
         };
         reject(vu, ask, &self.shown(), response, why)
-    }
-
-    /// Its URL, as a script sees it.
-    fn url_text(&self) -> Rc<str> {
-        match self.number {
-            0 => Rc::clone(&self.text),
-            _ => self.url.as_str().into(),
-        }
-    }
-
-    /// Its URL, as it is tagged: without its credentials.
-    fn shown(&self) -> Rc<str> {
-        match self.number {
-            0 => without_credentials(&self.text),
-            _ => shown_url(&self.url).into(),
-        }
     }
 
     fn response(
@@ -467,6 +383,12 @@ impl Hop {
                 response.timings = Timings::of(exchange, instants);
             }
             End::Fault(fault) => {
+                // The bound on opening is one of TCP: what hangs after it is the request.
+                let is_open = exchange.connect.is_some();
+                let fault = match fault {
+                    Fault::ConnectTimeout if is_open => Fault::Timeout(Phase::Connect),
+                    fault => fault,
+                };
                 (response.error_code, response.error) = codes::of(fault);
                 response.timings = Timings::of(exchange, instants);
             }
@@ -480,17 +402,6 @@ impl Hop {
         response
     }
 
-    /// The cookies that it sends: the request's own, and those of the jar that they do not replace.
-    fn cookies(&self, ask: &Ask) -> Vec<String> {
-        let own = ask.cookies.iter().map(|(name, value, _)| go_cookies::written(name, value));
-        let jar = ask.jar.borrow();
-        let is_replaced =
-            |name: &str| ask.cookies.iter().any(|(own, _, replace)| *replace && own == name);
-        let kept = values_for(&jar, &self.url).into_iter();
-        let kept = kept.filter(|(name, _)| !is_replaced(name));
-        own.chain(kept.map(|(name, value)| go_cookies::written(name, value))).collect()
-    }
-
     fn keep_cookies(&self, ask: &Ask, response: &ResponseFacts) {
         let set =
             response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
@@ -498,88 +409,12 @@ impl Hop {
             go_cookies::keep(&mut ask.jar.borrow_mut(), value, &self.url);
         }
     }
-
-    /// Where the response leads, if it is a redirect; a URL of another protocol is an error.
-    fn next(&self, response: &ResponseFacts, origin: &Url) -> Option<Result<Self, Box<Url>>> {
-        if !matches!(response.status, 301 | 302 | 303 | 307 | 308) {
-            return None;
-        }
-        let location = response.header("location").filter(|location| !location.is_empty())?;
-        let url = match self.url.join(location) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => Rc::new(url),
-            Ok(url) => return Some(Err(Box::new(url))),
-            Err(_) => return None,
-        };
-        let drops_body = matches!(response.status, 301..=303);
-        let becomes_get = drops_body && !matches!(&*self.method, "GET" | "HEAD");
-        let has_left = self.has_left || !is_at_home(&url, origin);
-        let has_no_body = self.has_no_body || drops_body;
-        let is_relative = Url::parse(location).is_err();
-        let mut headers = self.headers.to_vec();
-        headers.retain(|(name, _)| {
-            let name = name.as_str();
-            let is_out = (has_left && SECRET.contains(&name))
-                || (has_no_body && OF_BODY.contains(&name))
-                // Those of the jar, and of the request itself, are added for each hop.
-                || name == COOKIE
-                || (name == "Host" && !is_relative);
-            !is_out
-        });
-        Some(Ok(Self {
-            method: if becomes_get { "GET".into() } else { self.method.clone() },
-            headers: Rc::new(headers),
-            body: if has_no_body { None } else { self.body.clone() },
-            known: None,
-            number: self.number + 1,
-            referer: self.referer_of(&url),
-            text: if is_relative { url.as_str().into() } else { location.into() },
-            has_left,
-            has_no_body,
-            url,
-        }))
-    }
-
-    /// What `next` is told to come from: nothing where that would tell a page over TLS to whoever
-    /// reads plain HTTP, or where the script itself says it.
-    fn referer_of(&self, next: &Url) -> Option<String> {
-        let is_told = request_headers::get(&self.headers, REFERER).is_some();
-        if is_told || (self.url.scheme() == "https" && next.scheme() == "http") {
-            return None;
-        }
-        let mut url = (*self.url).clone();
-        // An HTTP URL has a place for both.
-        let _ = (url.set_username(""), url.set_password(None));
-        Some(url.into())
-    }
-}
-
-/// Whether a URL is of the host of the first request, or of one below it.
-fn is_at_home(url: &Url, origin: &Url) -> bool {
-    let (Some(host), Some(first)) = (url.host_str(), origin.host_str()) else { return false };
-    let is_below = || host.strip_suffix(first).is_some_and(|rest| rest.ends_with('.'));
-    host == first || (matches!(url.host(), Some(Host::Domain(_))) && is_below())
-}
-
-/// The value of `Authorization` for the credentials of a URL.
-fn basic(url: &Url) -> String {
-    let (user, password) = credentials::decoded(url);
-    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 
 /// The address that a prepared request goes to: of several one of IPv4 first, as k6 prefers it.
 fn addresses_of(client: &Client<UserClock>, prepared: &PreparedRequest) -> Option<IpAddr> {
     let addresses = client.network().addresses(prepared);
     addresses.iter().find(|ip| ip.is_ipv4()).or(addresses.first()).copied()
-}
-
-/// Adds cookies to the header, which may be there.
-fn join_cookies(headers: &mut Vec<(String, String)>, cookies: &[String]) {
-    let cookies = cookies.join("; ");
-    let joined = match request_headers::get(headers, COOKIE).filter(|own| !own.is_empty()) {
-        Some(own) => format!("{own}; {cookies}"),
-        None => cookies,
-    };
-    request_headers::set(headers, COOKIE, joined);
 }
 
 /// An error with its request, as Go tells it.
@@ -596,34 +431,5 @@ fn told(method: &str, url: &str, error: &str) -> String {
 fn warn_plainly(vu: &Vu, ask: &Ask, error: &str) {
     if !ask.throw {
         vu.test.log(LogLevel::Warning, "Request Failed", &[("error", error)]);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_redirect_says_where_it_comes_from() {
-        let hop = |url: &str, headers: &[(&str, &str)]| Hop {
-            method: "GET".into(),
-            url: Rc::new(Url::parse(url).unwrap()),
-            headers: Rc::new(headers.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect()),
-            body: None,
-            known: None,
-            number: 0,
-            text: url.into(),
-            referer: None,
-            has_left: false,
-            has_no_body: false,
-        };
-        let referer = |from: &str, headers: &[(&str, &str)], to: &str| {
-            hop(from, headers).referer_of(&Url::parse(to).unwrap())
-        };
-        let told = referer("http://me:secret@a/x?y=1", &[], "http://b/");
-        assert_eq!(told.as_deref(), Some("http://a/x?y=1"));
-        assert_eq!(referer("https://a/", &[], "http://a/"), None);
-        assert_eq!(referer("https://a/", &[], "https://b/").as_deref(), Some("https://a/"));
-        assert_eq!(referer("http://a/", &[("Referer", "http://own/")], "http://b/"), None);
     }
 }

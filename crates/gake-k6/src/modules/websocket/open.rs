@@ -11,9 +11,7 @@ use url::{Position, Url};
 
 use super::ask::Ask;
 use crate::metrics::Builtin;
-use crate::modules::http::{
-    request_headers, keep_cookie, masked, values_for, written_cookie,
-};
+use crate::modules::http::{keep_cookie, masked, request_headers, values_for, written_cookie};
 use crate::user::book::{TagSet, TagSource};
 use crate::user::vu::Vu;
 

@@ -2,16 +2,8 @@
 
 use crate::summary::{SummaryMetric, SummaryScope};
 
-const SECTIONS: [&str; 8] = [
-    "CUSTOM",
-    "HTTP",
-    "EXECUTION",
-    "NETWORK",
-    "BROWSER",
-    "WEB_VITALS",
-    "GRPC",
-    "WEBSOCKET",
-];
+const SECTIONS: [&str; 8] =
+    ["CUSTOM", "HTTP", "EXECUTION", "NETWORK", "BROWSER", "WEB_VITALS", "GRPC", "WEBSOCKET"];
 
 /// What other parts of the summary show.
 const SKIPPED: [&str; 2] = ["checks", "group_duration"];

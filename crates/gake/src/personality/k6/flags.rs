@@ -172,7 +172,8 @@ impl RunFlags {
         for (flag, key) in OPTIONS {
             if parsed.last(flag.names[0]).is_some() {
                 let all: Vec<&str> = parsed.all(flag.names[0]).collect();
-                let last = all.len().saturating_sub(if REPEATED.contains(key) { all.len() } else { 1 });
+                let last =
+                    all.len().saturating_sub(if REPEATED.contains(key) { all.len() } else { 1 });
                 let text = all[last..].join(",");
                 let set = options.set_text(key, &text);
                 set.map_err(|error| format!("--{} {text}: {error}", flag.names[0]))?;

@@ -16,6 +16,7 @@ use gake_run::sink::RunFileSink;
 use gake_run::{Beside, Moment, Prepared};
 use gake_text::redact::Names;
 
+use super::ANY;
 use super::agents;
 use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::attach::Showing;
@@ -25,7 +26,6 @@ use super::flags::RunFlags;
 use super::load::{NOT_INITIALIZED, Refused, load};
 use super::out::{self, OutSettings, Outputs};
 use super::progress::{self, ProgressLines};
-use super::ANY;
 use crate::cli::SpecFormat;
 use crate::spec;
 use gake_compat::NativeResult as Native;

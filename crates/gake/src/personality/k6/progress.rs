@@ -39,7 +39,8 @@ pub(super) fn head(
     if flags.quiet {
         return Ok(());
     }
-    let mut text = format!("{BANNER}\n{}\n\n", what_runs(execution, &flags.script, &flags.out, redactor));
+    let mut text =
+        format!("{BANNER}\n{}\n\n", what_runs(execution, &flags.script, &flags.out, redactor));
     for (number, line) in described(options).iter().flat_map(|text| text.lines()).enumerate() {
         text += &format!("{:1$}{line}\n", "", if number == 0 { 5 } else { 14 });
     }
