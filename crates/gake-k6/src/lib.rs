@@ -18,6 +18,7 @@ mod errors;
 pub mod files;
 mod go_json;
 mod html;
+mod levels;
 pub mod metrics;
 pub mod modules;
 pub mod of_no_user;
@@ -36,3 +37,4 @@ pub mod work;
 
 pub use gake_script::Exception;
 pub use gake_script::user::{Stacks, within};
+pub use user::loader::not_on_disk;

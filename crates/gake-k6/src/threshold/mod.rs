@@ -149,8 +149,9 @@ impl Thresholds {
             let one = |threshold: &Threshold| {
                 let figure = threshold.figure(&value, on, elapsed);
                 let ok = !judged || threshold.holds(figure, &value);
+                // At the end there is nothing to end.
                 results.aborts |=
-                    !ok && threshold.aborts_after.is_some_and(|after| elapsed >= after);
+                    !is_over && !ok && threshold.aborts_after.is_some_and(|after| elapsed >= after);
                 ThresholdResult {
                     source: threshold.source.clone(),
                     aggregation: threshold.expression.aggregation.to_string(),

@@ -39,7 +39,7 @@ impl Crew {
             process: load.process,
             start,
             end: length.map(|length| start.saturating_add(nanos(length))),
-            progress: Arc::clone(&load.progress),
+            progress: Arc::clone(&load.scenario.progress),
         }
     }
 

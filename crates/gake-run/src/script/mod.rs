@@ -25,6 +25,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::nanos;
 use gake_core::metric::Definition;
 use gake_core::schedule::{NumberStripes, Slice};
@@ -269,7 +270,6 @@ impl LoadedScript {
                 data: data.clone(),
                 keys: Arc::clone(keys),
                 least: nanos(run.least_iteration),
-                progress: Arc::default(),
                 stripes: scenario.stripes.clone().map(Arc::new),
                 users_in_whole: segment_users.clone(),
                 is_void: false,
@@ -296,7 +296,13 @@ fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {
         name: scenario.name.clone(),
         executor,
         function: function.unwrap_or_else(|| "default".to_owned()),
-        length: scenario.duration.map_or(0, nanos),
+        length: scenario.load.length().or(scenario.duration).map_or(0, nanos),
+        iterations: match scenario.load {
+            Load::Shared { iterations, .. } => Some(iterations),
+            Load::PerUser { users, iterations } => Some(iterations.saturating_mul(users as u64)),
+            _ => None,
+        },
+        progress: Arc::default(),
         environment,
         tags: scenario.tags.clone(),
     }

@@ -18,6 +18,7 @@ mod normal;
 mod ntlm;
 mod observe;
 mod points;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
