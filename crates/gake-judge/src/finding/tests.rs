@@ -680,6 +680,9 @@ fn unexplained_is_said_when_nothing_explains() {
     let found = find(&healthy(), std::slice::from_ref(&missed));
     assert_eq!(found[0].id, "unexplained");
     assert!(found[0].advice.contains("mysql://"), "{}", found[0].advice);
+    let evidence = &found[0].evidence;
+    assert!(evidence.contains("it is not the generator (requests left 10.0 µs late, p99)"));
+    assert!(evidence.contains("nor waiting in a queue (the first byte takes 4.9"), "{evidence}");
     // Some resets do not explain times; that they make errors needs no explanation.
     let resets = base().fault(Fault::Reset, 12).run();
     assert_eq!(named(&resets, &[missed]), ["unexplained", "server_closes"]);
