@@ -271,13 +271,22 @@ fn ascii(target: &str) -> String {
 #[must_use]
 pub fn basic_authorization(user: &str) -> (String, String) {
     use base64::Engine as _;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(user);
+    // A user alone has an empty password (RFC 7617, section 2).
+    let colon = if user.contains(':') { "" } else { ":" };
+    let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{user}{colon}"));
     ("Authorization".to_owned(), format!("Basic {encoded}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_alone_has_an_empty_password() {
+        assert_eq!(basic_authorization("bob").1, "Basic Ym9iOg==");
+        assert_eq!(basic_authorization("bob:").1, "Basic Ym9iOg==");
+        assert_eq!(basic_authorization("bob:a:b").1, "Basic Ym9iOmE6Yg==");
+    }
 
     #[test]
     fn takes_urls_apart() {
