@@ -80,7 +80,7 @@ pub enum ScriptRunError {
     #[error("error marshaling setup() data to JSON: json: unsupported {0}")]
     SetupData(String),
     /// `setup`, `teardown` or `handleSummary` took too long.
-    #[error("{function}() execution timed out after {} seconds", limit.as_secs_f64())]
+    #[error("{function}() execution timed out after {:.0} seconds", limit.as_secs_f64())]
     Late {
         /// The stage.
         stage: VuStage,
