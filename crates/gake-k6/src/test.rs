@@ -18,9 +18,9 @@ use crate::definitions::GrpcDefinitions;
 use crate::files::ScriptFiles;
 pub use crate::levels::Levels;
 use crate::profile::ScriptProfile;
+use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
 use crate::typescript::StrippedModules;
-use crate::user::vu::ScenarioFacts;
 
 /// Bytes of the text of a log line, and of each field.
 const LINE_MAX: usize = 1 << 20;

@@ -19,14 +19,14 @@ use gake_wire::{Client, Network};
 
 use crate::metrics::Builtin;
 use crate::of_no_user::add_dropped;
+use crate::scenario::{ScenarioFacts, ScenarioProgress};
 use crate::test::{LogLevel, Test};
 use crate::user::book::Book;
 use crate::user::clock::UserClock;
 use crate::user::kept::keep;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
-pub use crate::user::vu::ScenarioProgress;
-use crate::user::vu::{ScenarioFacts, VuParts};
+use crate::user::vu::VuParts;
 
 /// Users that are made before others of the thread get their turn.
 const USERS_AT_ONCE: usize = 8;

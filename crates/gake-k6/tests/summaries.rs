@@ -85,7 +85,7 @@ impl Case {
                 .into_iter()
                 .map(|(name, figures)| self.metric(name, figures, &options))
                 .collect(),
-            checks: Some(all_checks(&self.export["root_group"])),
+            checks: metrics.contains_key("checks").then(|| all_checks(&self.export["root_group"])),
             ..SummaryScope::default()
         };
         SummaryData {

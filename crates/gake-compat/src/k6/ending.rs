@@ -1,6 +1,6 @@
 //! How the run of a script ends: its summary, and its exit code.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -223,7 +223,12 @@ fn unsaved(test: &Test, failures: &str) {
 /// Writes a file of the summary; why it cannot, in a line of k6's words.
 fn write(path: &str, content: &[u8]) -> Result<(), String> {
     let created = gake_files::create(Path::new(path), gake_files::Access::Mask);
-    created
-        .and_then(|mut file| file.write_all(content))
-        .map_err(|error| format!("\n\t- could not open '{path}': {error}"))
+    created.and_then(|mut file| file.write_all(content)).map_err(|error| {
+        let why = match error.kind() {
+            ErrorKind::NotFound => "no such file or directory".to_owned(),
+            ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            _ => error.to_string(),
+        };
+        format!("\n\t- could not open '{path}': open {path}: {why}")
+    })
 }

@@ -133,8 +133,7 @@ impl Builder<'_> {
         }
         for (key, on) in input.thresholds.metrics() {
             let value = on.value(&[input.series]);
-            // Without thresholds, as --no-thresholds has it, what has no samples is not shown.
-            if on.expressions().next().is_none() && value.samples() == 0 {
+            if input.thresholds.is_off() && value.samples() == 0 {
                 continue;
             }
             all.entry(key.to_owned()).or_insert_with(|| (Arc::clone(&on.metric), value));

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use cookie_store::CookieStore;
 use gake_core::clock::{Clock, Nanos};
@@ -21,6 +20,7 @@ use super::timers::Timers;
 use crate::bodies::UserBodies;
 use crate::errors::go_error;
 use crate::metrics::{Builtin, MetricNumber};
+use crate::scenario::ScenarioFacts;
 use crate::test::Test;
 
 /// The shortest pause, in nanoseconds, in which a user gives back what it does not need of its
@@ -40,46 +40,6 @@ pub enum VuStage {
     Teardown,
     /// Running the script's `handleSummary`.
     Summary,
-}
-
-/// How far the iterations of a scenario are, in this process.
-#[derive(Debug, Default)]
-pub struct ScenarioProgress {
-    /// Those that have begun.
-    pub begun: AtomicU64,
-    /// Those that run now.
-    pub running: AtomicU64,
-    /// When the last of them ended, in nanoseconds of the run.
-    pub last_end: AtomicU64,
-}
-
-impl ScenarioProgress {
-    /// Those that have ended.
-    #[must_use]
-    pub fn done(&self) -> u64 {
-        self.begun.load(Relaxed).saturating_sub(self.running.load(Relaxed))
-    }
-}
-
-/// The scenario of a user.
-#[derive(Debug, Clone, Default)]
-pub struct ScenarioFacts {
-    /// Its name.
-    pub name: String,
-    /// The name of its executor.
-    pub executor: String,
-    /// The function that an iteration calls.
-    pub function: String,
-    /// Its duration, or 0 if unknown.
-    pub length: Nanos,
-    /// How many iterations end it, where a number does.
-    pub iterations: Option<u64>,
-    /// How far its iterations are.
-    pub progress: Arc<ScenarioProgress>,
-    /// Additions to `__ENV`.
-    pub environment: Vec<(String, String)>,
-    /// Tags of every sample.
-    pub tags: Vec<(String, String)>,
 }
 
 /// What a call of the script's function opens and holds, such as a session.

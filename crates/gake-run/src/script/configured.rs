@@ -128,7 +128,7 @@ impl ConfiguredScript {
         check(&script, &options)?;
         let mut bounds = options.thresholds.clone().unwrap_or_default();
         if asked.no_thresholds {
-            // Their sub-metrics are shown all the same.
+            // What is wrong with them is of no matter then.
             bounds.values_mut().for_each(Vec::clear);
         }
         let thresholds = Thresholds::new(&bounds, &registry(&script.metrics))
@@ -150,6 +150,7 @@ impl ConfiguredScript {
         let _ = script.test.settings.set(settings);
         let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
         let _ = script.test.options.set(shown);
+        let thresholds = if asked.no_thresholds { thresholds.off() } else { thresholds };
         let thresholds = Arc::new(thresholds);
         Ok(Self { script, options, given, own, run, thresholds, environment })
     }

@@ -33,10 +33,11 @@ use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, S
 use gake_k6::Exception;
 use gake_k6::files::ScriptFiles;
 use gake_k6::metrics::registry;
+use gake_k6::scenario::ScenarioFacts;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::script_user::LoadError;
-use gake_k6::user::vu::{ScenarioFacts, VuStage};
+use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, ScriptLoad, stack_text};
 use gake_wire::{ConnectionPermit, Network, Protocol, Settings, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
@@ -80,7 +81,7 @@ pub enum ScriptRunError {
     #[error("error marshaling setup() data to JSON: json: unsupported {0}")]
     SetupData(String),
     /// `setup`, `teardown` or `handleSummary` took too long.
-    #[error("{function}() execution timed out after {} seconds", limit.as_secs_f64())]
+    #[error("{function}() execution timed out after {:.0} seconds", limit.as_secs_f64())]
     Late {
         /// The stage.
         stage: VuStage,

@@ -12,11 +12,12 @@ use gake_core::schedule::Slice;
 use gake_core::work::{Arrival, Iteration};
 use gake_engine::RunClock;
 use gake_k6::Stacks;
+use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::Test;
 use gake_k6::user::book::Book;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::{CallEnd, ScriptUser, SummaryOutputs};
-use gake_k6::user::vu::{ScenarioFacts, VuParts, VuStage};
+use gake_k6::user::vu::{VuParts, VuStage};
 use gake_wire::{Client, Network};
 use tokio::runtime::{Builder, LocalOptions};
 

@@ -18,6 +18,7 @@ mod normal;
 mod ntlm;
 mod observe;
 mod points;
+mod stdout;
 mod wire;
 
 use std::path::{Path, PathBuf};

@@ -11,6 +11,8 @@ use crate::ran;
 struct Recorder {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
+    /// How many requests there were when each connection ended.
+    ends: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Recorder {
@@ -18,14 +20,18 @@ impl Recorder {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let taken = Arc::clone(&requests);
+        let ends = Arc::new(Mutex::new(Vec::new()));
+        let (taken, ended) = (Arc::clone(&requests), Arc::clone(&ends));
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let taken = Arc::clone(&taken);
-                thread::spawn(move || serve(stream.unwrap(), &taken, answer));
+                let (taken, ended) = (Arc::clone(&taken), Arc::clone(&ended));
+                thread::spawn(move || {
+                    serve(stream.unwrap(), &taken, answer);
+                    ended.lock().unwrap().push(taken.lock().unwrap().len());
+                });
             }
         });
-        Self { address, requests }
+        Self { address, requests, ends }
     }
 
     /// The requests that a script sends, with its agent and this server without their names.
@@ -212,4 +218,26 @@ fn bytes_are_one_sample_an_iteration_and_blocked_holds_the_opening() {
     }
     assert!(values("http_req_receiving").iter().all(|receiving| *receiving > 0.0));
     assert!(values("http_req_sending").iter().all(|sending| *sending > 0.0));
+}
+
+#[test]
+fn a_user_that_has_ended_keeps_its_connection() {
+    let script = "import http from 'k6/http';
+        import { sleep } from 'k6';
+        export const options = { scenarios: { s: {
+            executor: 'per-vu-iterations', vus: 3, iterations: 1 } } };
+        export default function () {
+            sleep(0.3 * (__VU - 1));
+            http.get('URL/' + __VU);
+        }";
+    let recorder = Recorder::start(plain);
+    let (requests, _) = recorder.of_script(script, &[]);
+    assert_eq!(requests.len(), 3);
+    let patience = std::time::Instant::now();
+    while recorder.ends.lock().unwrap().len() < 3 && patience.elapsed().as_secs() < 10 {
+        thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // Taking the requests out left none; what matters is that no connection ended before the last.
+    let ends = recorder.ends.lock().unwrap();
+    assert!(ends.iter().all(|requests| *requests == 3 || *requests == 0), "{ends:?}");
 }

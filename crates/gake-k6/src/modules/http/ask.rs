@@ -15,6 +15,7 @@ use super::cookies::CookieJar;
 use super::expected;
 use super::form;
 use super::go_url;
+use super::go_value;
 use super::request_headers;
 use crate::duration::GoDuration;
 use crate::errors::go_error;
@@ -266,10 +267,7 @@ fn target<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<(String, Op
         return Ok((value::text(ctx, url)?, None));
     }
     // As k6: what only has a text, such as a response, is no URL.
-    let text = match url.is_null() || url.is_undefined() {
-        true => "<nil>".to_owned(),
-        false => value::text(ctx, url)?,
-    };
+    let text = go_value::printed(ctx, url)?;
     Err(go_error(ctx, &format!("invalid URL: '#{text}'")))
 }
 

@@ -44,7 +44,7 @@ pub(super) fn batch<'js>(
             Err(error) => {
                 let count = object.props::<String, Value<'js>>().count();
                 let place = (name.as_str(), requests.is_array().then_some(count));
-                return refused(ctx, vu, results, place, error);
+                return refused(ctx, vu, results, place, &names, error);
             }
         }
         names.push(name);
@@ -67,6 +67,7 @@ fn refused<'js>(
     vu: &Rc<Vu>,
     results: Object<'js>,
     (name, count): (&str, Option<usize>),
+    read: &[String],
     error: rquickjs::Error,
 ) -> rquickjs::Result<Value<'js>> {
     if vu.test.settings().throw || !error.is_exception() {
@@ -77,6 +78,10 @@ fn refused<'js>(
     vu.test.log(LogLevel::Warning, "A batch request failed", &[("error", &why)]);
     for place in 0..count.unwrap_or(0) {
         results.set(place as u32, Value::new_null(ctx.clone()))?;
+    }
+    // Those before it are empty.
+    for before in read {
+        results.set(before.as_str(), hand_out(ctx, unmade("".into(), ""))?)?;
     }
     results.set(name, hand_out(ctx, unmade("".into(), &why))?)?;
     Ok(results.into_value())
