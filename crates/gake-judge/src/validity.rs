@@ -8,6 +8,7 @@ use gake_core::record::{Ending, Fault, Histogram, Metric, Run};
 use gake_core::schedule::Process;
 use gake_text::units;
 
+use crate::finding::{THROTTLED, THROTTLED_MIN};
 use crate::lanes;
 use crate::saturation::Saturation;
 use crate::stats::{BEYOND_MIN, Rates, fired_time, mean_in_flight, per_second, share, trusted};
@@ -213,7 +214,14 @@ fn who_delayed(run: &Run, late: f64) -> String {
     if run.generator.busiest > at::CPU_SUSPECT || !explained {
         return "the generator ran late".to_owned();
     }
-    let mut who = Vec::with_capacity(2);
+    let mut who = Vec::with_capacity(3);
+    let quota = run.watched.machine(THROTTLED).and_then(|gauge| gauge.mean_from(warmup));
+    if let Some(share) = quota.filter(|share| *share >= THROTTLED_MIN) {
+        let share = units::percent(share.min(1.0));
+        return format!(
+            "the CPU quota of gake's control group stopped it in {share} of the periods"
+        );
+    }
     if waited > 0.0 {
         who.push(format!(
             "its workers waited for a core {} of their time",

@@ -1,6 +1,7 @@
 //! Errors that scripts see from k6's own functions.
 
-use rquickjs::{Ctx, Error, Exception, Object};
+use rquickjs::object::Property;
+use rquickjs::{Ctx, Error, Exception, Object, Value};
 
 /// The name of errors that come from k6 itself: scripts look at it.
 const NAME: &str = "GoError";
@@ -16,4 +17,53 @@ pub(crate) fn go_error(ctx: &Ctx<'_>, message: &str) -> Error {
         Ok(()) => error.throw(),
         Err(error) => error,
     }
+}
+
+/// Where an error keeps the name of k6's function that threw it.
+const NATIVE: &str = "__gake_native";
+
+/// Throws an error of k6's own that came from this function, which stands in its stack.
+pub(crate) fn go_error_of(ctx: &Ctx<'_>, native: &str, message: &str) -> Error {
+    let error = go_error(ctx, message);
+    if !error.is_exception() {
+        return error;
+    }
+    let thrown = ctx.catch();
+    if let Some(object) = thrown.as_object() {
+        // Not listed among its properties; without it the stack lacks a line.
+        let _ = object.prop(NATIVE, Property::from(native));
+    }
+    ctx.throw(thrown)
+}
+
+/// The function of k6's that threw an error, if that is known.
+pub(crate) fn native_frame(thrown: &Value<'_>) -> Option<String> {
+    thrown.as_object()?.get::<_, Option<String>>(NATIVE).ok()?
+}
+
+/// A result that came through this function of k6's, which stands in the stack of an error between
+/// the frames of what it called and those of its caller.
+pub(crate) fn through_native<T>(
+    ctx: &Ctx<'_>,
+    native: &str,
+    result: rquickjs::Result<T>,
+) -> rquickjs::Result<T> {
+    let Err(error) = result else { return result };
+    if !error.is_exception() {
+        return Err(error);
+    }
+    let thrown = ctx.catch();
+    if let Some(object) = thrown.as_object().filter(|object| object.is_error()) {
+        let here = Exception::from_message(ctx.clone(), "").ok().and_then(|here| here.stack());
+        let outer = here.unwrap_or_default().lines().count();
+        let stack: String = object.get("stack").unwrap_or_default();
+        let mut frames: Vec<&str> = stack.lines().collect();
+        let own = format!("    at {native} (native)");
+        if let Some(place) = frames.len().checked_sub(outer) {
+            frames.insert(place, &own);
+            // Without it the stack lacks a line.
+            let _ = object.set("stack", frames.join("\n") + "\n");
+        }
+    }
+    Err(ctx.throw(thrown))
 }

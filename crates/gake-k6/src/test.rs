@@ -1,6 +1,6 @@
 //! The state that all users of a test share, on all threads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -16,7 +16,9 @@ use crate::blocked::BlockedTargets;
 use crate::bodies::{HeldBodies, default_bound};
 use crate::definitions::GrpcDefinitions;
 use crate::files::ScriptFiles;
+pub use crate::levels::Levels;
 use crate::profile::ScriptProfile;
+use crate::scenario::ScenarioFacts;
 use crate::secrets::Secrets;
 use crate::typescript::StrippedModules;
 
@@ -153,63 +155,6 @@ impl Default for UserSettings {
     }
 }
 
-/// How many users and iterations there are, over all threads. Scripts may ask; the record has its
-/// own counts.
-#[derive(Debug, Default)]
-pub struct Levels {
-    iterating: AtomicU64,
-    ready: AtomicU64,
-    completed: AtomicU64,
-    interrupted: AtomicU64,
-}
-
-impl Levels {
-    /// Users that run an iteration now.
-    pub fn iterating(&self) -> u64 {
-        self.iterating.load(Relaxed)
-    }
-
-    /// Completed iterations.
-    pub fn completed(&self) -> u64 {
-        self.completed.load(Relaxed)
-    }
-
-    /// Iterations that were cut short.
-    pub fn interrupted(&self) -> u64 {
-        self.interrupted.load(Relaxed)
-    }
-
-    /// Users that were made for iterations.
-    pub fn ready(&self) -> u64 {
-        self.ready.load(Relaxed)
-    }
-
-    /// Counts a user that was made for iterations.
-    pub fn count_ready(&self) {
-        self.ready.fetch_add(1, Relaxed);
-    }
-
-    /// Takes over the levels of users in other processes: how many were made, and how many
-    /// iterations they completed and had cut short.
-    pub fn take_over(&self, ready: u64, completed: u64, interrupted: u64) {
-        self.ready.store(ready, Relaxed);
-        self.completed.store(completed, Relaxed);
-        self.interrupted.store(interrupted, Relaxed);
-    }
-
-    /// Counts an iteration that begins.
-    pub fn begin(&self) {
-        self.iterating.fetch_add(1, Relaxed);
-    }
-
-    /// Counts an iteration that has ended.
-    pub fn end(&self, interrupted: bool) {
-        self.iterating.fetch_sub(1, Relaxed);
-        let ended = if interrupted { &self.interrupted } else { &self.completed };
-        ended.fetch_add(1, Relaxed);
-    }
-}
-
 /// A test: its script, and what its users share.
 pub struct Test {
     /// The script's URL, as `file:///home/me/script.js`.
@@ -240,6 +185,16 @@ pub struct Test {
     pub began: Instant,
     /// How many users and iterations there are.
     pub levels: Levels,
+    /// Nanoseconds that `setup` and `teardown` have taken.
+    stages: AtomicU64,
+    /// How many users are made before the first iteration.
+    planned: AtomicU64,
+    /// When the run began, before `setup`.
+    started: OnceLock<Instant>,
+    /// When its load began, after `setup`.
+    pub(crate) load_began: OnceLock<Instant>,
+    /// Its scenarios and when they start, for who shows how far they are.
+    pub(crate) scenarios: OnceLock<Vec<(ScenarioFacts, Nanos)>>,
     /// How many users are active. Set before any user runs an iteration.
     pub active_users: OnceLock<ActiveUsers>,
     /// When all users must be loaded, if that must not take for ever. Set before any is.
@@ -250,6 +205,7 @@ pub struct Test {
     /// Nanoseconds from `began` to the next request that `rps` allows.
     next_request: AtomicU64,
     log: ScriptLog,
+    warned: Mutex<HashSet<&'static str>>,
     arrays: Mutex<HashMap<String, Arc<[String]>>>,
     abort: Mutex<Option<Abort>>,
     failed: AtomicBool,
@@ -276,17 +232,65 @@ impl Test {
             secrets: OnceLock::new(),
             began: Instant::now(),
             levels: Levels::default(),
+            stages: AtomicU64::new(0),
+            planned: AtomicU64::new(0),
+            started: OnceLock::new(),
+            load_began: OnceLock::new(),
+            scenarios: OnceLock::new(),
             active_users: OnceLock::new(),
             load_until: OnceLock::new(),
             share: OnceLock::new(),
             next_request: AtomicU64::new(0),
             log,
+            warned: Mutex::default(),
             arrays: Mutex::default(),
             abort: Mutex::default(),
             failed: AtomicBool::new(false),
             on_abort: Mutex::default(),
             on_fail: Mutex::default(),
         }
+    }
+
+    /// Notes that its run begins, of so many users.
+    pub fn start(&self, users: u64) {
+        self.planned.store(users, Relaxed);
+        let _ = self.started.set(Instant::now());
+    }
+
+    /// Notes that an iteration of a scenario begins that starts so long after the load.
+    pub(crate) fn note_load_began(&self, start: Nanos) {
+        self.load_began.get_or_init(|| {
+            let now = Instant::now();
+            now.checked_sub(Duration::from_nanos(start)).unwrap_or(now)
+        });
+    }
+
+    /// Makes its scenarios known, and when they start.
+    pub fn show_scenarios(&self, scenarios: Vec<(ScenarioFacts, Nanos)>) {
+        let _ = self.scenarios.set(scenarios);
+    }
+
+    /// How long its run has gone on.
+    pub fn running_for(&self) -> Duration {
+        self.started.get().map_or(Duration::ZERO, Instant::elapsed)
+    }
+
+    /// How many users are made. In k6 all are before `setup`, here after it.
+    pub fn initialized(&self) -> u64 {
+        match self.levels.ready() {
+            0 => self.planned.load(Relaxed),
+            ready => ready,
+        }
+    }
+
+    /// Counts the time that `setup` or `teardown` took.
+    pub fn count_stage(&self, took: Duration) {
+        self.stages.fetch_add(nanos(took), Relaxed);
+    }
+
+    /// How long a test has taken whose users ran for `load`: k6 counts `setup` and `teardown`, too.
+    pub fn duration(&self, load: Duration) -> Duration {
+        load + Duration::from_nanos(self.stages.load(Relaxed))
     }
 
     /// Users that are active at an instant of the run.
@@ -351,6 +355,13 @@ impl Test {
     /// How users send requests.
     pub fn settings(&self) -> &UserSettings {
         self.settings.get().unwrap_or(&self.early)
+    }
+
+    /// Writes a warning once, whoever has reason to.
+    pub(crate) fn warn_once(&self, message: &'static str) {
+        if lock(&self.warned).insert(message) {
+            self.log(LogLevel::Warning, message, &[]);
+        }
     }
 
     /// Writes a line of the log.

@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
@@ -19,24 +19,17 @@ use gake_wire::{Client, Network};
 
 use crate::metrics::Builtin;
 use crate::of_no_user::add_dropped;
+use crate::scenario::{ScenarioFacts, ScenarioProgress};
 use crate::test::{LogLevel, Test};
 use crate::user::book::Book;
 use crate::user::clock::UserClock;
+use crate::user::kept::keep;
 use crate::user::requests::RequestCache;
 use crate::user::script_user::{CallEnd, ScriptUser};
-use crate::user::vu::{ScenarioFacts, VuParts};
+use crate::user::vu::VuParts;
 
 /// Users that are made before others of the thread get their turn.
 const USERS_AT_ONCE: usize = 8;
-
-/// How far the iterations of a scenario are, in this process.
-#[derive(Debug, Default)]
-pub struct ScenarioProgress {
-    /// Those that have begun.
-    pub begun: AtomicU64,
-    /// Those that run now.
-    pub running: AtomicU64,
-}
 
 /// The context in which the users of a worker and scenario are made.
 #[derive(Debug, Clone)]
@@ -61,8 +54,6 @@ pub struct ScriptLoad {
     pub keys: Arc<[String]>,
     /// The minimum duration of an iteration.
     pub least: Nanos,
-    /// How far its iterations are.
-    pub progress: Arc<ScenarioProgress>,
     /// Which iterations of the whole scenario these are, in an execution segment.
     pub stripes: Option<Arc<NumberStripes>>,
     /// Which users of the whole test.
@@ -187,11 +178,14 @@ impl Factory for ScriptFactory {
 
     fn work(&self, _lane: usize) -> ScriptWork {
         let user = self.ready.borrow_mut().pop_front();
+        if let Some(user) = &user {
+            user.vu.test.levels.join();
+        }
         ScriptWork {
             user,
             iterations: 0,
             is_alone: self.load.process == Slice::WHOLE,
-            progress: Arc::clone(&self.load.progress),
+            progress: Arc::clone(&self.scenario.progress),
             stripes: self.load.stripes.clone(),
             least: self.load.least,
             is_fired: false,
@@ -224,6 +218,16 @@ pub struct ScriptWork {
     clock: UserClock,
 }
 
+impl Drop for ScriptWork {
+    fn drop(&mut self) {
+        let Some(user) = &self.user else { return };
+        if let Some(client) = user.vu.client.take() {
+            keep(&user.vu.test, client);
+        }
+        user.vu.test.levels.leave();
+    }
+}
+
 impl Work for ScriptWork {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
         let Self { user, iterations, is_alone, progress, stripes, least, is_fired, ended, clock } =
@@ -239,6 +243,7 @@ impl Work for ScriptWork {
         vu.scenario_iteration.set(in_whole(stripes.as_deref(), number));
         vu.own_iteration.set(*iterations);
         *is_fired = true;
+        vu.test.note_load_began(vu.scenario_start.get());
         vu.test.levels.begin();
         progress.running.fetch_add(1, Relaxed);
         let before = progress.begun.fetch_add(1, Relaxed);
@@ -261,6 +266,7 @@ impl Work for ScriptWork {
         vu.test.levels.end(end == CallEnd::Ended && !vu.aborts.get());
         progress.running.fetch_sub(1, Relaxed);
         let now = clock.now();
+        progress.last_end.store(now, Relaxed);
         let how = match end {
             CallEnd::Returned(_) | CallEnd::NoData(_) => Ended::finished(now),
             CallEnd::Ended if vu.aborts.get() => Ended::finished(now),
@@ -293,7 +299,7 @@ impl Work for ScriptWork {
                 user.vu.test.levels.end(true);
                 self.progress.running.fetch_sub(1, Relaxed);
                 self.iterations += 1;
-                user.vu.note_no_data();
+                user.vu.note_traffic();
             }
             user.vu.notes.record(&user.vu.test, &user.vu.book, iteration);
         }

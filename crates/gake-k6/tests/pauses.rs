@@ -10,11 +10,12 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos};
 use gake_k6::Stacks;
 use gake_k6::files::ScriptFiles;
+use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::book::Book;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::ScriptUser;
-use gake_k6::user::vu::{ScenarioFacts, VuParts};
+use gake_k6::user::vu::VuParts;
 use rustix::time::{ClockId, clock_gettime};
 
 /// A script with the modules that most import, and a thousand records of its own.

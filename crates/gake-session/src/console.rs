@@ -54,6 +54,10 @@ fn safe(text: &str, coloured: bool) -> Cow<'_, str> {
     if coloured { foreign::coloured_lines(text) } else { foreign::lines(text) }
 }
 
+fn of_script(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal { foreign::coloured_lines(text) } else { foreign::without_controls(text) }
+}
+
 /// Lines after the first are indented: a text of others cannot begin a line as a message of ours.
 fn continued(text: &str) -> Cow<'_, str> {
     if text.contains('\n') { text.replace('\n', "\n  ").into() } else { text.into() }
@@ -159,12 +163,25 @@ impl Console {
         Self::write_result(&safe(text, self.colour_out))
     }
 
-    /// Writes a result with the colours that it has, whatever shows it.
+    /// Writes what a script says as it is, but for control characters: what has no room of its own
+    /// is part of emoji. On a terminal all of that is escaped.
     ///
     /// # Errors
     /// When the output is closed or full.
-    pub fn coloured_result(&self, text: &str) -> Result<(), Failure> {
-        Self::write_result(&safe(text, true))
+    pub fn script_result(&self, text: &str) -> Result<(), Failure> {
+        Self::write_result(&of_script(text, self.out_is_terminal))
+    }
+
+    /// The same on standard error, without a line's end.
+    pub fn script_plain(&self, text: &str) {
+        let text = of_script(text, self.live);
+        // Nobody is left to tell when this fails.
+        let _ = status_line::aside(|| io::stderr().write_all(text.as_bytes()));
+    }
+
+    /// The same on standard error, as a line.
+    pub fn script_note(&self, text: &str) {
+        self.script_plain(&format!("{text}\n"));
     }
 
     fn write_result(text: &str) -> Result<(), Failure> {
@@ -208,12 +225,6 @@ impl Console {
         // Nobody is left to tell when this fails.
         let _ =
             status_line::aside(|| io::stderr().write_all(safe(text, self.colour_err).as_bytes()));
-    }
-
-    /// Writes to standard error with the colours that a text has, without a line's end.
-    pub fn coloured_plain(&self, text: &str) {
-        // Nobody is left to tell when this fails.
-        let _ = status_line::aside(|| io::stderr().write_all(safe(text, true).as_bytes()));
     }
 
     /// Tells the user something that is not the result.

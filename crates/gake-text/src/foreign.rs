@@ -64,6 +64,13 @@ pub fn coloured_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| !is_hazard(c), colour)
 }
 
+/// A text for files and pipes: its control characters are escapes, but for the sequences for colours
+/// and weights. What has no room of its own stays.
+#[must_use]
+pub fn without_controls(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| !c.is_control() || matches!(c, '\n' | '\t' | '\r'), colour)
+}
+
 /// A line that we have coloured, its other controls as escapes, and line ends too.
 #[must_use]
 pub fn coloured_line(text: &str) -> Cow<'_, str> {

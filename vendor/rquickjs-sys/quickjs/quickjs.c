@@ -9332,7 +9332,7 @@ static JSValue JS_GetPropertyInternal(JSContext *ctx, JSValueConst obj,
     if (unlikely(tag != JS_TAG_OBJECT)) {
         switch(tag) {
         case JS_TAG_NULL:
-            return JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of null", prop);
+            return JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of undefined", prop);
         case JS_TAG_UNDEFINED:
             return JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of undefined", prop);
         case JS_TAG_EXCEPTION:
@@ -10271,7 +10271,7 @@ static JSValue JS_GetPropertyValue(JSContext *ctx, JSValueConst this_obj,
         if (unlikely(atom == JS_ATOM_NULL))
             return JS_EXCEPTION;
         if (tag == JS_TAG_NULL) {
-            JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of null", atom);
+            JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of undefined", atom);
         } else {
             JS_ThrowTypeErrorAtom(ctx, "Cannot read property '%s' of undefined", atom);
         }
@@ -10778,10 +10778,10 @@ static int JS_SetPropertyInternal2(JSContext *ctx, JSValueConst obj, JSAtom prop
 
     switch(JS_VALUE_GET_TAG(this_obj)) {
     case JS_TAG_NULL:
-        JS_ThrowTypeErrorAtom(ctx, "Cannot set property '%s' of null", prop);
+        JS_ThrowTypeError(ctx, "Cannot convert undefined or null to object");
         goto fail;
     case JS_TAG_UNDEFINED:
-        JS_ThrowTypeErrorAtom(ctx, "Cannot set property '%s' of undefined", prop);
+        JS_ThrowTypeError(ctx, "Cannot convert undefined or null to object");
         goto fail;
     case JS_TAG_OBJECT:
         p = JS_VALUE_GET_OBJ(this_obj);

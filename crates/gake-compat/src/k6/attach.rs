@@ -43,7 +43,7 @@ pub fn attach(
     let source = ScriptSource::of_archive(&archive).map_err(|e| unreadable(e.to_string()))?;
     let log = log::log(console, None, flags.log_format, flags.verbose).map_err(unreadable)?;
     // Nothing of this machine's environment: its own travelled.
-    let loaded = load_source(source, &flags.settings, Arc::clone(&log));
+    let loaded = load_source((&flags.script, source), &flags.settings, Arc::clone(&log));
     let ready = match loaded.and_then(|loaded| Ready::new(loaded, &flags, &log, console)) {
         Ok(ready) => ready,
         Err(refused) => return Ok(refused.tell(console)),

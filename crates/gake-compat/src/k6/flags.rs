@@ -47,13 +47,16 @@ const OPTIONS: &[(Flag, &str)] = &[
     (switch(&["paused", "p"]), "paused"),
 ];
 
+/// Options whose flags may be repeated: all of the values count.
+const REPEATED: [&str; 4] = ["blacklistIPs", "blockHostnames", "summaryTrendStats", "systemTags"];
+
 /// The other flags.
 const OTHERS: &[Flag] = &[
     value(&["stage", "s"]),
     value(&["tag"]),
     value(&["env", "e"]),
     value(&["config", "c"]),
-    value(&["include-system-env-vars"]),
+    switch(&["include-system-env-vars"]),
     switch(&["no-thresholds"]),
     switch(&["no-summary"]),
     value(&["summary-mode"]),
@@ -197,8 +200,13 @@ impl RunFlags {
 fn options(parsed: &Parsed) -> Result<Options, String> {
     let mut options = Options::default();
     for (flag, key) in OPTIONS {
-        if let Some(text) = parsed.last(flag.names[0]) {
-            let set = options.set_text(key, text);
+        let mut given: Vec<&str> = parsed.all(flag.names[0]).collect();
+        if !REPEATED.contains(key) {
+            given.drain(..given.len().saturating_sub(1));
+        }
+        if !given.is_empty() {
+            let text = given.join(",");
+            let set = options.set_text(key, &text);
             set.map_err(|error| format!("--{} {text}: {error}", flag.names[0]))?;
         }
     }
@@ -318,7 +326,25 @@ mod tests {
             ("", "")
         );
         assert!(!read("-q=false s.js").unwrap().quiet);
+        let flags = read("--include-system-env-vars s.js").unwrap();
+        assert!(flags.settings.shows_system && flags.script == "s.js");
+        assert!(!read("--include-system-env-vars=false s.js").unwrap().settings.shows_system);
         assert!(read("--traces-output none -d 0 s.js").is_ok());
+    }
+
+    #[test]
+    fn what_is_repeated_adds_up() {
+        let flags = "--blacklist-ip 10.0.0.0/8,::1/128 --block-hostnames a.test s.js -u 1 -u 2 \
+                     --blacklist-ip=127.0.0.0/8 --block-hostnames *.b.test \
+                     --summary-trend-stats avg --summary-trend-stats p(9),max --system-tags url \
+                     --system-tags name";
+        let options = read(flags).unwrap().settings.options;
+        let list = |list: Option<Vec<String>>| list.unwrap().join(" ");
+        assert_eq!(list(options.blacklist_ips), "10.0.0.0/8 ::1/128 127.0.0.0/8");
+        assert_eq!(list(options.block_hostnames), "a.test *.b.test");
+        assert_eq!(list(options.summary_trend_stats), "avg p(9) max");
+        assert_eq!(list(options.system_tags), "url name");
+        assert_eq!(options.vus, Some(2), "of others the last holds");
     }
 
     #[test]

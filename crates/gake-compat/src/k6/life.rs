@@ -22,8 +22,9 @@ use super::exit::{code, exit_of, report};
 use super::flags::RunFlags;
 use super::out::Outputs;
 use super::own_outputs::OwnOutputs;
+use super::progress::{self, ProgressLines};
 use super::ready::{Ready, loaded, ready};
-use super::{ANY, agents, progress};
+use super::{ANY, agents};
 use crate::NativeResult as Native;
 
 /// Thresholds are judged this often, in seconds.
@@ -52,7 +53,7 @@ pub fn run(
     let redactor = usual(Names::default())?;
     ready.prepared.redact(&redactor);
     let execution = execution.as_deref().unwrap_or("local");
-    progress::head(flags, &ready.loaded.options, execution, &redactor, console);
+    progress::head(flags, &ready.loaded.options, execution, &redactor, console)?;
     let signals = Signals::for_script().map_err(Failure::signals)?;
     let maker = maker.map(|maker| maker.interrupted_by(signals.interrupt()));
     let interrupt = signals.interrupt();
@@ -126,7 +127,7 @@ impl RunContext<'_> {
         let mut is_tainted = false;
         let each = |moment: &Moment<'_>| {
             let second = moment.second.second;
-            let elapsed = Duration::from_nanos(second * SECOND);
+            let elapsed = ready.loaded.script.test.duration(Duration::from_nanos(second * SECOND));
             let series = [&moment.so_far.tally().series, moment.levels];
             let judge = || shown.thresholds.judge(&series, elapsed, false);
             let is_judged = !shown.thresholds.is_empty() && second.is_multiple_of(THRESHOLDS_EVERY);
@@ -135,7 +136,8 @@ impl RunContext<'_> {
             api.second(second, is_tainted, || {
                 let mut all = moment.so_far.tally().series.clone();
                 all.merge(moment.levels);
-                shown.data(&all, elapsed, &judge(), None).for_script()
+                let data = shown.data(&all, elapsed, &judge(), None).for_script();
+                serde_json::from_str(&data).unwrap_or_default()
             });
             results
                 .filter(|results| results.aborts)
@@ -144,6 +146,7 @@ impl RunContext<'_> {
         let Ready { loaded: ConfiguredScript { script, run, .. }, prepared, .. } = ready;
         let users = vus_needed(&run.spec.scenarios) as u64;
         let line = progress::line(flags, &script.test, users, console);
+        let mut lines = ProgressLines::start(flags, &ready.loaded.options, &script.test, console);
         if let Some(agents) = &mut agents {
             let events = agents::events(flags, &script.test);
             agents.follow(events, signals.interrupt());
@@ -156,6 +159,7 @@ impl RunContext<'_> {
         if let Some(line) = line {
             line.clear();
         }
+        lines.end();
         api.end();
         Outputs::close(outputs, console);
         // The process that took the run over shows the result.

@@ -3,13 +3,38 @@
 use std::sync::Arc;
 
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
-use gake_run::script::{ConfiguredScript, ScriptRefusal, ScriptSettings, ScriptSource};
+use gake_k6::user::script_user::LoadError;
+use gake_run::script::{
+    ConfiguredScript, ScriptRefusal, ScriptRunError, ScriptSettings, ScriptSource,
+};
 use gake_session::script::{environment, source};
 use gake_session::{Console, Exit};
 
 use super::ANY;
 use super::exit::{code, exit_of};
 use super::flags::RunFlags;
+
+/// How k6 begins to say that a script is no program.
+const NOT_INITIALIZED: &str = "could not initialize";
+
+/// What k6 says of a script that is no program: it imports what is not there, or its syntax is
+/// wrong.
+fn not_initialized(error: &LoadError) -> Option<String> {
+    match error {
+        LoadError::Unresolved(why) => Some(why.clone()),
+        LoadError::Syntax(exception) => {
+            let (file, at) = exception.place.rsplit_once(".js:")?;
+            let why = exception.message.strip_prefix("SyntaxError: ")?;
+            let token = why.strip_prefix("unexpected token in expression: ");
+            let why = match token {
+                Some(token) => format!("Unexpected token {}", token.trim_matches('\'')),
+                None => why.to_owned(),
+            };
+            Some(format!("{file}.js: Line {at} {why}"))
+        }
+        _ => None,
+    }
+}
 
 /// Why there is no run.
 pub(super) struct Refused {
@@ -31,7 +56,8 @@ impl Refused {
         match log {
             Some(log) => {
                 let hint = ("hint", "script exception".to_owned());
-                let fields = if exit == code::EXCEPTION { vec![hint] } else { Vec::new() };
+                let is_hinted = exit == code::EXCEPTION && !why.starts_with(NOT_INITIALIZED);
+                let fields = if is_hinted { vec![hint] } else { Vec::new() };
                 log(&LogLine { level: LogLevel::Error, message: why, fields });
             }
             None => console.error(&why),
@@ -45,7 +71,7 @@ pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<ConfiguredScript,
     match source(&flags.script) {
         Ok(source) => {
             let settings = ScriptSettings { system: environment(), ..flags.settings.clone() };
-            load_source(source, &settings, log)
+            load_source((&flags.script, source), &settings, log)
         }
         Err(why) => Err(Refused { why, exit: ANY, log: Some(log) }),
     }
@@ -53,10 +79,11 @@ pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<ConfiguredScript,
 
 /// The same for a script that is read already.
 pub(super) fn load_source(
-    source: ScriptSource,
+    (script, source): (&str, ScriptSource),
     settings: &ScriptSettings,
     log: ScriptLog,
 ) -> Result<ConfiguredScript, Refused> {
+    let url = source.url();
     let loaded = ConfiguredScript::load(source, settings, Arc::clone(&log));
     loaded.map_err(|refusal| {
         let exit = match &refusal {
@@ -64,6 +91,14 @@ pub(super) fn load_source(
             ScriptRefusal::Options(_) => code::INVALID,
             ScriptRefusal::Other(_) => ANY,
         };
-        Refused { why: refusal.with_stack(), exit, log: Some(log) }
+        let why = match &refusal {
+            ScriptRefusal::Load(ScriptRunError::Load(error)) => not_initialized(error),
+            _ => None,
+        };
+        let why = why.map_or_else(
+            || refusal.with_stack(),
+            |why| format!("{NOT_INITIALIZED} '{script}': could not load JS test '{url}': {why}"),
+        );
+        Refused { why, exit, log: Some(log) }
     })
 }

@@ -34,6 +34,10 @@ const RUNNING: [&str; 5] = ["pause", "resume", "scale", "stats", "status"];
 const VERSION: &str = concat!("k6 gake/", env!("CARGO_PKG_VERSION"), "\n");
 const VERSION_JSON: &str = concat!("{\"version\":\"gake/", env!("CARGO_PKG_VERSION"), "\"}\n");
 
+/// What k6 prints of a flag that has a successor.
+const OLD_NO_SUMMARY: &str =
+    "Flag --no-summary has been deprecated, use --summary-mode=disabled instead\n";
+
 /// Commands of k6 that are not there, and why.
 const ABSENT: &[(&str, &str)] = &[("cloud", "gake has no cloud"), ("login", "gake has no cloud")];
 
@@ -118,6 +122,9 @@ fn usage() -> String {
 
 fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
     let (own, args) = EmbeddedArgs::take(args)?;
+    if args.iter().any(|arg| arg == "--no-summary") {
+        console.result(OLD_NO_SUMMARY)?;
+    }
     let flags = environment::with_flags(&args, &gake_session::script::environment());
     let printed = match flags.and_then(|args| RunFlags::read(&args)) {
         Ok(Some(flags)) => match flags.print_spec {

@@ -70,19 +70,19 @@ fn created(path: &str) -> io::Result<Box<dyn Write + Send>> {
     })
 }
 
-/// A database, which must respond.
-fn database(url: &str) -> Result<(String, Writer), String> {
+/// A database. As in k6 one that does not answer is no reason not to run: it may come back.
+fn database(url: &str, console: &Console) -> Result<(String, Writer), String> {
     let url = if url.is_empty() { USUAL_DATABASE } else { url };
     let address: SinkAddress =
         format!("influxdb={url}").parse().map_err(|error| format!("--out {error}"))?;
-    let refused = |why: String| format!("--out {address}: {why}");
+    let warn = |why: String| console.warn(&format!("--out {address}: {why}"));
     if address.is_aggregated() {
         let mut seconds = ScriptSeconds::new(&address);
-        seconds.check().map_err(refused)?;
+        seconds.check().unwrap_or_else(warn);
         return Ok((address.to_string(), Box::new(move |batches| bring(seconds, batches))));
     }
     let mut points = InfluxPoints::new(&address);
-    points.check().map_err(refused)?;
+    points.check().unwrap_or_else(warn);
     Ok((address.to_string(), Box::new(move |batches| bring(points, batches))))
 }
 
@@ -103,11 +103,16 @@ impl OutSettings {
     }
 }
 
-/// A Prometheus server, which must respond.
-fn prometheus(url: &str, settings: &PrometheusSettings) -> Result<(String, Writer), String> {
+/// A Prometheus, whether it answers or not.
+fn prometheus(
+    url: &str,
+    settings: &PrometheusSettings,
+    console: &Console,
+) -> Result<(String, Writer), String> {
     let refused = |why: String| format!("--out experimental-prometheus-rw: {why}");
     let (address, mut series) = settings.series(url).map_err(refused)?;
-    series.check().map_err(|why| format!("--out {address}: {why}"))?;
+    let warn = |why: String| console.warn(&format!("--out {address}: {why}"));
+    series.check().unwrap_or_else(warn);
     Ok((address.to_string(), Box::new(move |batches| bring(series, batches))))
 }
 
@@ -139,8 +144,8 @@ pub fn start(
                 let path = if path.is_empty() { USUAL_CSV } else { path };
                 file(Form::Csv(CsvLines::new(&tags, times)), path, console)?
             }
-            "influxdb" => database(path)?,
-            "experimental-prometheus-rw" => prometheus(path, &settings.prometheus)?,
+            "influxdb" => database(path, console)?,
+            "experimental-prometheus-rw" => prometheus(path, &settings.prometheus, console)?,
             _ => {
                 return Err(format!(
                     "invalid output type '{kind}', available types are: csv, \

@@ -1,35 +1,113 @@
 //! What people see of a run before its summary: what it is about to do, and how far it is.
 
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
 
 use gake_core::clock::nanos;
-use gake_k6::options::{Options, described};
+use gake_k6::options::{Options, described, progressed};
 use gake_k6::test::Test;
 use gake_text::redact::Redactor;
 
 use super::flags::RunFlags;
 use gake_session::Console;
+use gake_session::Failure;
 use gake_session::StatusLine;
 
-/// Tells on standard error what is about to run, as k6 does before it starts.
+/// How often lines are printed.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// What k6 prints before a run.
+const BANNER: &str = r"
+         /\      Grafana   /‾‾/  
+    /\  /  \     |\  __   /  /   
+   /  \/    \    | |/ /  /   ‾‾\ 
+  /          \   |   (  |  (‾)  |
+ / __________ \  |_|\_\  \_____/ 
+
+";
+
+/// Prints what is about to run, as k6 does before it starts.
 pub(super) fn head(
     flags: &RunFlags,
     options: &Options,
     execution: &str,
     redactor: &Redactor,
     console: &Console,
-) {
+) -> Result<(), Failure> {
     if flags.quiet {
-        return;
+        return Ok(());
     }
-    console.note("");
-    console.note(&what_runs(execution, &flags.script, &flags.out, redactor));
-    console.note("");
+    let mut text =
+        format!("{BANNER}\n{}\n\n", what_runs(execution, &flags.script, &flags.out, redactor));
     for (number, line) in described(options).iter().flat_map(|text| text.lines()).enumerate() {
-        console.note(&format!("{:1$}{line}", "", if number == 0 { 5 } else { 14 }));
+        text += &format!("{:1$}{line}\n", "", if number == 0 { 5 } else { 14 });
     }
-    console.note("");
+    console.script_result(&format!("{text}\n"))
+}
+
+/// Prints once a second how far a run is, where no terminal shows it.
+pub(super) struct ProgressLines {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ProgressLines {
+    /// Starts to print; nothing for `--quiet`, and on a terminal.
+    pub(super) fn start(
+        flags: &RunFlags,
+        options: &Options,
+        test: &Arc<Test>,
+        console: &Console,
+    ) -> Self {
+        if flags.quiet || console.out_is_terminal() {
+            return Self { stop: None, thread: None };
+        }
+        let (stop, stopped) = channel();
+        let (test, options, console) = (Arc::downgrade(test), options.clone(), *console);
+        let print = move || {
+            while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                let Some(test) = test.upgrade() else { return };
+                if test.running_for() > Duration::ZERO {
+                    // A closed pipe is no news.
+                    drop(console.script_result(&progressed(&options, &test.progress(None))));
+                }
+            }
+        };
+        // Without a thread there are no lines.
+        let thread = Builder::new().name("gake-progress".to_owned());
+        let thread = gake_engine::in_background(|| thread.spawn(print)).ok();
+        Self { stop: Some(stop), thread }
+    }
+
+    /// Ends the printing.
+    pub(super) fn end(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for ProgressLines {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Prints how far a run came that took so long; `is_cut` tells whether something ended it.
+pub(super) fn last(
+    flags: &RunFlags,
+    options: &Options,
+    test: &Test,
+    (took, is_cut): (Duration, bool),
+    console: &Console,
+) -> Result<(), Failure> {
+    if flags.quiet {
+        return Ok(());
+    }
+    console.script_result(&progressed(options, &test.progress(Some((took, is_cut)))))
 }
 
 /// Who runs the script, which it is, and where samples go: to files, or to URLs that may hold

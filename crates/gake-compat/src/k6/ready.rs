@@ -106,10 +106,17 @@ impl Ready {
             metrics: registry(&self.loaded.script.metrics),
             thresholds: &self.loaded.thresholds,
             options: &self.loaded.options,
-            no_color: flags.no_color || !console.colour_out(),
+            no_color: flags.no_color || asks_for_no_colour(),
             console,
         }
     }
+}
+
+/// Whether the environment wants no colours.
+fn asks_for_no_colour() -> bool {
+    let environment = environment();
+    let is_set = |name: &str| environment.contains_key(name);
+    is_set("NO_COLOR") || environment.get("K6_NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 /// What a summary needs besides what was recorded.

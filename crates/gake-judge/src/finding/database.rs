@@ -113,14 +113,19 @@ fn is_database(address: &str) -> bool {
 
 pub(super) fn locks(facts: &Facts<'_>) -> Option<Finding> {
     let waiting = facts.mean("db_lock_waits")?;
-    if waiting < MOST * facts.in_flight().max(2.0) {
+    // A pool lets fewer through to the database than are in flight.
+    let running = facts.mean("db_running").unwrap_or(f64::INFINITY);
+    if waiting < MOST * facts.in_flight().min(running).max(2.0) {
         return None;
     }
-    let evidence = format!(
+    let mut evidence = format!(
         "{} of the database's connections waited for a lock in the mean, with {} requests in flight",
         units::number(waiting),
         units::number(facts.in_flight())
     );
+    if running.is_finite() {
+        evidence.push_str(&format!(" and {} statements running", units::number(running)));
+    }
     let advice = "find the row or table that they all change: make transactions shorter, or spread \
                   what they change";
     let check = "SHOW STATUS LIKE 'Innodb_row_lock_current_waits'; of PostgreSQL wait_event_type \

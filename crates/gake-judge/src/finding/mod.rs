@@ -25,6 +25,7 @@ use gake_core::record::Run;
 
 use crate::objective::Evaluation;
 use facts::Facts;
+pub(crate) use generator::{THROTTLED, THROTTLED_MIN};
 
 /// One named, evidenced statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,10 +93,11 @@ pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// The rules in the order in which findings are listed. What makes the figures not the target's
 /// comes first; then the target from the inside out, since what is full inside fills what is
 /// around it; then what can be seen from outside alone.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 38] = [
+const RULES: [fn(&Facts<'_>) -> Option<Finding>; 40] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
+    generator::quota,
     target::ended,
     pattern::hang,
     database::refused,
@@ -104,6 +106,7 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 38] = [
     target::collector,
     target::disk,
     cores::find,
+    cores::starved,
     database::locks,
     target::lock,
     leak::leak,

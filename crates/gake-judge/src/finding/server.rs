@@ -193,7 +193,7 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
 }
 
 /// Whether responses as short as `fastest` came in the first second only: those of users who found
-/// nobody before them. Times that vary by themselves are as short at any time.
+/// an empty queue. Times that vary by themselves are as short at any time.
 fn only_the_first_were_fast(points: &[Point], fastest: f64, median: f64) -> bool {
     let middle = f64::midpoint(fastest, median);
     let short = |point: &Point| -> u64 {

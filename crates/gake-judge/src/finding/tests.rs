@@ -5,7 +5,9 @@ use std::sync::Arc;
 use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::Fires;
-use gake_core::record::{Counts, Fault, LevelUnit, Phase, Point, Reading, Series, TcpSample};
+use gake_core::record::{
+    Counts, Fault, LevelUnit, MACHINE, Phase, Point, Reading, Series, TcpSample,
+};
 
 use super::facts::Facts;
 use super::syns::Syns;
@@ -678,6 +680,9 @@ fn unexplained_is_said_when_nothing_explains() {
     let found = find(&healthy(), std::slice::from_ref(&missed));
     assert_eq!(found[0].id, "unexplained");
     assert!(found[0].advice.contains("mysql://"), "{}", found[0].advice);
+    let evidence = &found[0].evidence;
+    assert!(evidence.contains("it is not the generator (requests left 10.0 µs late, p99)"));
+    assert!(evidence.contains("nor waiting in a queue (the first byte takes 4.9"), "{evidence}");
     // Some resets do not explain times; that they make errors needs no explanation.
     let resets = base().fault(Fault::Reset, 12).run();
     assert_eq!(named(&resets, &[missed]), ["unexplained", "server_closes"]);
@@ -789,4 +794,44 @@ fn a_body_that_waits_for_a_delayed_acknowledgement() {
     assert_eq!(ids(&run(41 * MS, 120)), ["delayed_ack"]);
     assert!(ids(&run(20 * MS, 120)).is_empty());
     assert!(!ids(&run(41 * MS, 100_000)).contains(&"delayed_ack"));
+}
+
+#[test]
+fn a_quota_on_the_generator_comes_first() {
+    let mut run = base().run();
+    watch(&mut run, MACHINE, "generator_quota", LevelUnit::Count, &[0.2; 3]);
+    watch(&mut run, MACHINE, "generator_throttled", LevelUnit::Share, &[0.1; 3]);
+    assert!(ids(&run).is_empty());
+    let mut run = base().run();
+    watch(&mut run, MACHINE, "generator_quota", LevelUnit::Count, &[0.2; 3]);
+    watch(&mut run, MACHINE, "generator_throttled", LevelUnit::Share, &[0.9; 3]);
+    let found = find(&run, &[]);
+    assert_eq!(found[0].id, "generator_quota");
+    assert!(found[0].evidence.contains("0.2 cores") && found[0].evidence.contains("90 %"));
+}
+
+#[test]
+fn a_starved_target() {
+    let run = |waited: f64, busy: f64| {
+        let mut run = base().run();
+        watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.25; 3]);
+        watch(&mut run, "port:80", "cores_waited", LevelUnit::Count, &[waited; 3]);
+        watch(&mut run, MACHINE, "machine_cpu", LevelUnit::Share, &[busy; 3]);
+        run
+    };
+    assert_eq!(ids(&run(1.1, 0.6)), ["target_starved"]);
+    assert!(ids(&run(0.1, 0.6)).is_empty());
+    assert!(ids(&run(1.1, 0.95)).is_empty(), "then it is the machine that has no core left");
+}
+
+#[test]
+fn waits_for_locks_behind_a_pool() {
+    let run = |waiting: f64| {
+        let mut run = base().closed().in_flight(200.0).run();
+        watch(&mut run, "mysql:h", "db_lock_waits", LevelUnit::Count, &[waiting; 3]);
+        watch(&mut run, "mysql:h", "db_running", LevelUnit::Count, &[22.0; 3]);
+        run
+    };
+    assert!(ids(&run(18.0)).contains(&"db_locks"), "{:?}", ids(&run(18.0)));
+    assert!(!ids(&run(5.0)).contains(&"db_locks"));
 }

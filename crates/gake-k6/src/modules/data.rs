@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rquickjs::function::Func;
-use rquickjs::{Array, Ctx, Exception, Function, Object, Value};
+use rquickjs::{Array, Ctx, Function, Object, Value};
 
 use super::value;
 use crate::errors::go_error;
@@ -65,7 +65,7 @@ fn taken<'js>(ctx: &Ctx<'js>, elements: &Function<'js>) -> rquickjs::Result<Vec<
     let returned: Value<'js> = elements.call(())?;
     let Some(array): Option<&Array<'js>> = returned.as_array() else {
         let message = "only arrays can be made into SharedArray";
-        return Err(Exception::throw_type(ctx, message));
+        return Err(go_error(ctx, message));
     };
     let json = |element: rquickjs::Result<Value<'js>>| {
         let json = ctx.json_stringify(element?)?;

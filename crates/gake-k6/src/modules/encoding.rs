@@ -1,13 +1,13 @@
 //! The module `k6/encoding`.
 
-use base64::Engine;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{DecodeError, Engine};
 use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, IntoJs, Object, Value};
 
 use super::value;
-use crate::errors::go_error;
+use crate::errors::go_error_of;
 
 pub(super) fn make<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let module = Object::new(ctx.clone())?;
@@ -30,6 +30,8 @@ fn engine(name: &str) -> GeneralPurpose {
     };
     let config =
         GeneralPurposeConfig::new().with_encode_padding(!is_raw).with_decode_padding_mode(padding);
+    // As in Go, bits behind the last byte may be anything.
+    let config = config.with_decode_allow_trailing_bits(true);
     GeneralPurpose::new(alphabet, config)
 }
 
@@ -50,8 +52,16 @@ fn decode<'js>(
 ) -> rquickjs::Result<Value<'js>> {
     let input = value::taken_text(&ctx, input.0)?;
     let input: String = input.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let decoded = engine(&value::taken_text(&ctx, variant.0)?).decode(input);
-    let bytes = decoded.map_err(|error| go_error(&ctx, &format!("no base64: {error}")))?;
+    let decoded = engine(&value::taken_text(&ctx, variant.0)?).decode(&input);
+    let bytes = decoded.map_err(|error| {
+        let at = match error {
+            DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _) => at,
+            // Go names where the group of four begins that is not whole.
+            DecodeError::InvalidLength(_) | DecodeError::InvalidPadding => input.len() / 4 * 4,
+        };
+        let native = "go.k6.io/k6/internal/js/modules/k6/encoding.(*Encoding).b64Decode-fm";
+        go_error_of(&ctx, native, &format!("illegal base64 data at input byte {at}"))
+    })?;
     match value::taken_text(&ctx, format.0)?.as_str() {
         "s" => String::from_utf8_lossy(&bytes).into_owned().into_js(&ctx),
         _ => value::buffer(&ctx, bytes)?.into_js(&ctx),

@@ -109,10 +109,10 @@ fn scenario<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
 fn instance<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let instance = Part::new(ctx, vu, of_instances)?;
     instance.getter("vusActive", |vu| vu.test.active(vu.now()) as f64)?;
-    instance.getter("vusInitialized", |vu| vu.test.levels.ready() as f64)?;
+    instance.getter("vusInitialized", |vu| vu.test.initialized() as f64)?;
     instance.getter("iterationsCompleted", |vu| vu.test.levels.completed() as f64)?;
     instance.getter("iterationsInterrupted", |vu| vu.test.levels.interrupted() as f64)?;
-    instance.getter("currentTestRunDuration", |vu| vu.test.began.elapsed().as_secs_f64() * 1e3)?;
+    instance.getter("currentTestRunDuration", |vu| vu.test.running_for().as_secs_f64() * 1e3)?;
     Ok(instance.object)
 }
 
@@ -135,9 +135,12 @@ fn test<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
     let user = Rc::clone(vu);
     let fail = move |ctx: Ctx<'js>, reason: Opt<Value<'js>>| -> rquickjs::Result<()> {
         let reason = given(reason.0).map(|reason| value::text(&ctx, &reason)).transpose()?;
+        if user.stage.get() == VuStage::Init {
+            return Err(go_error(&ctx, "execution.test.fail() called outside of VU context"));
+        }
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        user.test.log(LogLevel::Error, &format!("test marked as failed{reason}"), &[]);
         user.test.fail();
-        let reason = reason.unwrap_or_default();
-        user.test.log(LogLevel::Error, &format!("test failed: {reason}"), &[]);
         Ok(())
     };
     test.set("fail", Func::from(fail))?;

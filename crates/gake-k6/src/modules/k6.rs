@@ -11,7 +11,7 @@ use rquickjs::function::{Func, Opt};
 use rquickjs::{Ctx, Exception, Function, Object, Value};
 
 use super::value::{self, given, truthy};
-use crate::errors::go_error;
+use crate::errors::{go_error, go_error_of, through_native};
 use crate::metrics::Builtin;
 use crate::user::vu::{Tagged, Vu, VuStage};
 
@@ -66,7 +66,8 @@ fn make_property<'js>(module: &Object<'js>, name: &'static CStr) -> rquickjs::Re
         "fail" => {
             let fail = |ctx: Ctx<'js>, reason: Opt<Value<'js>>| -> rquickjs::Result<()> {
                 let reason = reason.0.map(|reason| value::text(&ctx, &reason)).transpose()?;
-                Err(go_error(&ctx, &reason.unwrap_or_default()))
+                let native = "go.k6.io/k6/internal/js/modules/k6.(*K6).Fail-fm";
+                Err(go_error_of(&ctx, native, &reason.unwrap_or_default()))
             };
             module.set(name, Func::from(fail))
         }
@@ -126,7 +127,7 @@ fn check<'js>(
         }
         let set = vu.book.set(&Tagged { vu, tags: &tags });
         vu.note(Builtin::Checks, &set, f64::from(passed));
-        result?;
+        through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Check-fm", result)?;
         all &= passed;
     }
     Ok(all)
@@ -158,7 +159,7 @@ fn group<'js>(
     let set = vu.book.set(vu);
     vu.note(Builtin::GroupDuration, &set, vu.now().saturating_sub(start) as f64);
     *vu.group.borrow_mut() = outer;
-    result
+    through_native(ctx, "go.k6.io/k6/internal/js/modules/k6.(*K6).Group-fm", result)
 }
 
 /// Whether a function is an `async` one.

@@ -24,7 +24,6 @@ struct Metric {
     vu: Rc<Vu>,
     name: String,
     number: MetricNumber,
-    kind: MetricKind,
     /// What a value is multiplied by.
     scale: f64,
 }
@@ -95,7 +94,7 @@ fn metric<'js>(
     let number = vu.book.metric(&name, kind, unit);
     let number = number.map_err(|error| go_error(ctx, &error.to_string()))?;
     let scale = if is_time { MILLISECOND } else { 1.0 };
-    let metric = Metric { vu: Rc::clone(vu), name: name.clone(), number, kind, scale };
+    let metric = Metric { vu: Rc::clone(vu), name: name.clone(), number, scale };
     let metric = Class::instance(ctx.clone(), metric)?;
     metric.prop("name", Property::from(name).enumerable())?;
     Ok(metric)
@@ -117,17 +116,19 @@ fn add<'js>(
         vu.test.log(LogLevel::Warning, &message, &[]);
         Ok(false)
     };
-    let Some(sample) = given(sample.0) else {
+    let Some(sample) = sample.0 else {
         return refuse(format!(
             "no value was provided for metric '{name}', a number or a boolean value is expected"
         ));
     };
     vu.not_in_init(&ctx, "Adding to a metric")?;
-    let value = match sample.as_bool() {
-        Some(truth) => f64::from(truth),
-        None if metric.kind == MetricKind::Rate && sample.is_object() => 1.0,
-        None => Coerced::<f64>::from_js(&ctx, sample.clone())?.0,
+    let number = match sample.is_null() {
+        true => f64::NAN,
+        false => Coerced::<f64>::from_js(&ctx, sample.clone())?.0,
     };
+    // As in k6, what counts as true is 1 where its number is 0.
+    let is_one = number == 0.0 && truthy(&ctx, sample.clone())?;
+    let value = if is_one { 1.0 } else { number };
     if !value.is_finite() {
         let text = value::text(&ctx, &sample)?;
         return refuse(format!(

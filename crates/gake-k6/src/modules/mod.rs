@@ -1,5 +1,6 @@
 //! k6's own modules, made for one user.
 
+mod browser;
 mod crypto;
 mod crypto_subtle;
 mod data;
@@ -20,8 +21,9 @@ mod x509;
 
 pub(crate) use crypto::random;
 pub(crate) use crypto_subtle::make as subtle;
+pub(crate) use http::type_name;
 pub(crate) use k6::seed_random;
-pub(crate) use value::{buffer, evaluate, given, shown};
+pub(crate) use value::{buffer, bytes, evaluate, given, shown, truthy};
 
 use std::rc::Rc;
 
@@ -32,8 +34,9 @@ use crate::errors::go_error;
 use crate::user::vu::Vu;
 
 /// The supported modules.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "k6",
+    "k6/browser",
     "k6/crypto",
     "k6/crypto/x509",
     "k6/data",
@@ -57,17 +60,55 @@ pub const NAMES: [&str; 18] = [
 pub(crate) const LISTS: [&LazyList; 5] =
     [&http::LIST, &k6::LIST, &metrics::LIST, &http::RESPONSE_METHODS, &http::RESPONSE];
 
-/// Modules of k6 that are not there, and why.
-const ABSENT: &[(&str, &str)] = &[
-    ("k6/browser", "gake drives no browser"),
-    ("k6/experimental/browser", "gake drives no browser"),
-    ("k6/experimental/redis", "Redis is not there"),
+/// Modules that k6 has no longer, and what it says of them.
+const REMOVED: [(&str, &str); 5] = [
+    (
+        "k6/experimental/browser",
+        "k6/experimental/browser has been graduated, please use k6/browser instead.Please update your \
+         imports to use k6/browser instead of k6/experimental/browser, For more information, see the \
+         migration guide at the link: \
+         https://grafana.com/docs/k6/latest/using-k6-browser/migrating-to-k6-v0-52/",
+    ),
+    (
+        "k6/experimental/grpc",
+        "k6/experimental/grpc has been graduated, please use k6/net/grpc instead. See \
+         https://grafana.com/docs/k6/latest/javascript-api/k6-net-grpc/ for more information.",
+    ),
+    (
+        "k6/experimental/timers",
+        "k6/experimental/timers has been graduated, and it's now globally available as defined by \
+         standard WebAPIs. You just need to remove the import.",
+    ),
+    (
+        "k6/experimental/tracing",
+        "k6/experimental/tracing has been removed. All of it functionality is available as pure \
+         JavaScript module. More info available at the docs: \
+         https://grafana.com/docs/k6/latest/javascript-api/jslib/http-instrumentation-tempo",
+    ),
+    (
+        "k6/experimental/webcrypto",
+        "k6/experimental/webcrypto has been graduated and it's now globally available as defined by \
+         standard WebAPIs. You just need to remove the import.",
+    ),
 ];
+
+/// What k6 says of a module that has a successor.
+const OLD_WEBSOCKETS: &str = "k6/experimental/websockets is deprecated and will be removed in a future \
+                              release. Please use k6/websockets instead.";
+
+/// What is said of the client for Redis.
+const NO_REDIS: &str = "cannot import \"k6/experimental/redis\": gake has no client for Redis";
 
 /// Whether a module of this name is k6's, supported or not.
 #[must_use]
 pub fn is_builtin(name: &str) -> bool {
     name == "k6" || name.starts_with("k6/")
+}
+
+/// Whether k6 knows a module of its own by this name.
+pub(crate) fn is_known(name: &str) -> bool {
+    let is_removed = || REMOVED.iter().any(|(removed, _)| *removed == name);
+    NAMES.contains(&name) || name == "k6/experimental/redis" || is_removed()
 }
 
 /// The exports of a module of k6.
@@ -91,14 +132,31 @@ pub fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, name: &str) -> rquickjs::Result<Ob
         "k6/net/grpc" => grpc::make(ctx, vu),
         "k6/secrets" => secrets::make(ctx, vu),
         "k6/timers" => timers::make(ctx),
-        "k6/websockets" | "k6/experimental/websockets" => websocket::websockets(ctx, vu),
+        "k6/browser" => browser::make(ctx, vu),
+        "k6/websockets" => websocket::websockets(ctx, vu),
+        "k6/experimental/websockets" => {
+            vu.test.warn_once(OLD_WEBSOCKETS);
+            websocket::websockets(ctx, vu)
+        }
         "k6/ws" => websocket::ws(ctx, vu),
         _ => Err(go_error(ctx, &absent(name))),
     }
 }
 
+/// Why a module is not there.
 fn absent(name: &str) -> String {
-    let known = ABSENT.iter().find(|(module, _)| *module == name);
-    let why = known.map_or("it is not there", |(_, why)| why);
-    format!("cannot import {name:?}: {why}; there are {}", NAMES.join(", "))
+    if name == "k6/experimental/redis" {
+        return NO_REDIS.to_owned();
+    }
+    // k6 ends what it says of them with a line.
+    let removed = REMOVED.iter().find(|(module, _)| *module == name);
+    removed.map_or_else(|| unknown(name), |(_, why)| format!("{why}\n"))
+}
+
+/// What k6 says of a module of its own, or of an extension, that it does not know.
+pub(crate) fn unknown(name: &str) -> String {
+    format!(
+        "unknown modules [{name:?}] were tried to be loaded, but couldn't - this likely means \
+         automatic extension resolution is required or a custom k6 binary with the required extensions"
+    )
 }

@@ -205,8 +205,8 @@ fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, around: &mut Vec<Value<'js>>, o
     if value.is_null() || (value.is_undefined() && !around.is_empty()) {
         out.push_str("null");
     } else if let Some(string) = value.as_string() {
-        let string = lossy(ctx, string).unwrap_or_default();
-        out.push_str(&serde_json::Value::String(string).to_string());
+        // As in k6, quotes inside stay as they are.
+        let _ = write!(out, "\"{}\"", lossy(ctx, string).unwrap_or_default());
     } else if value.is_function() {
         out.push_str("[object Function]");
     } else if let Some(symbol) = value.as_symbol() {
@@ -215,7 +215,7 @@ fn show<'js>(ctx: &Ctx<'js>, value: &Value<'js>, around: &mut Vec<Value<'js>>, o
         let description = description.unwrap_or_default();
         match around.is_empty() {
             true => out.push_str(&description),
-            false => out.push_str(&serde_json::Value::String(description).to_string()),
+            false => drop(write!(out, "\"{description}\"")),
         }
     } else if let (Some(object), false) = (value.as_object(), value.is_error()) {
         if around.contains(value) {
@@ -269,16 +269,6 @@ fn show_object<'js>(
         out.push_str(if length == 0 { "]" } else { " ]" });
         return;
     }
-    // A date, and whatever else says how it is written.
-    if let Ok(to_json) = object.get::<_, rquickjs::Function<'js>>("toJSON") {
-        let json = to_json.call::<_, Value<'js>>((rquickjs::function::This(object.clone()),));
-        if let Ok(json) = json.inspect_err(|_| drop(ctx.catch())) {
-            show(ctx, &json, around, out);
-            return;
-        }
-    } else {
-        let _ = ctx.catch();
-    }
     let mut separator = "{ ";
     for property in object.props::<String, Value<'js>>() {
         let Ok((name, value)) = property else {
@@ -292,7 +282,28 @@ fn show_object<'js>(
         show(ctx, &value, around, out);
         separator = ", ";
     }
-    out.push_str(if separator == "{ " { "{}" } else { " }" });
+    if separator != "{ " {
+        out.push_str(" }");
+        return;
+    }
+    match date(ctx, object) {
+        Some(date) => drop(write!(out, "\"{date}\"")),
+        None => out.push_str("{}"),
+    }
+}
+
+/// A date as ISO 8601 has it; nothing of any other object, and of a date that is none.
+pub(crate) fn date<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Option<String> {
+    let asked = || {
+        add_builtins(ctx, Builtins::named_in("Date"))?;
+        let dates: Value<'js> = ctx.globals().get("Date")?;
+        if !dates.is_function() || !object.is_instance_of(&dates) {
+            return Ok(None);
+        }
+        let to_text: rquickjs::Function<'js> = object.get("toISOString")?;
+        to_text.call::<_, String>((rquickjs::function::This(object.clone()),)).map(Some)
+    };
+    asked().inspect_err(|_: &rquickjs::Error| drop(ctx.catch())).ok().flatten()
 }
 
 /// Whether an object is an array, or a shared one.

@@ -11,9 +11,7 @@ pub fn described(options: &Options) -> Option<String> {
     if options.execution_segment.is_some() {
         return None;
     }
-    let mut scenarios: Vec<(&String, &ScenarioOptions)> =
-        options.scenarios.iter().flatten().collect();
-    scenarios.sort_by_key(|(name, one)| (one.start_time.unwrap_or_default(), *name));
+    let scenarios = sorted(options);
     let ones = scenarios.iter().map(|(_, one)| *one);
     let longest = ones.clone().map(|one| end(one).nanos()).max().unwrap_or(0);
     // As many as there may be at once, if they all are under way at one instant.
@@ -31,8 +29,15 @@ pub fn described(options: &Options) -> Option<String> {
     Some(text)
 }
 
+/// The scenarios in the order in which they start.
+pub(super) fn sorted(options: &Options) -> Vec<(&String, &ScenarioOptions)> {
+    let mut scenarios: Vec<_> = options.scenarios.iter().flatten().collect();
+    scenarios.sort_by_key(|(name, one)| (one.start_time.unwrap_or_default(), *name));
+    scenarios
+}
+
 /// The most users at once.
-fn users(scenario: &ScenarioOptions) -> i64 {
+pub(super) fn users(scenario: &ScenarioOptions) -> i64 {
     match scenario.executor {
         Executor::RampingVus => most(scenario.stages.as_deref(), scenario.start_vus.unwrap_or(1)),
         Executor::ConstantArrivalRate | Executor::RampingArrivalRate => {
@@ -44,7 +49,7 @@ fn users(scenario: &ScenarioOptions) -> i64 {
 }
 
 /// The highest target, or what it starts with.
-fn most(stages: Option<&[RampStage]>, start: i64) -> i64 {
+pub(super) fn most(stages: Option<&[RampStage]>, start: i64) -> i64 {
     stages.unwrap_or_default().iter().filter_map(|stage| stage.target).fold(start, i64::max)
 }
 
@@ -54,7 +59,7 @@ fn length(stages: Option<&[RampStage]>) -> GoDuration {
 }
 
 /// How long it lasts, without what is under way at its end.
-fn duration(scenario: &ScenarioOptions) -> GoDuration {
+pub(super) fn duration(scenario: &ScenarioOptions) -> GoDuration {
     match scenario.executor {
         Executor::SharedIterations | Executor::PerVuIterations => {
             scenario.max_duration.unwrap_or(MAX_DURATION)
@@ -65,7 +70,7 @@ fn duration(scenario: &ScenarioOptions) -> GoDuration {
 }
 
 /// When the last iteration must have ended.
-fn end(scenario: &ScenarioOptions) -> GoDuration {
+pub(super) fn end(scenario: &ScenarioOptions) -> GoDuration {
     let grace = scenario.graceful_stop.unwrap_or(GRACE).nanos();
     let nanos = match scenario.executor {
         Executor::ExternallyControlled => duration(scenario).nanos(),

@@ -135,6 +135,13 @@ const COMMON: [&str; 7] =
     ["executor", "startTime", "gracefulStop", "env", "exec", "tags", "options"];
 
 impl ScenarioOptions {
+    /// Whether it is one of `k6/browser`.
+    #[must_use]
+    pub fn wants_browser(&self) -> bool {
+        let kind = self.options.as_ref().and_then(|options| options.pointer("/browser/type"));
+        kind.is_some_and(|kind| !kind.is_null())
+    }
+
     /// A scenario with nothing set but its executor.
     #[must_use]
     pub const fn new(executor: Executor) -> Self {

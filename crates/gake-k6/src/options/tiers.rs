@@ -80,7 +80,8 @@ impl Tiers {
             (Tier::Flags, self.flags),
         ] {
             if higher.sets_a_load() {
-                if has_scenarios(&options) {
+                // As in k6 also by none.
+                if options.scenarios.is_some() {
                     warnings.push(format!(
                         "\"{}\" level configuration overrode scenarios configuration entirely",
                         tier.name()
@@ -119,10 +120,6 @@ impl Options {
             || self.stages.is_some()
             || self.scenarios.is_some()
     }
-}
-
-fn has_scenarios(options: &Options) -> bool {
-    options.scenarios.as_ref().is_some_and(|scenarios| !scenarios.is_empty())
 }
 
 /// The defaults that scripts are shown.

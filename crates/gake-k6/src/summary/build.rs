@@ -7,6 +7,7 @@ use std::time::Duration;
 use gake_core::metric::{CHECKS, Definition, Registry, SeriesTable, SeriesValue, Tags};
 use serde_json::Value;
 
+use super::collate::{compare, compare_metrics};
 use super::{SummaryCheck, SummaryData, SummaryGroup, SummaryMetric, SummaryScope};
 use crate::aggregation::Aggregation;
 use crate::options::{DEFAULT_SCENARIO, Options};
@@ -53,17 +54,14 @@ pub fn summary_data(input: &SummaryInput<'_>) -> SummaryData {
     let builder =
         Builder { input, stats: input.options.summary_trend_stats.clone().unwrap_or_default() };
     let paths = group_paths(input.series);
-    let everything = Tags::default();
     let scenarios = input.options.scenarios.iter().flatten().map(|scenario| scenario.0.as_str());
-    let scenarios: Vec<_> = scenarios.collect();
+    let mut scenarios: Vec<_> = scenarios.collect();
+    scenarios.sort_by(|a, b| compare(a, b));
     let is_plain = scenarios == [DEFAULT_SCENARIO] || scenarios.is_empty();
     let named = if is_plain { Vec::new() } else { scenarios };
     let scenario = |name: &str| builder.scope(name, &Tags::new([("scenario", name)]), "", &paths);
     SummaryData {
-        total: SummaryScope {
-            metrics: builder.all_metrics(),
-            ..builder.scope("", &everything, "", &paths)
-        },
+        total: builder.total(&paths),
         scenarios: named.into_iter().map(scenario).collect(),
         root_group: builder.group("", "", &paths),
         trend_stats: builder.stats.clone(),
@@ -106,6 +104,18 @@ fn inner<'a>(path: &'a str, paths: &'a [String]) -> impl Iterator<Item = (&'a st
 }
 
 impl Builder<'_> {
+    /// The whole run.
+    fn total(&self, paths: &[String]) -> SummaryScope {
+        let everything = Tags::default();
+        let metrics = self.all_metrics();
+        let is_about_checks = metrics.iter().any(|metric| metric.name == CHECKS);
+        SummaryScope {
+            metrics,
+            checks: is_about_checks.then(|| self.checks(&everything)),
+            ..self.scope("", &everything, "", paths)
+        }
+    }
+
     /// All metrics that have samples or thresholds, and their sub-metrics.
     fn all_metrics(&self) -> Vec<SummaryMetric> {
         let input = self.input;
@@ -122,13 +132,20 @@ impl Builder<'_> {
             }
         }
         for (key, on) in input.thresholds.metrics() {
-            all.entry(key.to_owned())
-                .or_insert_with(|| (Arc::clone(&on.metric), on.value(&[input.series])));
+            let value = on.value(&[input.series]);
+            if input.thresholds.is_off() && value.samples() == 0 {
+                continue;
+            }
+            all.entry(key.to_owned()).or_insert_with(|| (Arc::clone(&on.metric), value));
             // A sub-metric stands below its metric, also when that has no samples.
             all.entry(on.metric.name.clone())
                 .or_insert_with(|| (Arc::clone(&on.metric), SeriesValue::new(on.metric.kind)));
         }
-        all.into_iter().map(|(name, (metric, value))| self.metric(name, &metric, &value)).collect()
+        let all = all.into_iter();
+        let metrics = all.map(|(name, (metric, value))| self.metric(name, &metric, &value));
+        let mut metrics: Vec<_> = metrics.collect();
+        metrics.sort_by(|a, b| compare_metrics(&a.name, &b.name));
+        metrics
     }
 
     /// What samples with these tags add up to, by metric.
@@ -203,16 +220,19 @@ impl Builder<'_> {
             contains: metric.unit,
             thresholds: Vec::new(),
         });
+        let mut metrics: Vec<_> = metrics.collect();
+        metrics.sort_by(|a, b| compare_metrics(&a.name, &b.name));
         let groups = inner(path, paths).filter_map(|(name, path)| {
             let mut pairs = tags.pairs().to_vec();
             pairs.push(("group".to_owned(), path.to_owned()));
             let group = self.scope(name, &Tags::new(pairs), path, paths);
             (!group.metrics.is_empty() || !group.groups.is_empty()).then_some(group)
         });
+        let is_about_checks = metrics.iter().any(|metric| metric.name == CHECKS);
         SummaryScope {
             name: name.to_owned(),
-            metrics: metrics.collect(),
-            checks: self.checks(tags),
+            checks: is_about_checks.then(|| self.checks(tags)),
+            metrics,
             groups: groups.collect(),
         }
     }

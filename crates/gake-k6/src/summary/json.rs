@@ -1,96 +1,147 @@
 //! The summary as the data that `handleSummary` is given, and as `--summary-export` writes it.
 
-use gake_core::metric::{MetricKind, MetricUnit};
+use gake_core::metric::MetricUnit;
 use md5::{Digest, Md5};
-use serde_json::{Map, Value, json};
+use serde_json::Number;
 
+use super::ordered::Json;
 use super::{SummaryCheck, SummaryData, SummaryGroup, SummaryMetric};
+use crate::threshold::ThresholdResult;
 
 impl SummaryData {
-    /// The argument of `handleSummary`.
+    /// The argument of `handleSummary`, as JSON.
     #[must_use]
-    pub fn for_script(&self) -> Value {
+    pub fn for_script(&self) -> String {
         let metrics = self.total.metrics.iter();
-        let metrics: Map<_, _> =
-            metrics.map(|metric| (metric.name.clone(), metric.for_script())).collect();
-        json!({
-            "root_group": self.root_group.for_script(),
-            "options": {
-                "summaryTrendStats": self.trend_stats,
-                "summaryTimeUnit": self.time_unit.as_deref().unwrap_or_default(),
-                "noColor": self.no_color,
-            },
-            "state": {
-                "isStdOutTTY": self.is_stdout_terminal,
-                "isStdErrTTY": self.is_stderr_terminal,
-                "testRunDurationMs": number(self.duration_ms),
-            },
-            "metrics": metrics,
-            "setup_data": self.setup_data,
-        })
+        let metrics = metrics.map(|metric| (metric.name.as_str(), metric.json()));
+        let stats = self.trend_stats.iter().map(|stat| Json::text(stat));
+        let mut members = vec![
+            ("root_group", self.root_group.json()),
+            (
+                "options",
+                Json::object([
+                    ("summaryTrendStats", Json::List(stats.collect())),
+                    ("summaryTimeUnit", Json::text(self.time_unit.as_deref().unwrap_or_default())),
+                    ("noColor", Json::Bool(self.no_color)),
+                ]),
+            ),
+            (
+                "state",
+                Json::object([
+                    ("isStdOutTTY", Json::Bool(self.is_stdout_terminal)),
+                    ("isStdErrTTY", Json::Bool(self.is_stderr_terminal)),
+                    ("testRunDurationMs", number(self.duration_ms)),
+                ]),
+            ),
+            ("metrics", Json::object(metrics)),
+        ];
+        // Without a `setup` it is undefined.
+        members.extend(self.setup_data.clone().map(|data| ("setup_data", data.into())));
+        // Texts: this cannot fail.
+        serde_json::to_string(&Json::object(members)).unwrap_or_default()
     }
 
     /// The content of `--summary-export`.
     #[must_use]
-    pub fn for_export(&self) -> Value {
-        let metrics = self.total.metrics.iter();
-        let metrics: Map<_, _> =
-            metrics.map(|metric| (metric.name.clone(), metric.for_export())).collect();
-        let mut data = json!({ "root_group": self.root_group.for_export(), "metrics": metrics });
-        if let Some(setup_data) = &self.setup_data {
-            data["setup_data"] = setup_data.clone();
-        }
-        data
+    pub fn for_export(&self) -> String {
+        export(&self.for_script()).unwrap_or_default()
     }
 }
 
+/// What `--summary-export` writes of what a script left of the argument of `handleSummary`; `None`
+/// when that is no JSON.
+#[must_use]
+pub fn export(data: &str) -> Option<String> {
+    let data: Json = serde_json::from_str(data).ok()?;
+    let members = data.members().iter().filter(|(name, _)| name != "options" && name != "state");
+    let exported = members.map(|(name, value)| match name.as_str() {
+        "metrics" => {
+            let metrics = value.members().iter();
+            let metrics = metrics.map(|(name, metric)| (name.as_str(), exported_metric(metric)));
+            ("metrics", Json::object(metrics))
+        }
+        "root_group" => ("root_group", exported_group(value)),
+        name => (name, value.clone()),
+    });
+    Some(Json::object(exported).pretty())
+}
+
+/// A metric's figures beside each other; of a rate, the share is called `value`. A threshold is true
+/// when it failed.
+fn exported_metric(metric: &Json) -> Json {
+    let is_rate = metric.get("type") == Some(&Json::text("rate"));
+    let values = metric.get("values").map(Json::members).unwrap_or_default().iter();
+    let mut members: Vec<(&str, Json)> = values
+        .map(|(name, value)| {
+            let is_share = is_rate && name == "rate";
+            (if is_share { "value" } else { name.as_str() }, value.clone())
+        })
+        .collect();
+    let thresholds = metric.get("thresholds").map(Json::members).unwrap_or_default();
+    if !thresholds.is_empty() {
+        let has_failed = |threshold: &Json| threshold.get("ok") != Some(&Json::Bool(true));
+        let thresholds = thresholds.iter();
+        let thresholds =
+            thresholds.map(|(source, result)| (source.as_str(), Json::Bool(has_failed(result))));
+        members.push(("thresholds", Json::object(thresholds)));
+    }
+    Json::object(members)
+}
+
+/// A group with its groups and checks by name.
+fn exported_group(group: &Json) -> Json {
+    let named = |list: &Json, export: fn(&Json) -> Json| {
+        let Json::List(list) = list else { return list.clone() };
+        let mut members: Vec<(String, Json)> = Vec::new();
+        for one in list {
+            let Some(Json::Text(name)) = one.get("name") else { continue };
+            match members.iter_mut().find(|(known, _)| known == name) {
+                Some((_, known)) => *known = export(one),
+                None => members.push((name.clone(), export(one))),
+            }
+        }
+        Json::Object(members)
+    };
+    let members = group.members().iter().map(|(name, value)| match name.as_str() {
+        "groups" => ("groups", named(value, exported_group)),
+        "checks" => ("checks", named(value, Json::clone)),
+        name => (name, value.clone()),
+    });
+    Json::object(members)
+}
+
 /// A number as JavaScript would write it: whole ones without a point.
-fn number(value: f64) -> Value {
+fn number(value: f64) -> Json {
     const LARGEST: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= LARGEST {
-        Value::from(value as i64)
+        Json::Number((value as i64).into())
     } else {
-        Value::from(value)
+        Number::from_f64(value).map_or(Json::Null, Json::Number)
     }
 }
 
 impl SummaryMetric {
-    fn for_script(&self) -> Value {
-        let values: Map<_, _> =
-            self.values.iter().map(|(name, value)| (name.clone(), number(*value))).collect();
+    fn json(&self) -> Json {
+        let values = self.values.iter().map(|(name, value)| (name.as_str(), number(*value)));
         let contains = match self.contains {
             MetricUnit::Number => "default",
             MetricUnit::Time => "time",
             MetricUnit::Bytes => "data",
         };
-        let mut data = json!({ "type": self.kind.name(), "contains": contains, "values": values });
+        let mut members = vec![
+            ("type", Json::text(self.kind.name())),
+            ("contains", Json::text(contains)),
+            ("values", Json::object(values)),
+        ];
         if !self.thresholds.is_empty() {
+            let result =
+                |threshold: &ThresholdResult| Json::object([("ok", Json::Bool(threshold.ok))]);
             let thresholds = self.thresholds.iter();
-            let thresholds: Map<_, _> = thresholds
-                .map(|threshold| (threshold.source.clone(), json!({ "ok": threshold.ok })))
-                .collect();
-            data["thresholds"] = Value::Object(thresholds);
+            let thresholds =
+                thresholds.map(|threshold| (threshold.source.as_str(), result(threshold)));
+            members.push(("thresholds", Json::object(thresholds)));
         }
-        data
-    }
-
-    /// Its figures beside each other; of a rate, the share is called `value`. A threshold is true
-    /// when it failed.
-    fn for_export(&self) -> Value {
-        let mut data = Map::new();
-        for (name, value) in &self.values {
-            let is_share = self.kind == MetricKind::Rate && name == "rate";
-            let name = if is_share { "value" } else { name };
-            data.insert(name.to_owned(), number(*value));
-        }
-        if !self.thresholds.is_empty() {
-            let thresholds = self.thresholds.iter();
-            let thresholds: Map<_, _> = thresholds
-                .map(|threshold| (threshold.source.clone(), Value::Bool(!threshold.ok)))
-                .collect();
-            data.insert("thresholds".to_owned(), Value::Object(thresholds));
-        }
-        Value::Object(data)
+        Json::object(members)
     }
 }
 
@@ -100,37 +151,25 @@ fn id(path: &str) -> String {
 }
 
 impl SummaryCheck {
-    fn json(&self) -> Value {
-        json!({
-            "name": self.name,
-            "path": self.path,
-            "id": id(&self.path),
-            "passes": self.passes,
-            "fails": self.fails,
-        })
+    fn json(&self) -> Json {
+        Json::object([
+            ("name", Json::text(&self.name)),
+            ("path", Json::text(&self.path)),
+            ("id", Json::Text(id(&self.path))),
+            ("passes", Json::Number(self.passes.into())),
+            ("fails", Json::Number(self.fails.into())),
+        ])
     }
 }
 
 impl SummaryGroup {
-    fn for_script(&self) -> Value {
-        let groups: Vec<_> = self.groups.iter().map(Self::for_script).collect();
-        let checks: Vec<_> = self.checks.iter().map(SummaryCheck::json).collect();
-        self.json(Value::Array(groups), Value::Array(checks))
-    }
-
-    fn for_export(&self) -> Value {
-        let groups = self.groups.iter().map(|group| (group.name.clone(), group.for_export()));
-        let checks = self.checks.iter().map(|check| (check.name.clone(), check.json()));
-        self.json(Value::Object(groups.collect()), Value::Object(checks.collect()))
-    }
-
-    fn json(&self, groups: Value, checks: Value) -> Value {
-        json!({
-            "name": self.name,
-            "path": self.path,
-            "id": id(&self.path),
-            "groups": groups,
-            "checks": checks,
-        })
+    fn json(&self) -> Json {
+        Json::object([
+            ("name", Json::text(&self.name)),
+            ("path", Json::text(&self.path)),
+            ("id", Json::Text(id(&self.path))),
+            ("groups", Json::List(self.groups.iter().map(Self::json).collect())),
+            ("checks", Json::List(self.checks.iter().map(SummaryCheck::json).collect())),
+        ])
     }
 }

@@ -1,12 +1,15 @@
 //! The summary at the end: its data, as text, and as scripts receive it.
 
 mod build;
+mod collate;
 mod json;
+mod ordered;
 mod text;
 
 use serde_json::Value;
 
 pub use build::{SummaryInput, summary_data};
+pub use json::export;
 pub use text::SummaryMode;
 
 use crate::threshold::ThresholdResult;
@@ -42,10 +45,10 @@ pub struct SummaryData {
 pub struct SummaryScope {
     /// The scenario's or group's name.
     pub name: String,
-    /// Metrics and sub-metrics, in the order of their names.
+    /// Metrics and sub-metrics, in the order of their names for people.
     pub metrics: Vec<SummaryMetric>,
-    /// Checks, in the order in which they came first.
-    pub checks: Vec<SummaryCheck>,
+    /// Checks, in the order in which they came first; `None` where nothing is about checks.
+    pub checks: Option<Vec<SummaryCheck>>,
     /// Its groups.
     pub groups: Vec<SummaryScope>,
 }

@@ -21,7 +21,10 @@ pub const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The thresholds of a run, by the key under which the script has them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Thresholds(BTreeMap<String, MetricThresholds>);
+pub struct Thresholds(BTreeMap<String, MetricThresholds>, IsOff);
+
+/// Whether thresholds only name sub-metrics.
+type IsOff = bool;
 
 /// The thresholds on one metric, or on its samples with some tags.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,7 +122,21 @@ impl Thresholds {
             }
             Ok((key.clone(), MetricThresholds { selector, metric, thresholds }))
         };
-        parsed.into_iter().map(one).collect::<Result<_, _>>().map(Self)
+        parsed.into_iter().map(one).collect::<Result<_, _>>().map(|all| Self(all, false))
+    }
+
+    /// The same without a bound: their sub-metrics are shown where they have samples.
+    #[must_use]
+    pub fn off(mut self) -> Self {
+        self.0.values_mut().for_each(|metric| metric.thresholds.clear());
+        self.1 = true;
+        self
+    }
+
+    /// Whether they only name sub-metrics.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.1
     }
 
     /// Whether there are none.
@@ -149,8 +166,9 @@ impl Thresholds {
             let one = |threshold: &Threshold| {
                 let figure = threshold.figure(&value, on, elapsed);
                 let ok = !judged || threshold.holds(figure, &value);
+                // At the end there is nothing to end.
                 results.aborts |=
-                    !ok && threshold.aborts_after.is_some_and(|after| elapsed >= after);
+                    !is_over && !ok && threshold.aborts_after.is_some_and(|after| elapsed >= after);
                 ThresholdResult {
                     source: threshold.source.clone(),
                     aggregation: threshold.expression.aggregation.to_string(),

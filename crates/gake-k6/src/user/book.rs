@@ -90,11 +90,12 @@ impl TagSet {
 pub enum MetricError {
     /// Its name.
     #[error(
-        "invalid metric name '{0}': write 2 to 128 letters, digits and _, with a letter or _ first"
+        "Invalid metric name: '{0}'. Metric names must only include up to 128 ASCII letters, numbers, or \
+         underscores and start with a letter or an underscore."
     )]
     Name(String),
     /// Another has its name.
-    #[error("metric '{name}' already exists with type {old}, instead of {new}")]
+    #[error("metric '{name}' already exists but with type {old}, instead of {new}")]
     Taken {
         /// The name.
         name: String,
@@ -276,7 +277,7 @@ mod tests {
         let trend = book.metric("my_trend", MetricKind::Trend, MetricUnit::Time).unwrap();
         assert_eq!(book.metric("my_trend", MetricKind::Trend, MetricUnit::Time), Ok(trend));
         let error = book.metric("my_trend", MetricKind::Rate, MetricUnit::Number).unwrap_err();
-        assert!(error.to_string().contains("already exists with type trend"), "{error}");
+        assert!(error.to_string().contains("already exists but with type trend"), "{error}");
         for name in ["", "x", "1st", "a b", "näme"] {
             let error = book.metric(name, MetricKind::Rate, MetricUnit::Number).unwrap_err();
             assert_eq!(error, MetricError::Name(name.to_owned()));

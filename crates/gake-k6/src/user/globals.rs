@@ -47,9 +47,6 @@ pub(crate) fn install<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<()> 
     lazily(&globals, &LIST)?;
     globals.set("global", globals.clone())?;
     globals.set("__VU", vu.number as f64)?;
-    if vu.number > 0 {
-        globals.set("__ITER", 0)?;
-    }
     if let Some(seed) = vu.test.settings().seed {
         seed_random(ctx, seed.wrapping_add(vu.number_in_test.wrapping_mul(USER_STEP)))?;
     }
@@ -192,6 +189,16 @@ fn subtle_once<'js>(ctx: Ctx<'js>, this: This<Object<'js>>) -> rquickjs::Result<
 fn crypto<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
     let crypto = Object::new(ctx.clone())?;
     let fill = |ctx: Ctx<'js>, view: Object<'js>| -> rquickjs::Result<Object<'js>> {
+        let takes: bool = evaluate::<Function<'js>>(
+            &ctx,
+            "(view) => ArrayBuffer.isView(view) && !(view instanceof Float32Array) &&
+                !(view instanceof Float64Array) && !(view instanceof DataView)",
+        )?
+        .call((view.clone(),))?;
+        if !takes {
+            let message = "TypeMismatchError: typedArray parameter isn't a TypedArray instance";
+            return Err(go_error(&ctx, message));
+        }
         let length: usize = view.get("byteLength")?;
         let bytes = buffer(&ctx, random(&ctx, length)?)?;
         // As bytes, whatever the view counts in.

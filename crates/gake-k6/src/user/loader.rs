@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -15,8 +16,8 @@ use url::Url;
 
 use super::exports::module_of;
 use super::syntax::is_es_module;
-use super::vu::Vu;
-use crate::errors::go_error;
+use super::vu::{Vu, VuStage};
+use crate::errors::{go_error, go_error_of, native_frame};
 use crate::modules;
 use crate::paths::{FILE, file_path, folder, imported, normal, resolved};
 use crate::typescript::is_typescript;
@@ -33,11 +34,19 @@ pub(crate) struct Modules {
     vu: Rc<Vu>,
     /// What was made already, by name; forgotten before the user's runtime is.
     made: Rc<RefCell<HashMap<String, Persistent<Object<'static>>>>>,
+    /// Why an import was not found or not read.
+    unresolved: Rc<RefCell<Option<String>>>,
 }
 
 impl Modules {
     pub(crate) fn new(vu: &Rc<Vu>) -> Self {
-        Self { vu: Rc::clone(vu), made: Rc::default() }
+        Self { vu: Rc::clone(vu), made: Rc::default(), unresolved: Rc::default() }
+    }
+
+    /// Why an import was not found or not read, if `thrown` is that.
+    pub(crate) fn unresolved(&self, thrown: &Caught) -> Option<String> {
+        let why = self.unresolved.borrow().clone()?;
+        thrown.message.strip_prefix("GoError: ").is_some_and(|said| said == why).then_some(why)
     }
 
     /// Lets go of everything that belongs to the user's runtime.
@@ -69,37 +78,56 @@ impl Modules {
 
     fn find(&self, base: &str, name: &str) -> Result<String, String> {
         if modules::is_builtin(name) {
-            return Ok(name.to_owned());
+            let is_known = modules::is_known(name);
+            return if is_known { Ok(name.to_owned()) } else { Err(modules::unknown(name)) };
         }
         if name.starts_with("http://") {
-            return Err(format!("{name:?} cannot be imported: write https://, or save it locally"));
+            return Err(format!(
+                "only supported schemes for imports are file and https, {name} has `http`"
+            ));
         }
         let is_path = ["./", "../", "/"].iter().any(|start| name.starts_with(start));
         if let Some(url) = remote(base, name, is_path) {
             self.vu.test.remote(&url).map_err(|error| {
-                format!("The moduleSpecifier {name:?} couldn't be retrieved from {url}: {error}")
+                format!(
+                    "The moduleSpecifier {name:?} couldn't be retrieved from the resolved url \
+                     {url:?}. Error : \"{error}\""
+                )
             })?;
             return Ok(url);
         }
         let path = match name.strip_prefix(FILE) {
             Some(_) => file_path(name),
             None if is_path => imported(&folder(base), name),
+            None if name.starts_with("github.com/") => {
+                return Err(format!(
+                    "github.com {NO_SPECIAL} going to github and copy-pasting the full url to the \
+                     actual raw JavaScript file"
+                ));
+            }
+            None if name.starts_with("cdnjs.com/libraries/") => {
+                return Err(format!(
+                    "cdnjs.com {NO_SPECIAL} going to cdnjs and copy-pasting the full url to the \
+                     actual JavaScript file"
+                ));
+            }
             None => {
                 return Err(format!(
-                    "The moduleSpecifier {name:?} couldn't be recognised as something k6 supports: \
-                     write ./{name} for a file beside the script"
+                    "The moduleSpecifier {name:?} couldn't be recognised as something k6 supports."
                 ));
             }
         };
-        self.vu.test.file(&path).map_err(|error| {
-            format!("The moduleSpecifier {name:?} couldn't be found on local disk: {error}")
-        })?;
+        self.vu.test.file(&path).map_err(|_| not_on_disk(name))?;
         Ok(format!("{FILE}{}", path.display()))
     }
 
     /// What `require` gives.
     fn require<'js>(&self, ctx: &Ctx<'js>, base: &str, name: &str) -> rquickjs::Result<Value<'js>> {
-        let name = self.find(base, name).map_err(|why| go_error(ctx, &why))?;
+        if self.vu.stage.get() != VuStage::Init {
+            return Err(go_error(ctx, &init_alone("require")));
+        }
+        let native = "go.k6.io/k6/internal/js.(*requireImpl).require-fm";
+        let name = self.find(base, name).map_err(|why| go_error_of(ctx, native, &why))?;
         if modules::is_builtin(&name) {
             return self.builtin(ctx, &name).map(Object::into_value);
         }
@@ -212,18 +240,24 @@ impl Modules {
         mode: Option<&str>,
     ) -> rquickjs::Result<Value<'js>> {
         use rquickjs::IntoJs;
-        if self.vu.stage.get() != super::vu::VuStage::Init {
-            let message = "the \"open\" function is only available in the init stage (i.e. the \
-                           global scope)";
-            return Err(go_error(ctx, message));
+        if self.vu.stage.get() != VuStage::Init {
+            return Err(go_error(ctx, &init_alone("open")));
         }
         let path = match name.starts_with(FILE) {
             true => file_path(name),
             false => normal(&folder(&caller(ctx, &self.vu.test.main)).join(name)),
         };
         let bytes = self.vu.test.file(&path).map_err(|error| {
-            let message = format!("open {}: {error}", path.display());
-            go_error(ctx, &message)
+            let path = path.display();
+            let message = match error.kind() {
+                ErrorKind::NotFound => format!("stat {path}: no such file or directory"),
+                ErrorKind::PermissionDenied => format!("open {path}: permission denied"),
+                ErrorKind::IsADirectory => {
+                    format!("open() can't be used with directories, path: {name:?}")
+                }
+                _ => format!("open {path}: {error}"),
+            };
+            go_error_of(ctx, "go.k6.io/k6/internal/js.(*Bundle).setInitGlobals.func3", &message)
         })?;
         match mode {
             Some("b") => modules::buffer(ctx, bytes.to_vec())?.into_js(ctx),
@@ -241,7 +275,10 @@ impl Resolver for Modules {
         _attributes: Option<ImportAttributes<'js>>,
     ) -> rquickjs::Result<String> {
         // Thrown, so that it reads as k6's does and not as an error of resolving.
-        self.find(base, name).map_err(|why| go_error(ctx, &why))
+        self.find(base, name).map_err(|why| {
+            self.unresolved.replace(Some(why.clone()));
+            go_error(ctx, &why)
+        })
     }
 }
 
@@ -284,18 +321,55 @@ unsafe impl<'js> JsLifetime<'js> for OfContext {
     type Changed<'to> = Self;
 }
 
+/// What k6 says of a function that only init code may call.
+fn init_alone(function: &str) -> String {
+    format!(
+        "the \"{function}\" function is only available in the init stage (i.e. the global scope), see \
+         https://grafana.com/docs/k6/latest/using-k6/test-lifecycle/ for more information"
+    )
+}
+
 /// What a script threw, or what went wrong around it.
 pub(crate) fn caught(ctx: &Ctx<'_>, error: rquickjs::Error) -> Caught {
     if error.is_exception() {
+        let thrown = ctx.catch();
+        let native = native_frame(&thrown);
+        ctx.throw(thrown);
         let mut caught = Caught::caught(ctx);
         // The JavaScript of k6's own modules is no part of the script.
         let own = caught.stack.lines().filter(|line| !line.contains("(eval_script:"));
-        caught.stack = own.collect::<Vec<_>>().join("\n");
+        let native = native.map(|native| format!("at {native} (native)"));
+        caught.stack = native.into_iter().chain(own.map(frame)).collect::<Vec<_>>().join("\n");
         return caught;
     }
     let _ = ctx.catch();
     Caught { message: error.to_string(), place: String::new(), stack: String::new() }
 }
+
+/// A frame of a stack as k6 writes it: a function without a name is its place alone, and a getter
+/// has the name of its property.
+fn frame(line: &str) -> String {
+    let place = line.trim().strip_prefix("at <anonymous> (").and_then(|at| at.strip_suffix(')'));
+    match place.filter(|place| place.starts_with(FILE) || is_remote(place)) {
+        Some(place) => format!("at {place}"),
+        None => line.trim().replacen("at get ", "at ", 1),
+    }
+}
+
+/// What k6 says of an import that is no file.
+pub fn not_on_disk(name: &str) -> String {
+    format!(
+        "The moduleSpecifier \"{name}\" couldn't be found on local disk. Make sure that you've \
+         specified the right path to the file. If you're running k6 using the Docker image make sure \
+         you have mounted the local directory (-v /local/path/:/inside/docker/path) containing your \
+         script and modules so that they're accessible by k6 from inside of the container, see \
+         https://grafana.com/docs/k6/latest/using-k6/modules/#use-modules-with-docker."
+    )
+}
+
+/// What k6 says of addresses that it once took for modules.
+const NO_SPECIAL: &str =
+    "'special' urls are no longer supported - please use real ones. You can get yours by";
 
 /// Whether a module comes from the network.
 fn is_remote(module: &str) -> bool {

@@ -5,6 +5,7 @@ pub mod clock;
 mod console;
 mod exports;
 mod globals;
+pub(crate) mod kept;
 pub(crate) mod loader;
 pub mod notes;
 pub mod requests;

@@ -18,11 +18,14 @@ use super::vu::{Vu, VuParts, VuStage};
 use super::{console, globals, loader};
 use crate::go_json::parse_error;
 use crate::metrics::Builtin;
-use crate::modules::{LISTS, evaluate};
+use crate::modules::{LISTS, bytes, evaluate, truthy, type_name};
 
 /// What multiplies the numbers of iterations to shift samples of a profile: an odd number of random
 /// bits.
 const SHIFT: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Where `handleSummary` finds what `setup` returned.
+const SETUP_DATA_KEY: &str = "setup_data";
 
 /// What makes JSON of what `setup` returned.
 const SETUP_DATA: &str = include_str!("setup_data.js");
@@ -53,12 +56,35 @@ pub enum CallEnd {
     Ended,
 }
 
+/// What `handleSummary` did.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SummaryOutputs {
+    /// Its argument as it left it, as JSON.
+    pub data: String,
+    /// What it returned.
+    pub outputs: ReturnedOutputs,
+}
+
+/// What `handleSummary` returned.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum ReturnedOutputs {
+    /// Nothing.
+    Nothing,
+    /// No map of outputs.
+    Wrong,
+    /// What is written, by path; or the type of what cannot be written, in k6's words.
+    Outputs(Vec<(String, Result<Vec<u8>, String>)>),
+}
+
 /// Why a script cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// It is not valid JavaScript, or imports a module that does not exist.
     #[error("{0}")]
     Syntax(Exception),
+    /// It imports what is not there.
+    #[error("{0}")]
+    Unresolved(String),
     /// It threw while it was loaded.
     #[error("{0}")]
     Thrown(Exception),
@@ -119,12 +145,20 @@ impl ScriptUser {
                 let _ = ctx.catch();
                 LoadError::Aborted(abort.reason)
             }
-            None => LoadError::Thrown(loader::caught(ctx, error)),
+            None => {
+                let caught = loader::caught(ctx, error);
+                let unresolved = self.modules.unresolved(&caught);
+                unresolved.map_or(LoadError::Thrown(caught), LoadError::Unresolved)
+            }
         };
         self.globals(ctx).map_err(thrown)?;
         let main = self.vu.test.main.clone();
         let module = self.modules.main(ctx, &main);
-        let module = module.map_err(|error| LoadError::Syntax(loader::caught(ctx, error)))?;
+        let module = module.map_err(|error| {
+            let caught = loader::caught(ctx, error);
+            let unresolved = self.modules.unresolved(&caught);
+            unresolved.map_or(LoadError::Syntax(caught), LoadError::Unresolved)
+        })?;
         let (module, promise) = Module::eval(module).map_err(thrown)?;
         // Also what the script does not wait for: it may want what only init code may do.
         while !is_late() && ctx.execute_pending_job() {}
@@ -237,10 +271,14 @@ impl ScriptUser {
         argument: Option<&str>,
     ) -> CallEnd {
         let is_rejected = Cell::new(false);
-        let returned = self.returned(ctx, function, argument, &is_rejected);
-        let result = returned.and_then(|returned| match stage {
+        let argument = self.argument(ctx, stage, argument);
+        let result = argument.and_then(|argument| {
+            let returned = self.returned(ctx, function, argument.clone(), &is_rejected)?;
+            Ok((argument, returned))
+        });
+        let result = result.and_then(|(argument, returned)| match stage {
             VuStage::Setup => setup_data(ctx, returned),
-            VuStage::Summary => returned_json(ctx, returned).map(CallEnd::Returned),
+            VuStage::Summary => summary_outputs(ctx, &argument, &returned).map(CallEnd::Returned),
             VuStage::Init | VuStage::Iteration | VuStage::Teardown => Ok(CallEnd::Returned(None)),
         });
         match result {
@@ -262,11 +300,32 @@ impl ScriptUser {
         }
     }
 
+    /// What a function of the script is called with: this JSON, or what `setup` returned.
+    fn argument<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        stage: VuStage,
+        json: Option<&str>,
+    ) -> rquickjs::Result<Value<'js>> {
+        let argument = match (json, &self.data) {
+            (Some(json), _) => ctx.json_parse(json)?,
+            (None, Some(data)) => data.clone().restore(ctx)?,
+            (None, None) => Value::new_undefined(ctx.clone()),
+        };
+        if let (VuStage::Summary, Some(data)) = (stage, argument.as_object()) {
+            // Of a script without `setup` it is there and undefined.
+            if !data.contains_key(SETUP_DATA_KEY)? {
+                data.set(SETUP_DATA_KEY, Value::new_undefined(ctx.clone()))?;
+            }
+        }
+        Ok(argument)
+    }
+
     fn returned<'js>(
         &self,
         ctx: &Ctx<'js>,
         function: &str,
-        argument: Option<&str>,
+        argument: Value<'js>,
         is_rejected: &Cell<bool>,
     ) -> rquickjs::Result<Value<'js>> {
         let exports = match &self.exports {
@@ -274,11 +333,6 @@ impl ScriptUser {
             None => Object::new(ctx.clone())?,
         };
         let function: Function<'js> = exports.get(function)?;
-        let argument = match (argument, &self.data) {
-            (Some(json), _) => ctx.json_parse(json)?,
-            (None, Some(data)) => data.clone().restore(ctx)?,
-            (None, None) => Value::new_undefined(ctx.clone()),
-        };
         let returned: Value<'js> = function.call((argument,))?;
         let promise = returned.as_promise().cloned();
         let thrown = Cell::new(None);
@@ -324,7 +378,7 @@ impl ScriptUser {
             }
         });
         if !vu.test.settings().no_cookies_reset {
-            vu.jar.borrow_mut().clear();
+            vu.jar.take();
         }
         if vu.test.settings().no_vu_connection_reuse {
             let mut client = vu.client.borrow_mut();
@@ -342,13 +396,13 @@ impl ScriptUser {
                 stack: String::new(),
             }),
         };
+        vu.note_traffic();
         let set = vu.book.set(&**vu);
         if end != CallEnd::Ended || vu.aborts.get() {
             let took = vu.clock.now().saturating_sub(start);
             vu.note(Builtin::IterationDuration, &set, took as f64);
             vu.note(Builtin::Iterations, &set, 1.0);
         }
-        vu.note_no_data();
         end
     }
 }
@@ -370,12 +424,39 @@ impl std::fmt::Debug for ScriptUser {
     }
 }
 
-fn returned_json<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<Option<String>> {
-    ctx.json_stringify(value)?.map(|json| json.to_string()).transpose()
+/// What `handleSummary` returned, and what it left of its argument, as JSON of [`SummaryOutputs`].
+fn summary_outputs<'js>(
+    ctx: &Ctx<'js>,
+    argument: &Value<'js>,
+    returned: &Value<'js>,
+) -> rquickjs::Result<Option<String>> {
+    let data = ctx.json_stringify(argument.clone())?;
+    let data = data.map(|json| json.to_string()).transpose()?.unwrap_or_default();
+    let outputs = match returned.as_object().filter(|object| !object.is_function()) {
+        // As in k6: whatever counts as false is nothing, an array is no map.
+        None if !truthy(ctx, returned.clone())? => ReturnedOutputs::Nothing,
+        Some(object) if !object.is_array() => {
+            let mut outputs = Vec::new();
+            for property in object.props::<String, Value<'js>>() {
+                let (path, value) = property?;
+                let content = match bytes(ctx, &value)? {
+                    Some(bytes) => Ok(bytes),
+                    None => Err(type_name(ctx, &value).to_owned()),
+                };
+                outputs.push((path, content));
+            }
+            ReturnedOutputs::Outputs(outputs)
+        }
+        _ => ReturnedOutputs::Wrong,
+    };
+    Ok(serde_json::to_string(&SummaryOutputs { data, outputs }).ok())
 }
 
-/// What `setup` returned.
+/// What `setup` returned: nothing at all, or JSON.
 fn setup_data<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> rquickjs::Result<CallEnd> {
+    if value.is_undefined() {
+        return Ok(CallEnd::Returned(None));
+    }
     let read: Function<'js> = evaluate(ctx, SETUP_DATA)?;
     let data: Object<'js> = read.call((value,))?;
     let wrong: Option<String> = data.get("wrong")?;

@@ -20,6 +20,7 @@ use super::timers::Timers;
 use crate::bodies::UserBodies;
 use crate::errors::go_error;
 use crate::metrics::{Builtin, MetricNumber};
+use crate::scenario::ScenarioFacts;
 use crate::test::Test;
 
 /// The shortest pause, in nanoseconds, in which a user gives back what it does not need of its
@@ -39,23 +40,6 @@ pub enum VuStage {
     Teardown,
     /// Running the script's `handleSummary`.
     Summary,
-}
-
-/// The scenario of a user.
-#[derive(Debug, Clone, Default)]
-pub struct ScenarioFacts {
-    /// Its name.
-    pub name: String,
-    /// The name of its executor.
-    pub executor: String,
-    /// The function that an iteration calls.
-    pub function: String,
-    /// Its duration, or 0 if unknown.
-    pub length: Nanos,
-    /// Additions to `__ENV`.
-    pub environment: Vec<(String, String)>,
-    /// Tags of every sample.
-    pub tags: Vec<(String, String)>,
 }
 
 /// What a call of the script's function opens and holds, such as a session.
@@ -104,8 +88,8 @@ pub struct Vu {
     pub tags: RefCell<Vec<(String, String)>>,
     /// What it says of its samples besides, by `exec.vu.metrics.metadata`.
     pub metadata: RefCell<Vec<(String, String)>>,
-    /// Its cookies.
-    pub jar: Rc<RefCell<CookieStore>>,
+    /// Its cookies: a new jar each iteration, unless they are kept; a script may hold an old one.
+    pub jar: RefCell<Rc<RefCell<CookieStore>>>,
     /// The bodies of responses that it holds.
     pub(crate) bodies: Rc<UserBodies>,
     /// Its default for which responses are expected.
@@ -114,6 +98,8 @@ pub struct Vu {
     pub aborts: Cell<bool>,
     /// Its activity that is not yet recorded.
     pub notes: Notes,
+    /// Bytes that the current call of its script has sent and received so far.
+    traffic: Cell<(u64, u64)>,
     /// Its tasks besides the script.
     pub tasks: Tasks,
     /// Its timers.
@@ -197,11 +183,8 @@ impl Vu {
     #[must_use]
     pub fn new(parts: VuParts) -> Rc<Self> {
         let VuParts { test, book, requests, clock, scenario, number, number_in_test } = parts;
-        let agent = &test.settings().user_agent;
-        let headers = match agent.is_empty() {
-            true => Vec::new(),
-            false => vec![("User-Agent".to_owned(), agent.clone())],
-        };
+        // An empty one is not sent.
+        let headers = vec![("User-Agent".to_owned(), test.settings().user_agent.clone())];
         let tags = test.settings().tags.iter().chain(&scenario.tags).cloned().collect();
         let bodies = UserBodies::new(&test.bodies, test.settings().bodies);
         Rc::new(Self {
@@ -224,11 +207,12 @@ impl Vu {
             group: RefCell::new("".into()),
             tags: RefCell::new(tags),
             metadata: RefCell::default(),
-            jar: Rc::default(),
+            jar: RefCell::default(),
             bodies,
             expected: RefCell::default(),
             aborts: Cell::new(false),
             notes: Notes::default(),
+            traffic: Cell::default(),
             tasks: Tasks::default(),
             timers: Timers::default(),
             held: RefCell::default(),
@@ -296,11 +280,19 @@ impl Vu {
         self.sample(metric.number(), set, value);
     }
 
-    /// Notes that nothing was sent or received, so that both are shown.
-    pub fn note_no_data(&self) {
+    /// Counts bytes that were sent and received, for [`Vu::note_traffic`].
+    pub fn count_traffic(&self, sent: u64, received: u64) {
+        let (before, then) = self.traffic.get();
+        self.traffic.set((before.saturating_add(sent), then.saturating_add(received)));
+    }
+
+    /// Notes the bytes counted since the last time, as one sample each: k6 has one per iteration,
+    /// also of none, and a database keeps only one of those with equal times and tags.
+    pub fn note_traffic(&self) {
+        let (sent, received) = self.traffic.take();
         let set = self.book.set(self);
-        self.note(Builtin::DataSent, &set, 0.0);
-        self.note(Builtin::DataReceived, &set, 0.0);
+        self.note(Builtin::DataSent, &set, sent as f64);
+        self.note(Builtin::DataReceived, &set, received as f64);
     }
 
     /// Notes a sample of a script's metric under its own tags.
@@ -324,9 +316,14 @@ impl Vu {
         (!all.is_empty()).then(|| Tags::new(all))
     }
 
-    /// The share of its scenario's time that is over, from 0 to 1.
+    /// The share of its scenario's iterations that are done, or of its time that is over, from 0 to
+    /// 1.
     #[must_use]
     pub fn progress(&self) -> f64 {
+        if let Some(iterations) = self.scenario.iterations {
+            let done = self.scenario.progress.done();
+            return (done as f64 / iterations.max(1) as f64).min(1.0);
+        }
         let length = self.scenario.length;
         if length == 0 {
             return 0.0;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gake_core::plan::Overflow;
 use gake_k6::metrics::registry;
 use gake_k6::options::{
-    Consolidated, Options, Tiers, from_environment, validate, validate_trend_stats,
+    Consolidated, Options, ScenarioOptions, Tiers, from_environment, validate, validate_trend_stats,
 };
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, ScriptLog};
@@ -119,15 +119,19 @@ impl ConfiguredScript {
             Some(archived) => Some(archived.options),
             None => script.options.clone(),
         };
-        let Consolidated { options, given, warnings } =
+        let Consolidated { mut options, given, warnings } =
             consolidated(&script, own.as_deref(), asked).map_err(ScriptRefusal::Options)?;
         for warning in warnings {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
+        without_browsers(&script, &mut options)?;
         check(&script, &options)?;
-        let none = BTreeMap::new();
-        let bounds = options.thresholds.as_ref().filter(|_| !asked.no_thresholds).unwrap_or(&none);
-        let thresholds = Thresholds::new(bounds, &registry(&script.metrics))
+        let mut bounds = options.thresholds.clone().unwrap_or_default();
+        if asked.no_thresholds {
+            // What is wrong with them is of no matter then.
+            bounds.values_mut().for_each(Vec::clear);
+        }
+        let thresholds = Thresholds::new(&bounds, &registry(&script.metrics))
             .map_err(|error| ScriptRefusal::Options(error.to_string()))?;
         if let Some(why) = network::wrong_ttl(&options) {
             return Err(ScriptRefusal::Other(why));
@@ -146,10 +150,35 @@ impl ConfiguredScript {
         let _ = script.test.settings.set(settings);
         let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
         let _ = script.test.options.set(shown);
+        let thresholds = if asked.no_thresholds { thresholds.off() } else { thresholds };
         let thresholds = Arc::new(thresholds);
         Ok(Self { script, options, given, own, run, thresholds, environment })
     }
 }
+
+/// Leaves out the scenarios that want a browser, and says so.
+///
+/// # Errors
+/// When no other is there.
+fn without_browsers(script: &LoadedScript, options: &mut Options) -> Result<(), ScriptRefusal> {
+    let Some(scenarios) = &mut options.scenarios else { return Ok(()) };
+    let wants = |scenario: &ScenarioOptions| scenario.wants_browser();
+    let names: Vec<String> =
+        scenarios.iter().filter(|one| wants(one.1)).map(|one| one.0.clone()).collect();
+    scenarios.retain(|_, scenario| !wants(scenario));
+    if !names.is_empty() && scenarios.is_empty() {
+        let names = names.join(", ");
+        return Err(ScriptRefusal::Other(format!("{NO_BROWSER} by every scenario ({names})")));
+    }
+    for name in names {
+        let message = format!("{NO_BROWSER} by the scenario {name}: it is left out");
+        script.test.log(LogLevel::Error, &message, &[("scenario", &name)]);
+    }
+    Ok(())
+}
+
+/// What is said of scenarios of `k6/browser`.
+const NO_BROWSER: &str = "gake drives no browser, which is asked for";
 
 /// Checks the options in force.
 fn check(script: &LoadedScript, options: &Options) -> Result<(), ScriptRefusal> {

@@ -8,8 +8,9 @@ use gake_core::clock::Nanos;
 use gake_core::plan::UserStage;
 use gake_core::schedule::Slice;
 use gake_core::spec::ScenarioSpec;
+use gake_k6::scenario::ScenarioProgress;
 use gake_k6::test::ActiveUsers;
-use gake_k6::work::{ScenarioProgress, ScriptLoad};
+use gake_k6::work::ScriptLoad;
 
 use super::nanos;
 use crate::UserControl;
@@ -39,7 +40,7 @@ impl Crew {
             process: load.process,
             start,
             end: length.map(|length| start.saturating_add(nanos(length))),
-            progress: Arc::clone(&load.progress),
+            progress: Arc::clone(&load.scenario.progress),
         }
     }
 

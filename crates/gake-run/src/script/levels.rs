@@ -1,13 +1,23 @@
 //! The levels of a script's run: its users.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
 
-use gake_core::clock::Nanos;
+use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::metric::{Definition, SeriesKey, SeriesTable, SeriesValue};
+use gake_engine::RunClock;
 use gake_k6::metrics::Builtin;
 use gake_k6::of_no_user::series_of_no_user;
 use gake_k6::test::Test;
 use gake_k6::user::book::Book;
+
+use crate::Interrupt;
+
+/// How often users are counted.
+const EVERY: Duration = Duration::from_secs(1);
 
 /// The gauges `vus` and `vus_max`, recorded once a second.
 #[derive(Debug)]
@@ -28,12 +38,106 @@ impl Levels {
         Self { test: Arc::clone(test), users, users_max }
     }
 
-    /// Adds the active users and all of them, at an instant of the run, to `seen`.
-    pub(super) fn see(&self, (active, all): (f64, f64), at: Nanos, seen: &mut SeriesTable) {
+    /// Adds the active users and all of them, at an instant, to `seen`.
+    fn see(&self, (active, all): (f64, f64), at: Nanos, seen: &mut SeriesTable) {
         for (series, level) in [(&self.users, active), (&self.users_max, all)] {
             let fresh = SeriesValue::Gauge { last: level, at, min: level, max: level, samples: 1 };
             seen.add_value(series.clone(), &fresh);
             self.test.write_samples(&series.metric, None, level, 1);
         }
     }
+}
+
+/// How far the users of a run are, for who counts them beside it.
+#[derive(Debug, Default)]
+pub(super) struct RunPhase {
+    /// The clock of the users, once they are made in this process.
+    pub(super) clock: OnceLock<RunClock>,
+    /// The last instant of the run that is known where they are in other processes.
+    pub(super) followed: AtomicU64,
+    /// Whether the load is over.
+    pub(super) is_over: AtomicBool,
+    /// Whether a threshold ended the run: as in k6 users are counted no more.
+    pub(super) is_ended: AtomicBool,
+}
+
+impl RunPhase {
+    /// The instant of the run, while it goes on.
+    fn now(&self) -> Option<Nanos> {
+        let own = self.clock.get().map_or(0, Clock::now);
+        let now = own.max(self.followed.load(Relaxed));
+        (now > 0 && !self.is_over.load(Relaxed)).then_some(now)
+    }
+}
+
+/// Counts the users of all scripts once a second, from before `setup` to after `teardown`, on a
+/// thread of its own.
+pub(super) struct UserTicker {
+    seen: Arc<Mutex<SeriesTable>>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl UserTicker {
+    /// Starts the thread.
+    pub(super) fn start(
+        levels: Levels,
+        tests: Vec<Arc<Test>>,
+        phase: Arc<RunPhase>,
+        interrupt: Interrupt,
+    ) -> Self {
+        let seen = Arc::new(Mutex::new(SeriesTable::default()));
+        let table = Arc::clone(&seen);
+        let (stop, stopped) = channel::<()>();
+        let began = Instant::now();
+        let tick = move || {
+            for number in 1_u32.. {
+                let left = (began + EVERY * number).saturating_duration_since(Instant::now());
+                if stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout)
+                    || interrupt.came()
+                    || phase.is_ended.load(Relaxed)
+                    || tests.iter().any(|test| test.aborted().is_some())
+                {
+                    return;
+                }
+                let now = phase.now();
+                let active = |at| tests.iter().map(|test| test.active(at)).sum::<usize>();
+                let active = now.map_or(0, active);
+                let all: u64 = tests.iter().map(|test| test.initialized()).sum();
+                let at = u64::from(number) * SECOND;
+                levels.see((active as f64, all as f64), at, &mut lock(&table));
+            }
+        };
+        // Without a thread no users are counted.
+        let thread = Builder::new().name("gake-users".to_owned()).spawn(tick).ok();
+        Self { seen, stop: Some(stop), thread }
+    }
+
+    /// What has been counted so far.
+    pub(super) fn so_far(&self) -> SeriesTable {
+        lock(&self.seen).clone()
+    }
+
+    /// Ends the counting.
+    pub(super) fn finish(mut self) -> SeriesTable {
+        self.end();
+        self.so_far()
+    }
+
+    fn end(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for UserTicker {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn lock(table: &Mutex<SeriesTable>) -> MutexGuard<'_, SeriesTable> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }

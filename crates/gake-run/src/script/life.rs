@@ -1,10 +1,10 @@
 //! The life of a run's scripts around the engine's run: `setup`, the users' iterations, `teardown`.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use gake_core::clock::{Nanos, SECOND};
-use gake_core::metric::SeriesTable;
+use gake_core::clock::SECOND;
 use gake_core::record::{Run, Tally};
 use gake_core::schedule::Slice;
 use gake_engine::{Stop, WorkerContext};
@@ -17,7 +17,7 @@ use gake_wire::{HttpFactory, Network};
 
 use super::crew::{self, Crew};
 use super::elsewhere::{Followed, RemoteUsers, SetUp};
-use super::levels::Levels;
+use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 use super::{Keys, ScriptRunError, crews, network};
@@ -60,6 +60,8 @@ impl Prepared {
         let (remote, mut earlier) =
             remote.map_or((None, None), |(users, earlier)| (Some(users), earlier));
         let is_resumed = earlier.is_some();
+        let phase = Arc::new(RunPhase::default());
+        let ticker = self.user_ticker(&phase, &interrupt);
         let lives = self.scripts.iter().map(|of| Life::begin(of, earlier.take(), &interrupt));
         let mut lives = lives.collect::<Result<Vec<_>, _>>()?;
         // As in k6: after a setup that failed or was interrupted nothing runs, teardown neither.
@@ -83,19 +85,22 @@ impl Prepared {
         if is_void {
             interrupt.stop(Stop::Now);
         }
-        let mut users = UsersSeen::new(&lives);
         let followed = remote.is_some().then(|| lives.first().map(Life::followed)).flatten();
-        let mut is_ending = false;
         let each = |moment: &Moment<'_>| {
             if let Some(followed) = &followed {
                 followed.follow(moment);
             }
-            if !is_void && !is_ending {
-                users.see(&lives, moment.second.second);
+            if followed.is_some() {
+                // Before what changes with the second.
+                let at = (moment.second.second * SECOND).saturating_sub(1);
+                phase.followed.store(at, Relaxed);
             }
-            let moment = Moment { levels: &users.seen, ..*moment };
+            let seen = ticker.as_ref().map(UserTicker::so_far).unwrap_or_default();
+            let moment = Moment { levels: &seen, ..*moment };
             let wish = each(&moment).or_else(|| lives.iter().find_map(|one| one.crossed(&moment)));
-            is_ending |= wish.is_some();
+            if wish.is_some() {
+                phase.is_ended.store(true, Relaxed);
+            }
             wish
         };
         let mut needs_teardown = is_set_up;
@@ -109,8 +114,9 @@ impl Prepared {
                 // None of them sends anything while `teardown` runs.
                 run.inspect_err(|_| remote.give_up())
             }
-            None => self.run_users(&lives, beside, each),
+            None => self.run_users(&lives, &phase, beside, each),
         };
+        phase.is_over.store(true, Relaxed);
         let mut ends = Vec::new();
         for life in &lives {
             let mut aside = Tally::default();
@@ -128,18 +134,36 @@ impl Prepared {
         if let Some(followed) = &followed {
             followed.end(&recorded.run);
         }
-        recorded.run.tally.series.merge(&users.seen);
+        let seen = ticker.map(UserTicker::finish).unwrap_or_default();
         for (life, (teardown, aside)) in lives.into_iter().zip(ends) {
+            let is_whole = is_set_up && !phase.is_ended.load(Relaxed) && !interrupt.came();
+            recorded.scripts.push(life.end(is_whole, teardown, &mut recorded.run));
             recorded.run.tally.merge(&aside);
-            recorded.scripts.push(life.end(is_set_up, teardown, &mut recorded.run));
         }
+        recorded.run.tally.series.merge(&seen);
         Ok(recorded)
+    }
+
+    /// What counts the users of all scripts.
+    fn user_ticker(&self, phase: &Arc<RunPhase>, interrupt: &Interrupt) -> Option<UserTicker> {
+        let first = self.scripts.first()?;
+        let book = Book::new(first.run.keys.iter().map(String::as_str), false);
+        let levels = Levels::new(&first.script.test, &book, &first.script.metrics);
+        let tests = self.scripts.iter().map(|of| Arc::clone(&of.script.test)).collect();
+        let plans = self.plan.scenarios();
+        for of in &self.scripts {
+            let users: usize = of.scenarios.iter().map(|number| plans[*number].lanes()).sum();
+            of.script.test.start(users as u64);
+        }
+        let start = || UserTicker::start(levels, tests, Arc::clone(phase), interrupt.clone());
+        Some(gake_engine::beside(&self.plan, start))
     }
 
     /// Runs the users in this process.
     fn run_users(
         &self,
         lives: &[Life<'_>],
+        phase: &Arc<RunPhase>,
         beside: Beside<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
@@ -150,9 +174,11 @@ impl Prepared {
                 loads[*number] = Some(load.clone());
             }
         }
+        let phase = Arc::clone(phase);
         if self.wires.is_empty() {
             let loads: Vec<ScriptLoad> = loads.into_iter().flatten().collect();
             let make = move |context: WorkerContext| {
+                phase.clock.get_or_init(|| context.clock.clone());
                 let load = loads[context.scenario].clone();
                 ScriptFactory::new(load, context.slice, context.clock)
             };
@@ -163,11 +189,11 @@ impl Prepared {
         let wire_of = |at: usize| loads[..at].iter().filter(|load| load.is_none()).count();
         let wire_numbers: Vec<usize> = (0..loads.len()).map(wire_of).collect();
         let make = move |context: WorkerContext| match &loads[context.scenario] {
-            Some(load) => MixedFactory::Script(Box::new(ScriptFactory::new(
-                load.clone(),
-                context.slice,
-                context.clock,
-            ))),
+            Some(load) => {
+                phase.clock.get_or_init(|| context.clock.clone());
+                let factory = ScriptFactory::new(load.clone(), context.slice, context.clock);
+                MixedFactory::Script(Box::new(factory))
+            }
             None => {
                 let wire = Arc::clone(&wires[wire_numbers[context.scenario]]);
                 let factory = HttpFactory::new(wire, context.slice, context.clock);
@@ -221,6 +247,8 @@ impl<'a> Life<'a> {
         self.loads = script.loads(run, &lanes, (&self.network, &self.keys), data);
         self.loads.iter_mut().for_each(|load| load.is_void = is_void);
         self.crews = crews(run, &self.loads);
+        let shown = self.loads.iter().map(|load| (load.scenario.clone(), load.start));
+        script.test.show_scenarios(shown.collect());
     }
 
     fn followed(&self) -> Followed<'_> {
@@ -248,15 +276,14 @@ impl<'a> Life<'a> {
     }
 
     /// Adds what no user recorded to the run.
-    fn end(
-        self,
-        is_set_up: bool,
-        teardown: Result<(), ScriptRunError>,
-        run: &mut Run,
-    ) -> ScriptEnd {
+    fn end(self, is_whole: bool, teardown: Result<(), ScriptRunError>, run: &mut Run) -> ScriptEnd {
         self.warn_of_dropped(run);
+        // What `setup` recorded came first, and series are shown as they came.
+        let of_load = std::mem::take(&mut run.tally.series);
         run.tally.merge(&self.set_up.recorded);
-        let left: &[Crew] = if is_set_up { &self.crews } else { &[] };
+        run.tally.series.merge(&of_load);
+        // As in k6 nothing was left undone where the run was ended from outside.
+        let left: &[Crew] = if is_whole { &self.crews } else { &[] };
         self.add_dropped(left, &mut run.tally);
         ScriptEnd { setup_data: self.set_up.data, setup: self.setup.map(drop), teardown }
     }
@@ -293,39 +320,6 @@ impl<'a> Life<'a> {
                 let fields = [("executor", executor.as_str()), ("scenario", spec.name.as_str())];
                 script.test.log(LogLevel::Warning, &message, &fields);
             }
-        }
-    }
-}
-
-/// The users of all scripts, once a second.
-struct UsersSeen {
-    levels: Option<Levels>,
-    seen: SeriesTable,
-}
-
-impl UsersSeen {
-    fn new(lives: &[Life<'_>]) -> Self {
-        let levels = lives.first().map(|life| {
-            let book = Book::new(life.keys.iter().map(String::as_str), false);
-            Levels::new(&life.of.script.test, &book, &life.of.script.metrics)
-        });
-        Self { levels, seen: SeriesTable::default() }
-    }
-
-    fn see(&mut self, lives: &[Life<'_>], second: u64) {
-        let Some(levels) = &self.levels else { return };
-        // Before what changes with the second.
-        let at: Nanos = (second * SECOND).saturating_sub(1);
-        let tests = || lives.iter().map(|life| &life.of.script.test);
-        if tests().any(|test| test.aborted().is_some()) {
-            return;
-        }
-        let active: usize = tests().map(|test| test.active(at)).sum();
-        let ready: u64 = tests().map(|test| test.levels.ready()).sum();
-        let is_over = lives.iter().flat_map(|life| life.crews.iter()).all(|crew| crew.is_over(at));
-        // The last moment of a run comes when no user is left.
-        if active > 0 || !is_over {
-            levels.see((active as f64, ready as f64), at, &mut self.seen);
         }
     }
 }

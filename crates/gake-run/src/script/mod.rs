@@ -25,6 +25,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use gake_core::Load;
 use gake_core::clock::nanos;
 use gake_core::metric::Definition;
 use gake_core::schedule::{NumberStripes, Slice};
@@ -32,10 +33,11 @@ use gake_core::spec::{FieldPath, HttpVersion, RequestSource, RunSpec, STREAMS, S
 use gake_k6::Exception;
 use gake_k6::files::ScriptFiles;
 use gake_k6::metrics::registry;
+use gake_k6::scenario::ScenarioFacts;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{Test, UserSettings};
 use gake_k6::user::script_user::LoadError;
-use gake_k6::user::vu::{ScenarioFacts, VuStage};
+use gake_k6::user::vu::VuStage;
 use gake_k6::work::{REJECTED, ScriptLoad, stack_text};
 use gake_wire::{ConnectionPermit, Network, Protocol, Settings, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
@@ -79,7 +81,7 @@ pub enum ScriptRunError {
     #[error("error marshaling setup() data to JSON: json: unsupported {0}")]
     SetupData(String),
     /// `setup`, `teardown` or `handleSummary` took too long.
-    #[error("{function}() execution timed out after {} seconds", limit.as_secs_f64())]
+    #[error("{function}() execution timed out after {:.0} seconds", limit.as_secs_f64())]
     Late {
         /// The stage.
         stage: VuStage,
@@ -269,7 +271,6 @@ impl LoadedScript {
                 data: data.clone(),
                 keys: Arc::clone(keys),
                 least: nanos(run.least_iteration),
-                progress: Arc::default(),
                 stripes: scenario.stripes.clone().map(Arc::new),
                 users_in_whole: segment_users.clone(),
                 is_void: false,
@@ -296,7 +297,13 @@ fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {
         name: scenario.name.clone(),
         executor,
         function: function.unwrap_or_else(|| "default".to_owned()),
-        length: scenario.duration.map_or(0, nanos),
+        length: scenario.load.length().or(scenario.duration).map_or(0, nanos),
+        iterations: match scenario.load {
+            Load::Shared { iterations, .. } => Some(iterations),
+            Load::PerUser { users, iterations } => Some(iterations.saturating_mul(users as u64)),
+            _ => None,
+        },
+        progress: Arc::default(),
         environment,
         tags: scenario.tags.clone(),
     }

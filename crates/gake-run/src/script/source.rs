@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use gake_k6::archive::{Archive, ArchiveError};
 use gake_k6::files::ScriptFiles;
+use gake_k6::not_on_disk;
 
 use super::fetcher;
 
@@ -47,9 +48,7 @@ impl ScriptSource {
         cache: Option<PathBuf>,
         stdin: Option<&mut dyn Read>,
     ) -> Result<Self, String> {
-        let cannot = |error: std::io::Error| {
-            format!("The moduleSpecifier \"{name}\" couldn't be found on local disk: {error}")
-        };
+        let cannot = |_| not_on_disk(name);
         let (path, bytes) = if name == "-" {
             let mut bytes = Vec::new();
             let stdin = stdin.ok_or("the script on stdin cannot be read: there is none")?;
@@ -66,6 +65,12 @@ impl ScriptSource {
         }
         let files = ScriptFiles::on_disk(Some(fetcher(cache))).with(&path, bytes);
         Ok(Self { path, files, archived: None })
+    }
+
+    /// Its URL.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("file://{}", self.path.display())
     }
 
     /// Reads an archive.

@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gake_core::plan::Expect;
 use gake_core::record::{Recorder, Tally};
@@ -12,11 +12,12 @@ use gake_core::schedule::Slice;
 use gake_core::work::{Arrival, Iteration};
 use gake_engine::RunClock;
 use gake_k6::Stacks;
+use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::Test;
 use gake_k6::user::book::Book;
 use gake_k6::user::clock::UserClock;
-use gake_k6::user::script_user::{CallEnd, ScriptUser};
-use gake_k6::user::vu::{ScenarioFacts, VuParts, VuStage};
+use gake_k6::user::script_user::{CallEnd, ScriptUser, SummaryOutputs};
+use gake_k6::user::vu::{VuParts, VuStage};
 use gake_wire::{Client, Network};
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -77,11 +78,7 @@ impl LoadedScript {
             return Ok(Called::Returned(None));
         };
         let user = StageUser::load(&self.test, Some(network))?;
-        let called = user.call(VuStage::Setup, "setup", None, limit, aside, is_cut)?;
-        Ok(match called {
-            Called::Returned(None) => Called::Returned(Some("null".to_owned())),
-            called => called,
-        })
+        user.call(VuStage::Setup, "setup", None, limit, aside, is_cut)
     }
 
     /// Calls `teardown` with `data`, if there is one.
@@ -98,7 +95,13 @@ impl LoadedScript {
         user.call(VuStage::Teardown, "teardown", data, limit, aside, is_cut).map(drop)
     }
 
-    /// What `handleSummary` returns for `data`, as JSON.
+    /// Loads the script once more, for what its init code says.
+    pub fn load_again(&self) {
+        // What is wrong with it was said before.
+        let _ = StageUser::load(&self.test, None);
+    }
+
+    /// What `handleSummary` does with `data`, which is JSON; `None` when it was ended.
     ///
     /// # Errors
     /// When it throws, or takes longer than `limit`.
@@ -106,13 +109,13 @@ impl LoadedScript {
         &self,
         data: &str,
         limit: Duration,
-    ) -> Result<Option<String>, ScriptRunError> {
+    ) -> Result<Option<SummaryOutputs>, ScriptRunError> {
         let user = StageUser::load(&self.test, None)?;
         let mut nothing = Tally::default();
         let never = || false;
         let stage = VuStage::Summary;
         let called = user.call(stage, "handleSummary", Some(data), limit, &mut nothing, never)?;
-        Ok(called.returned())
+        Ok(called.returned().and_then(|json| serde_json::from_str(&json).ok()))
     }
 }
 
@@ -166,10 +169,14 @@ impl StageUser {
             .build_local(LocalOptions::default())
             .map_err(cannot)?;
         let vu = &self.user.vu;
-        if matches!(stage, VuStage::Setup | VuStage::Teardown) {
-            *vu.group.borrow_mut() = format!("::{function}").into();
-            vu.note_no_data();
-        }
+        let is_part_of_run = matches!(stage, VuStage::Setup | VuStage::Teardown);
+        let began = Instant::now();
+        let into_group = || {
+            if is_part_of_run {
+                *vu.group.borrow_mut() = format!("::{function}").into();
+            }
+        };
+        into_group();
         let recorder = Recorder::new(Expect::default(), 0, 0, None);
         let arrival = Arrival { number: 0, due: vu.now() };
         let iteration = Iteration::new(arrival, 0, arrival.due, &recorder);
@@ -192,6 +199,11 @@ impl StageUser {
             };
             Ok::<_, RunError>(end)
         })?;
+        if is_part_of_run {
+            into_group();
+            vu.note_traffic();
+            vu.test.count_stage(began.elapsed());
+        }
         vu.notes.record(&vu.test, &vu.book, &iteration);
         let (recorded, _) = recorder.take(Tally::default());
         tally.merge(&recorded);

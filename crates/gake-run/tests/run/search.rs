@@ -1,4 +1,4 @@
-//! Searches as a library: whoever runs the trials, and whatever they fire.
+//! Searches as a library: with a runner of its own, of requests and of scripts.
 
 use std::io::Write;
 use std::sync::Mutex;

@@ -85,9 +85,9 @@ pub fn log(
             Place::Error if console.live() && format == ScriptLogFormat::Text => {
                 console.note(&for_people(line, began));
             }
-            Place::Error => console.note(&format.written(line)),
+            Place::Error => console.script_note(&format.written(line)),
             // A closed pipe is no news.
-            Place::Result => drop(console.result(&format!("{}\n", format.written(line)))),
+            Place::Result => drop(console.script_result(&format!("{}\n", format.written(line)))),
             Place::File(file) => write(file, &format.written(line)),
         }
     }))
@@ -189,7 +189,7 @@ fn for_people(line: &LogLine, began: Instant) -> String {
 /// A value of logfmt: in quotes unless it is plain.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._/@^+".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
+    if text.chars().all(plain) {
         return text.to_owned();
     }
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -198,16 +198,38 @@ fn quoted(text: &str) -> String {
         match c {
             '"' => quoted += "\\\"",
             '\\' => quoted += "\\\\",
+            '\x07' => quoted += "\\a",
+            '\x08' => quoted += "\\b",
+            '\x0c' => quoted += "\\f",
             '\n' => quoted += "\\n",
             '\r' => quoted += "\\r",
             '\t' => quoted += "\\t",
-            c if c.is_control() => quoted += &format!("\\x{:02x}", c as u32),
-            c if c.is_whitespace() && c != ' ' => quoted += &format!("\\u{:04x}", c as u32),
-            c => quoted.push(c),
+            '\x0b' => quoted += "\\v",
+            c if c.is_ascii_control() => quoted += &format!("\\x{:02x}", c as u32),
+            c if is_printed(c) => quoted.push(c),
+            c if (c as u32) < 0x1_0000 => quoted += &format!("\\u{:04x}", c as u32),
+            c => quoted += &format!("\\U{:08x}", c as u32),
         }
     }
     quoted.push('"');
     quoted
+}
+
+/// Whether Go takes a character for one that is seen: not controls, blanks other than the usual one,
+/// what has no form of its own, and what is of private use.
+fn is_printed(c: char) -> bool {
+    if c.is_ascii() {
+        return !c.is_ascii_control();
+    }
+    let is_format = matches!(c,
+        '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}' | '\u{891}'
+        | '\u{8e2}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}');
+    let is_private =
+        matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..);
+    !(c.is_control() || c.is_whitespace() || is_format || is_private)
 }
 
 #[cfg(test)]
@@ -230,12 +252,18 @@ mod tests {
     fn values_are_quoted_as_go_does() {
         for (text, expected) in [
             ("plain-1.2/x", "plain-1.2/x"),
-            ("", "\"\""),
+            ("", ""),
             ("two words", "\"two words\""),
             ("a\n\t\"b\"\\", "\"a\\n\\t\\\"b\\\"\\\\\""),
             ("é", "\"é\""),
             ("\u{1b}[2J", "\"\\x1b[2J\""),
             ("a\u{a0}b", "\"a\\u00a0b\""),
+            ("a\u{7}\u{8}\u{b}\u{c}", "\"a\\a\\b\\v\\f\""),
+            (
+                "\u{2714}\u{fe0f} \u{1f468}\u{200d}\u{1f4bb}",
+                "\"\u{2714}\u{fe0f} \u{1f468}\\u200d\u{1f4bb}\"",
+            ),
+            ("\u{feff}\u{ad}\u{e0041}", "\"\\ufeff\\u00ad\\U000e0041\""),
         ] {
             assert_eq!(quoted(text), expected);
         }

@@ -62,7 +62,11 @@ impl Message {
         let opaque = self.opaque.iter().map(|(name, value)| (name, value.as_slice()));
         for (name, value) in text.chain(opaque) {
             let name = name.to_ascii_lowercase();
-            if !matches!(name.as_str(), "host" | "content-length") && !is_left_out(&name, value) {
+            let is_empty_agent = name == "user-agent" && value.is_empty();
+            if !matches!(name.as_str(), "host" | "content-length")
+                && !is_left_out(&name, value)
+                && !is_empty_agent
+            {
                 shared.push((name, value.trim_ascii().to_vec()));
             }
         }

@@ -56,6 +56,11 @@ impl<V: Visitor> Visitor for RedirectVisitor<'_, V> {
     }
 
     #[inline]
+    fn sent(&mut self) {
+        self.behind.sent();
+    }
+
+    #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {
         if self.follows_offers {
             self.offered = head.get("alt-svc").and_then(http3_port);

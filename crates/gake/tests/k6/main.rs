@@ -18,6 +18,8 @@ mod normal;
 mod ntlm;
 mod observe;
 mod points;
+mod stdout;
+mod wire;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -71,8 +71,10 @@ fn attach(nats: &Nats, id: &str, flags: &str) -> Ran {
 }
 
 fn count(ran: &Ran, name: &str) -> u64 {
+    // The other lines say how far the run is.
+    let line = ran.stdout.lines().find(|line| line.starts_with('{')).unwrap_or_default();
     let metrics: Value =
-        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
     metrics[name]["values"]["count"].as_f64().unwrap_or(0.0) as u64
 }
 

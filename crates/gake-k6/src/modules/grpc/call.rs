@@ -141,9 +141,7 @@ impl Call {
         });
         let took = exchange.done.saturating_sub(exchange.write);
         vu.note(Builtin::GrpcReqDuration, &tags, took as f64);
-        let plain = vu.book.set(&**vu);
-        vu.note(Builtin::DataSent, &plain, exchange.bytes_out as f64);
-        vu.note(Builtin::DataReceived, &plain, exchange.bytes_in as f64);
+        vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
     }
 }
 

@@ -15,6 +15,8 @@ use super::cookies::CookieJar;
 use super::expected;
 use super::form;
 use super::go_url;
+use super::go_value;
+use super::request_headers;
 use crate::duration::GoDuration;
 use crate::errors::go_error;
 use crate::modules::value::{self, given, truthy};
@@ -118,29 +120,56 @@ impl Ask {
             kind,
             expected: Rc::clone(&vu.expected.borrow()),
             throw: settings.throw,
-            jar: Rc::clone(&vu.jar),
+            jar: Rc::clone(&vu.jar.borrow()),
             cookies: Vec::new(),
         };
         let params = given(params);
         if let Some(params) = params.as_ref().and_then(Value::as_object) {
             ask.read_params(ctx, params)?;
         }
+        let own = std::mem::take(&mut ask.own_headers);
+        let mut headers = None;
         if let Some(body) = given(body) {
             let (bytes, content_type) = form::body(ctx, &body)?;
-            let plain: Arc<[u8]> = bytes.into();
-            ask.body = Some(ask.compressed(ctx, vu, &plain)?);
-            ask.plain_body = Some(plain);
+            ask.plain_body = Some(bytes.into());
             if let Some(content_type) = content_type {
-                ask.default_header("Content-Type", &content_type);
+                let headers = headers.get_or_insert_with(|| vu.headers.to_vec());
+                request_headers::set(headers, "Content-Type", content_type);
             }
         }
-        if !ask.own_headers.is_empty() {
-            for (name, value) in &*vu.headers {
-                ask.default_header(name, value);
+        if !own.is_empty() {
+            let headers = headers.get_or_insert_with(|| vu.headers.to_vec());
+            for (name, value) in own {
+                request_headers::set(headers, &name, value);
             }
-            ask.headers = Rc::new(std::mem::take(&mut ask.own_headers));
         }
+        if let Some(headers) = headers {
+            ask.headers = Rc::new(headers);
+        }
+        if let Some(plain) = ask.plain_body.clone() {
+            ask.body = Some(ask.compressed(ctx, vu, &plain)?);
+        }
+        ask.drop_length(vu);
         Ok(ask)
+    }
+
+    /// Takes a length that the script gives out of the headers: the client says the right one.
+    fn drop_length(&mut self, vu: &Vu) {
+        const LENGTH: &str = "Content-Length";
+        let Some(given) = request_headers::get(&self.headers, LENGTH) else { return };
+        let actual = self.body.as_ref().map_or(0, |body| body.len());
+        if !given.is_empty() {
+            if given.parse() != Ok(actual) {
+                let message = format!(
+                    "The specified Content-Length header {given:?} in the {} request for {} \
+                     doesn't match the actual request body length of {actual}, so it will be \
+                     ignored!",
+                    self.method, self.url
+                );
+                vu.test.log(LogLevel::Warning, &message, &[]);
+            }
+            Rc::make_mut(&mut self.headers).retain(|(name, _)| name != LENGTH);
+        }
     }
 
     /// A body in the codings that the request asks for.
@@ -155,8 +184,8 @@ impl Ask {
         }
         let compressed = compress::compressed(plain.to_vec(), &self.compression);
         let compressed = compressed.map_err(|why| go_error(ctx, &why))?;
-        let own = self.own_headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(ENCODING));
-        if own.is_some_and(|(_, value)| *value != self.compression) {
+        let own = request_headers::get(&self.headers, ENCODING).filter(|own| !own.is_empty());
+        if own.is_some_and(|own| own != self.compression) {
             let message = format!(
                 "There's a mismatch between the desired `compression` the manually set \
                  `Content-Encoding` header in the {} request for '{}', the custom header has \
@@ -166,15 +195,11 @@ impl Ask {
             );
             vu.test.log(LogLevel::Warning, &message, &[]);
         }
-        let compression = self.compression.clone();
-        self.default_header(ENCODING, &compression);
-        Ok(compressed.into())
-    }
-
-    fn default_header(&mut self, name: &str, value: &str) {
-        if !self.own_headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            self.own_headers.push((name.to_owned(), value.to_owned()));
+        if own.is_none() {
+            let compression = self.compression.clone();
+            request_headers::set(Rc::make_mut(&mut self.headers), ENCODING, compression);
         }
+        Ok(compressed.into())
     }
 
     fn read_params<'js>(&mut self, ctx: &Ctx<'js>, params: &Object<'js>) -> rquickjs::Result<()> {
@@ -230,7 +255,9 @@ impl Ask {
 
 /// The URL of a request, and its name when it is made by the tag function `http.url`.
 fn target<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<(String, Option<String>)> {
+    // What `http.url` makes: an object of the script's own with such properties is no URL.
     if let Some(object) = url.as_object()
+        && object.contains_key("clean_url")?
         && let (Ok(Some(url)), Ok(Some(name))) =
             (object.get::<_, Option<String>>("url"), object.get::<_, Option<String>>("name"))
     {
@@ -240,10 +267,7 @@ fn target<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> rquickjs::Result<(String, Op
         return Ok((value::text(ctx, url)?, None));
     }
     // As k6: what only has a text, such as a response, is no URL.
-    let text = match url.is_null() || url.is_undefined() {
-        true => "<nil>".to_owned(),
-        false => value::text(ctx, url)?,
-    };
+    let text = go_value::printed(ctx, url)?;
     Err(go_error(ctx, &format!("invalid URL: '#{text}'")))
 }
 
@@ -267,10 +291,18 @@ fn cookies<'js>(
         let (name, value) = property?;
         match value.as_object() {
             Some(cookie) => {
-                let text = value::text(ctx, &cookie.get("value")?)?;
-                let replace = truthy(ctx, cookie.get("replace")?)?;
+                let (mut text, mut replace) = (String::new(), false);
+                for property in cookie.props::<String, Value<'js>>() {
+                    let (key, value) = property?;
+                    match key.to_ascii_lowercase().as_str() {
+                        "value" => text = value::text(ctx, &value)?,
+                        "replace" => replace = truthy(ctx, value)?,
+                        _ => {}
+                    }
+                }
                 cookies.push((name, text, replace));
             }
+            None if value.is_null() || value.is_undefined() => {}
             None => cookies.push((name, value::text(ctx, &value)?, false)),
         }
     }

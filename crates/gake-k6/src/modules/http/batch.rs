@@ -12,9 +12,10 @@ use url::Url;
 
 use super::ask::Ask;
 use super::facts::ResponseFacts;
-use super::{IN_INIT, give, send};
+use super::{IN_INIT, give, go_value, hand_out, send, unmade};
 use crate::errors::go_error;
-use crate::modules::value::{self, given};
+use crate::modules::value;
+use crate::test::LogLevel;
 use crate::user::vu::Vu;
 
 /// Sends requests side by side and waits for all of their responses.
@@ -24,22 +25,31 @@ pub(super) fn batch<'js>(
     requests: &Value<'js>,
 ) -> rquickjs::Result<Value<'js>> {
     vu.not_in_init(ctx, IN_INIT)?;
-    let Some(object) = requests.as_object() else {
-        let message = "invalid http.batch() argument: write an array or an object of requests";
-        return Err(Exception::throw_type(ctx, message));
+    let type_name = go_value::type_name(ctx, requests);
+    let is_taken = requests.is_array() || type_name.starts_with("map[");
+    let Some(object) = requests.as_object().filter(|_| is_taken) else {
+        let message = format!("invalid http.batch() argument type {type_name}");
+        return Err(go_error(ctx, &message));
+    };
+    let results: Object<'js> = match requests.is_array() {
+        true => Array::new(ctx.clone())?.into_object(),
+        false => Object::new(ctx.clone())?,
     };
     let mut names = Vec::new();
     let mut asks = Vec::new();
     for property in object.props::<String, Value<'js>>() {
         let (name, request) = property?;
-        asks.push(ask(ctx, vu, &request)?);
+        match ask(ctx, vu, &name, &request) {
+            Ok(ask) => asks.push(ask),
+            Err(error) => {
+                let count = object.props::<String, Value<'js>>().count();
+                let place = (name.as_str(), requests.is_array().then_some(count));
+                return refused(ctx, vu, results, place, &names, error);
+            }
+        }
         names.push(name);
     }
     let responses = vu.wait(ctx, all(vu, &asks))?;
-    let results: Object<'js> = match requests.is_array() {
-        true => Array::new(ctx.clone())?.into_object(),
-        false => Object::new(ctx.clone())?,
-    };
     for (place, (facts, ask)) in responses.into_iter().zip(&asks).enumerate() {
         let response = give(ctx, facts, ask.throw)?;
         match requests.is_array() {
@@ -50,27 +60,76 @@ pub(super) fn batch<'js>(
     Ok(results.into_value())
 }
 
+/// What a script gets of a batch that has what makes no request: as in k6 a warning, that response,
+/// and nothing of the others, unless errors are to be thrown.
+fn refused<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Rc<Vu>,
+    results: Object<'js>,
+    (name, count): (&str, Option<usize>),
+    read: &[String],
+    error: rquickjs::Error,
+) -> rquickjs::Result<Value<'js>> {
+    if vu.test.settings().throw || !error.is_exception() {
+        return Err(error);
+    }
+    let thrown = ctx.catch();
+    let why = thrown.as_exception().and_then(Exception::message).unwrap_or_default();
+    vu.test.log(LogLevel::Warning, "A batch request failed", &[("error", &why)]);
+    for place in 0..count.unwrap_or(0) {
+        results.set(place as u32, Value::new_null(ctx.clone()))?;
+    }
+    // Those before it are empty.
+    for before in read {
+        results.set(before.as_str(), hand_out(ctx, unmade("".into(), ""))?)?;
+    }
+    results.set(name, hand_out(ctx, unmade("".into(), &why))?)?;
+    Ok(results.into_value())
+}
+
 /// One entry: a URL, an array of the arguments of `http.request`, or an object that names them.
-fn ask<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>, request: &Value<'js>) -> rquickjs::Result<Ask> {
-    let get = |method: Option<Value<'js>>| match given(method) {
-        Some(method) => value::text(ctx, &method),
-        None => Ok("GET".to_owned()),
+fn ask<'js>(
+    ctx: &Ctx<'js>,
+    vu: &Rc<Vu>,
+    name: &str,
+    request: &Value<'js>,
+) -> rquickjs::Result<Ask> {
+    let get = |method: &Value<'js>| match method.is_string() {
+        true => value::text(ctx, method),
+        false => {
+            let shown = go_value::printed(ctx, method)?;
+            Err(go_error(ctx, &format!("invalid method type '{shown}'")))
+        }
     };
+    // Methods of objects alone are made upper case.
     if let Some(array) = request.as_array() {
-        let argument = |place: usize| array.get::<Value<'js>>(place).ok();
-        let url = argument(1).unwrap_or_else(|| Value::new_undefined(ctx.clone()));
-        return Ask::read(ctx, vu, get(argument(0))?.into(), &url, argument(2), argument(3));
+        let argument = |place: usize| array.get::<Value<'js>>(place);
+        if array.len() < 2 {
+            let shown = ctx.json_stringify(array.clone())?.map(|text| text.to_string());
+            let shown = shown.transpose()?.unwrap_or_default();
+            let shown = shown.trim_start_matches('[').trim_end_matches(']');
+            let message = format!("invalid batch request '[]interface {{}}{{{shown}}}'");
+            return Err(go_error(ctx, &message));
+        }
+        let method = get(&argument(0)?)?;
+        let (body, params) = (argument(2).ok(), argument(3).ok());
+        return Ask::read(ctx, vu, method.into(), &argument(1)?, body, params);
     }
     if let Some(object) = request.as_object()
-        && !object.contains_key("name")?
+        && !object.contains_key("clean_url")?
     {
         let argument = |name: &str| object.get::<_, Value<'js>>(name).ok();
-        let Some(url) = given(argument("url")) else {
-            let message = "invalid http.batch() argument: a request has no url";
-            return Err(go_error(ctx, message));
+        let Some(url) = argument("url").filter(|_| object.contains_key("url").unwrap_or(false))
+        else {
+            let message = format!("batch request {name} doesn't have a url key");
+            return Err(go_error(ctx, &message));
         };
-        let method = get(argument("method"))?;
-        return Ask::read(ctx, vu, method.into(), &url, argument("body"), argument("params"));
+        let method = match object.contains_key("method")? {
+            true => get(&object.get("method")?)?.to_uppercase(),
+            false => "GET".to_owned(),
+        };
+        let body = argument("body").filter(|_| !matches!(method.as_str(), "GET" | "HEAD"));
+        return Ask::read(ctx, vu, method.into(), &url, body, argument("params"));
     }
     Ask::read(ctx, vu, "GET".into(), request, None, None)
 }

@@ -1,6 +1,10 @@
 //! k6's codes and texts for what can go wrong with a request.
 
+use std::net::{IpAddr, SocketAddr};
+use std::sync::OnceLock;
+
 use gake_core::record::{ErrorCode, Fault, Phase};
+use url::Url;
 
 /// Why a request has no response: k6's code, and what `error` says.
 pub(super) fn of(fault: Fault) -> (u32, String) {
@@ -23,6 +27,39 @@ pub(super) fn of(fault: Fault) -> (u32, String) {
         Fault::StreamReset(code) => (of_http2(1630, code), fault.to_string()),
         other => (1000, other.to_string()),
     }
+}
+
+/// Why a request to `url` has no response as Go tells it, which the log says; `ip` is the address
+/// that it went to, `error` what the script sees.
+pub(super) fn told(fault: Fault, url: &Url, ip: Option<IpAddr>, error: &str) -> String {
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port_or_known_default().unwrap_or_default();
+    let address = match ip {
+        Some(ip) => SocketAddr::new(ip, port).to_string(),
+        None => format!("{host}:{port}"),
+    };
+    let dial = |why: &str| format!("dial tcp {address}: connect: {why}");
+    match fault {
+        Fault::Dns => format!("lookup {host}{}: no such host", name_server()),
+        Fault::ConnectRefused => dial("connection refused"),
+        Fault::ConnectReset => dial("connection reset by peer"),
+        Fault::NoLocalPort => dial("cannot assign requested address"),
+        Fault::Write | Fault::Reset => {
+            format!("read tcp {address}: read: connection reset by peer")
+        }
+        _ => error.to_owned(),
+    }
+}
+
+/// Whom Go asks for names: ` on 192.0.2.1:53`; nothing where that is not known.
+fn name_server() -> &'static str {
+    static SERVER: OnceLock<String> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+        let server = text.lines().find_map(|line| line.trim().strip_prefix("nameserver"));
+        let server = server.and_then(|server| server.trim().parse::<IpAddr>().ok());
+        server.map_or_else(String::new, |ip| format!(" on {}", SocketAddr::new(ip, 53)))
+    })
 }
 
 /// k6's code of an error of HTTP/2: those that the protocol names follow the general one.

@@ -11,7 +11,7 @@ use rquickjs::{Class, Coerced, Ctx, FromJs, JsLifetime, Object, Value};
 use url::Url;
 
 use super::credentials::masked;
-use super::go_date;
+use super::{go_cookies, go_date};
 use crate::errors::go_error;
 use crate::modules::value::{self, given};
 
@@ -114,8 +114,10 @@ fn cookie_of<'js>(
     if let Some(options) = options.as_ref().and_then(Value::as_object) {
         for property in options.props::<String, Value<'js>>() {
             let (key, value) = property?;
-            match key.as_str() {
-                "domain" | "path" => text += &format!("; {key}={}", value::text(ctx, &value)?),
+            match key.to_ascii_lowercase().as_str() {
+                "domain" | "path" => {
+                    text += &format!("; {}={}", key.to_ascii_lowercase(), value::text(ctx, &value)?)
+                }
                 "expires" => {
                     let expires = value::text(ctx, &value)?;
                     if !expires.is_empty() {
@@ -148,28 +150,28 @@ fn delete<'js>(ctx: Ctx<'js>, this: Jar<'js>, url: String, name: String) -> rqui
     remove(&ctx, &this, &url, Some(&name))
 }
 
-/// Removes the cookies that a request to `url` would send, or the one of a name.
+/// Removes the cookie of a name, or those of the names that a request to `url` would send. As in Go
+/// it is one that this very URL would set: of its host and of the folder of its path.
 fn remove<'js>(
     ctx: &Ctx<'js>,
     this: &Jar<'js>,
     url: &str,
     name: Option<&str>,
 ) -> rquickjs::Result<()> {
+    if name == Some("") {
+        return Err(go_error(ctx, "cookie: is null"));
+    }
     let Some(url) = parsed(ctx, url)? else { return Ok(()) };
+    let Some(host) = url.host_str() else { return Ok(()) };
     let jar = this.0.borrow();
     let mut store = jar.store.borrow_mut();
-    let matching = store
-        .matches(&url)
-        .into_iter()
-        .filter(|cookie| name.is_none_or(|name| cookie.name() == name));
-    let keys: Vec<(String, String, String)> = matching
-        .map(|cookie| {
-            let domain = cookie.domain.as_cow().map(|domain| domain.into_owned());
-            (domain.unwrap_or_default(), String::from(&cookie.path), cookie.name().to_owned())
-        })
-        .collect();
-    for (domain, path, name) in keys {
-        store.remove(&domain, &path, &name);
+    let matching = values_for(&store, &url).into_iter().map(|(name, _)| name.to_owned());
+    let names: Vec<String> = match name {
+        Some(name) => vec![name.to_owned()],
+        None => matching.collect(),
+    };
+    for name in names {
+        store.remove(host, go_cookies::default_path(&url), &name);
     }
     Ok(())
 }

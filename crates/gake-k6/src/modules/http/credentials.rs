@@ -9,6 +9,27 @@ pub(super) fn has_credentials(url: &Url) -> bool {
     !url.username().is_empty() || url.password().is_some()
 }
 
+/// The user and the password of a URL.
+pub(super) fn decoded(url: &Url) -> (String, String) {
+    let decoded = |text: &str| {
+        let mut bytes = Vec::with_capacity(text.len());
+        let mut rest = text.as_bytes().iter();
+        while let Some(&byte) = rest.next() {
+            let escape = rest.as_slice().get(..2).filter(|_| byte == b'%');
+            let escape = escape.and_then(|digits| std::str::from_utf8(digits).ok());
+            match escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+                Some(escaped) => {
+                    bytes.push(escaped);
+                    rest.nth(1);
+                }
+                None => bytes.push(byte),
+            }
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    (decoded(url.username()), decoded(url.password().unwrap_or_default()))
+}
+
 /// A URL as the script wrote it, without its credentials.
 pub(super) fn without_credentials(text: &Rc<str>) -> Rc<str> {
     if !text.contains('@') {
@@ -32,6 +53,18 @@ pub(crate) fn masked(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A URL as Go shows it in errors: a password is hidden, and so is a user that stands alone, which
+/// may be a token.
+pub(super) fn without_password(text: &str) -> Cow<'_, str> {
+    let start = text.find("//").map_or(0, |at| at + 2);
+    let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
+    let Some(at) = text[start..end].rfind('@') else { return text.into() };
+    match text[start..start + at].split_once(':') {
+        Some((user, _)) => format!("{}{user}:***{}", &text[..start], &text[start + at..]).into(),
+        None => masked(text),
+    }
+}
+
 /// A URL without its credentials.
 pub(super) fn shown_url(url: &Url) -> String {
     let mut shown = url.clone();
@@ -45,6 +78,23 @@ pub(super) fn shown_url(url: &Url) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn credentials_are_decoded() {
+        let url = Url::parse("http://a%40b:p%3D1&2+3%25@h/").unwrap();
+        assert_eq!(decoded(&url), ("a@b".to_owned(), "p=1&2+3%".to_owned()));
+    }
+
+    #[test]
+    fn errors_show_no_password() {
+        for (text, expected) in [
+            ("http://me:se@cret@h/a@b", "http://me:***@h/a@b"),
+            ("http://token@h/", "http://****:****@h/"),
+            ("http://h:80/?q=a:b@c", "http://h:80/?q=a:b@c"),
+        ] {
+            assert_eq!(without_password(text), expected);
+        }
+    }
 
     #[test]
     fn what_is_no_url_shows_no_password() {

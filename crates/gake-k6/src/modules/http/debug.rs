@@ -6,40 +6,60 @@ use gake_wire::HttpRequest;
 use url::{Position, Url};
 
 use super::facts::ResponseFacts;
+use super::request_headers::canonical;
 use crate::test::{DebugParts, LogLevel};
 use crate::user::vu::Vu;
 
+const FRAMING: [&str; 2] = ["Content-Length", "Transfer-Encoding"];
+
+/// What a request and its response are known by: a random UUID.
+pub(super) fn request_id() -> String {
+    let mut bytes = [0; 16];
+    // Where there is no randomness, they are known by less.
+    let _ = aws_lc_rs::rand::fill(&mut bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
 /// Logs a request that is about to be sent.
-pub(super) fn request(vu: &Vu, parts: DebugParts, request: &HttpRequest, url: &Url) {
+pub(super) fn request(vu: &Vu, parts: DebugParts, request: &HttpRequest, url: &Url, id: &str) {
     // Both have the same authority; the path that is sent may have `..` in it.
     let target = request.url.get(url[..Position::BeforePath].len()..).unwrap_or_default();
     let target = target.split('#').next().unwrap_or(target);
-    let authority = &url[Position::BeforeHost..Position::AfterPort];
-    let mut text = format!("Request:\n{} {target} HTTP/1.1\nHost: {authority}\n", request.method);
+    let mut text = format!("Request:\n{} {target} HTTP/1.1\n", request.method);
     for (name, value) in &request.headers {
-        let _ = writeln!(text, "{name}: {value}");
+        if !value.is_empty() {
+            let _ = writeln!(text, "{name}: {value}");
+        }
+    }
+    // What Go writes of a request has this line, whatever it sends.
+    if !request.headers.iter().any(|(name, _)| name == "Accept-Encoding") {
+        text += "Accept-Encoding: gzip\n";
     }
     let body = request.body.as_deref().unwrap_or_default();
-    if !body.is_empty() {
-        let _ = writeln!(text, "Content-Length: {}", body.len());
-    }
-    log(vu, parts, text, body);
+    log(vu, parts, text, body, id);
 }
 
 /// Logs a response.
-pub(super) fn response(vu: &Vu, parts: DebugParts, response: &ResponseFacts) {
+pub(super) fn response(vu: &Vu, parts: DebugParts, response: &ResponseFacts, id: &str) {
     if response.status == 0 {
         return;
     }
     let ResponseFacts { proto, status, reason, .. } = response;
     let mut text = format!("Response:\n{proto} {status} {reason}\n");
-    for (name, value) in response.headers.iter() {
+    let mut headers: Vec<(String, &str)> =
+        response.headers.iter().map(|(name, value)| (canonical(name), value)).collect();
+    // What says how long the body is comes first.
+    headers.sort_by_key(|(name, _)| (!FRAMING.contains(&name.as_str()), name.clone()));
+    for (name, value) in headers {
         let _ = writeln!(text, "{name}: {value}");
     }
-    log(vu, parts, text, response.body.as_deref().unwrap_or_default());
+    log(vu, parts, text, response.body.as_deref().unwrap_or_default(), id);
 }
 
-fn log(vu: &Vu, parts: DebugParts, mut text: String, body: &[u8]) {
+fn log(vu: &Vu, parts: DebugParts, mut text: String, body: &[u8], id: &str) {
     text.push('\n');
     if parts == DebugParts::Full {
         text += &String::from_utf8_lossy(body);
@@ -50,6 +70,7 @@ fn log(vu: &Vu, parts: DebugParts, mut text: String, body: &[u8]) {
     let fields = [
         ("group", group.as_str()),
         ("iter", &iteration),
+        ("request_id", id),
         ("scenario", &vu.scenario.name),
         ("source", "http-debug"),
         ("vu", &user),

@@ -6,6 +6,8 @@ use aws_lc_rs::digest::{SHA256, digest};
 use md5::Md5;
 use url::Url;
 
+use super::credentials;
+
 /// Who asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Credentials {
@@ -40,14 +42,7 @@ fn hex(bytes: &[u8]) -> String {
 impl Credentials {
     /// Takes the user and the password out of a URL.
     pub(super) fn taken_from(url: &mut Url) -> Option<Self> {
-        let decoded = |text: &str| {
-            url::form_urlencoded::parse(text.replace('+', "%2B").as_bytes())
-                .next()
-                .map(|(text, _)| text.into_owned())
-                .unwrap_or_default()
-        };
-        let user = decoded(url.username());
-        let password = decoded(url.password().unwrap_or_default());
+        let (user, password) = credentials::decoded(url);
         if user.is_empty() && password.is_empty() {
             return None;
         }

@@ -25,20 +25,33 @@ pub(super) struct Timings {
     pub(super) receiving: Nanos,
 }
 
+/// Instants of a request that its exchange does not have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Instants {
+    /// When a connection for it was asked for.
+    pub(super) asked: Nanos,
+    /// When all of it was sent, where that is known.
+    pub(super) sent: Option<Nanos>,
+    /// When all of its response was taken in.
+    pub(super) received: Nanos,
+}
+
 impl Timings {
-    pub(super) fn of(exchange: &Exchange) -> Self {
+    pub(super) fn of(exchange: &Exchange, instants: Instants) -> Self {
+        let Instants { asked, sent, received } = instants;
+        let has_connection = exchange.bytes_out > 0;
+        let sent = sent.unwrap_or(exchange.write);
         let (waiting, receiving) = match exchange.first_byte {
-            Some(first) => {
-                (first.saturating_sub(exchange.write), exchange.done.saturating_sub(first))
-            }
-            None if exchange.bytes_out > 0 => (exchange.service(), 0),
+            Some(first) => (first.saturating_sub(sent), received.saturating_sub(first)),
+            None if has_connection => (exchange.done.saturating_sub(sent), 0),
             None => (0, 0),
         };
         Self {
-            blocked: exchange.blocked,
+            // As in k6 it includes the opening of the connection.
+            blocked: if has_connection { exchange.write.saturating_sub(asked) } else { 0 },
             connecting: exchange.connect.unwrap_or(0),
             tls: exchange.tls.unwrap_or(0),
-            sending: 0,
+            sending: if has_connection { sent.saturating_sub(exchange.write) } else { 0 },
             waiting,
             receiving,
         }
@@ -66,17 +79,23 @@ pub(crate) struct ResponseFacts {
     pub(super) timings: Timings,
     /// What TLS agreed on, where there was a response over it.
     pub(super) tls: Option<TlsFacts>,
+    /// What the script sees of the error.
     pub(super) error: String,
+    /// The whole error, as Go tells it.
+    pub(super) cause: String,
     pub(super) error_code: u32,
+    /// The method of the last request.
     pub(super) method: Cow<'static, str>,
+    /// The method of the first request, which is what a script sees of redirects, too.
+    pub(super) asked_method: Cow<'static, str>,
     pub(super) sent_headers: Rc<Vec<(String, String)>>,
     pub(super) sent_body: Option<Arc<[u8]>>,
-    /// The cookies that were sent.
-    pub(super) sent_cookies: Vec<(String, String)>,
     /// Whether the server asked who sends it, as digest authentication begins: no failure.
     pub(super) is_challenge: bool,
     /// The server's address.
     pub(super) peer: Option<SocketAddr>,
+    /// Whether there was a request at all.
+    pub(super) is_made: bool,
 }
 
 impl ResponseFacts {
@@ -104,14 +123,16 @@ impl ResponseFacts {
             kind: BodyKind::Text,
             timings: Timings::default(),
             tls: None,
+            cause: error.clone(),
             error,
             error_code: 1000,
+            asked_method: method.clone(),
             method,
             sent_headers: Rc::default(),
             sent_body: None,
-            sent_cookies: Vec::new(),
             is_challenge: false,
             peer: None,
+            is_made: true,
         }
     }
 

@@ -1,12 +1,12 @@
 //! Bodies of requests: strings, bytes, forms.
 
-use rquickjs::{Ctx, Exception, Object, Value};
+use aws_lc_rs::rand::fill;
+use rquickjs::{Ctx, Object, Value};
 use url::form_urlencoded::Serializer;
 
+use super::go_value;
+use crate::errors::go_error;
 use crate::modules::value;
-
-/// Separates the parts of a form with files; random enough not to stand in one.
-const BOUNDARY: &str = "gake-8f14e45fceea167a5a36dedd4bea2543";
 
 /// The bytes of a body, and their type when the body says it.
 pub(super) fn body<'js>(
@@ -16,10 +16,9 @@ pub(super) fn body<'js>(
     if let Some(bytes) = value::bytes(ctx, body)? {
         return Ok((bytes, None));
     }
-    let is_form = |object: &&Object<'js>| !object.is_function() && !object.is_array();
-    let Some(object) = body.as_object().filter(is_form) else {
-        let message = format!("the body of a request cannot be {}", kind(body));
-        return Err(Exception::throw_type(ctx, &message));
+    let type_name = go_value::type_name(ctx, body);
+    let Some(object) = body.as_object().filter(|_| type_name.starts_with("map[")) else {
+        return Err(go_error(ctx, &format!("unknown request body type {type_name}")));
     };
     let mut fields = Vec::new();
     for property in object.props::<String, Value<'js>>() {
@@ -34,32 +33,16 @@ pub(super) fn body<'js>(
         match field.as_array() {
             Some(values) => {
                 for value in value::elements(ctx, values)? {
-                    form.append_pair(name, &text(ctx, &value?)?);
+                    form.append_pair(name, &go_value::printed(ctx, &value?)?);
                 }
             }
             None => {
-                form.append_pair(name, &text(ctx, field)?);
+                form.append_pair(name, &go_value::printed(ctx, field)?);
             }
         }
     }
     let content_type = "application/x-www-form-urlencoded".to_owned();
     Ok((form.finish().into_bytes(), Some(content_type)))
-}
-
-/// What a value is, for who reads that it cannot be sent.
-fn kind(value: &Value<'_>) -> String {
-    match value.is_array() {
-        true => "an array: write JSON.stringify(body)".to_owned(),
-        false => format!("of type {}", value.type_name()),
-    }
-}
-
-/// A field as k6 writes it: nothing as Go does.
-fn text<'js>(ctx: &Ctx<'js>, field: &Value<'js>) -> rquickjs::Result<String> {
-    if field.is_null() || field.is_undefined() {
-        return Ok("<nil>".to_owned());
-    }
-    value::text(ctx, field)
 }
 
 /// What `http.file` made, if a field is that.
@@ -74,9 +57,10 @@ fn multipart<'js>(
     fields: &[(String, Value<'js>)],
 ) -> rquickjs::Result<(Vec<u8>, Option<String>)> {
     let mut bytes = Vec::new();
+    let boundary = boundary();
     for (name, field) in fields {
         let name = quoted(name);
-        bytes.extend_from_slice(format!("--{BOUNDARY}\r\n").as_bytes());
+        bytes.extend_from_slice(format!("--{boundary}\r\n").as_bytes());
         let head = match file(field) {
             Some(file) => {
                 let filename = quoted(&file.get::<_, String>("filename")?);
@@ -91,13 +75,21 @@ fn multipart<'js>(
         bytes.extend_from_slice(head.as_bytes());
         let content = match file(field) {
             Some(file) => value::bytes(ctx, &file.get("data")?)?.unwrap_or_default(),
-            None => value::text(ctx, field)?.into_bytes(),
+            None => go_value::printed(ctx, field)?.into_bytes(),
         };
         bytes.extend_from_slice(&content);
         bytes.extend_from_slice(b"\r\n");
     }
-    bytes.extend_from_slice(format!("--{BOUNDARY}--\r\n").as_bytes());
-    Ok((bytes, Some(format!("multipart/form-data; boundary={BOUNDARY}"))))
+    bytes.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    Ok((bytes, Some(format!("multipart/form-data; boundary={boundary}"))))
+}
+
+/// Separates the parts of a form with files: random, as Go's.
+fn boundary() -> String {
+    let mut random = [0; 30];
+    // Where there is no randomness, any text that no part holds does.
+    let _ = fill(&mut random);
+    random.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn quoted(text: &str) -> String {

@@ -111,6 +111,18 @@ pub(super) fn sent<'a>(text: &str, url: &'a Url) -> Cow<'a, str> {
     }
 }
 
+/// What `text`, which was read as `url`, says in the header `Host`: as it was written, with the case
+/// of its name and with a port that goes without saying.
+pub(super) fn host_of<'a>(text: &'a str, url: &'a Url) -> Cow<'a, str> {
+    let written = authority_of(text);
+    let written = written.rsplit_once('@').map_or(written, |(_, host)| host);
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte);
+    match !written.is_empty() && text.contains("://") && written.bytes().all(is_plain) {
+        true => written.strip_suffix(':').unwrap_or(written).into(),
+        false => url[Position::BeforeHost..Position::AfterPort].into(),
+    }
+}
+
 /// User, host and port of a URL.
 fn authority_of(url: &str) -> &str {
     let rest = url.split_once("//").map_or(url, |(_, rest)| rest);
@@ -287,6 +299,19 @@ mod tests {
             ("https://[::1]:8443/a/b", "https://[::1]:8443/a/b"),
         ] {
             assert_eq!(sent(text, &checked(text).unwrap()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_host_is_as_it_was_written() {
+        for (text, expected) in [
+            ("http://LocalHost:80/a", "LocalHost:80"),
+            ("http://me:secret@h/", "h"),
+            ("http://h:/", "h"),
+            ("http://[::1]:81/", "[::1]:81"),
+            ("http://bücher.test/", "xn--bcher-kva.test"),
+        ] {
+            assert_eq!(host_of(text, &Url::parse(text).unwrap()), expected);
         }
     }
 

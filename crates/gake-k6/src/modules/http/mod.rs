@@ -12,11 +12,16 @@ mod digest;
 mod expected;
 mod facts;
 mod form;
+mod go_cookies;
 mod go_date;
 mod go_url;
+mod go_value;
 mod headers;
+mod hop;
 mod login;
 mod ntlm;
+mod redirects;
+pub(super) mod request_headers;
 mod response;
 mod samples;
 mod select;
@@ -34,6 +39,8 @@ use self::ask::Ask;
 pub(super) use self::cookies::{CookieJar, values_for};
 pub(super) use self::credentials::masked;
 use self::facts::ResponseFacts;
+pub(super) use self::go_cookies::{keep as keep_cookie, written as written_cookie};
+pub(crate) use self::go_value::type_name;
 use self::response::hand_out;
 pub(super) use self::response::{LIST as RESPONSE, METHODS as RESPONSE_METHODS, Response};
 use super::value::{self, given};
@@ -66,7 +73,8 @@ const OCSP: [(&str, &str); 14] = [
 const URL: &str = "(strings, ...values) => {
     const name = strings.join('${}');
     const url = strings.reduce((url, part, at) => url + values[at - 1] + part);
-    return { name, url, clean_url: url, toString: () => url };
+    const made = { name, url, clean_url: url, clean: () => url, getURL: () => url };
+    return Object.defineProperty(made, 'toString', { value: () => url });
 }";
 
 /// What the module has.
@@ -225,7 +233,9 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
         "CookieJar" => module.set(name, Class::<CookieJar>::create_constructor(ctx)?),
         "cookieJar" => {
             let jar = move |ctx: Ctx<'js>| {
-                Class::instance(ctx, CookieJar { store: Rc::clone(&user.jar) })
+                user.not_in_init(&ctx, "Making cookie jars")?;
+                let store = Rc::clone(&user.jar.borrow());
+                Class::instance(ctx, CookieJar { store })
             };
             module.set(name, Func::from(jar))
         }
@@ -252,20 +262,26 @@ fn helper<'js>(module: &Object<'js>, vu: &Rc<Vu>, name: &'static str) -> rquickj
     }
 }
 
-/// A file of a form.
+/// A file of a form; without a name it is that of the moment.
 fn file<'js>(
     ctx: Ctx<'js>,
     data: Value<'js>,
     filename: Opt<Value<'js>>,
     content_type: Opt<Value<'js>>,
 ) -> rquickjs::Result<Object<'js>> {
+    if !data.is_string() && value::bytes(&ctx, &data)?.is_none() {
+        let name = type_name(&ctx, &data);
+        let message = format!("invalid type {name}, expected string or ArrayBuffer");
+        return Err(go_error(&ctx, &message));
+    }
     let text = |value: Option<Value<'js>>, default: &str| match given(value) {
         Some(value) => value::text(&ctx, &value),
         None => Ok(default.to_owned()),
     };
+    let moment = Vu::of(&ctx)?.test.unix_ns().to_string();
     let file = Object::new(ctx.clone())?;
     file.set("data", data)?;
-    file.set("filename", text(filename.0, "file")?)?;
+    file.set("filename", text(filename.0, &moment)?)?;
     file.set("content_type", text(content_type.0, "application/octet-stream")?)?;
     Ok(file)
 }
@@ -286,7 +302,7 @@ fn request<'js>(
             let facts = vu.wait(ctx, send::send(vu, &ask))?;
             give(ctx, facts, ask.throw)
         }
-        Err(error) => refused(ctx, vu, name, url, error),
+        Err(error) => refused(ctx, vu, name, error),
     }
 }
 
@@ -296,7 +312,6 @@ fn refused<'js>(
     ctx: &Ctx<'js>,
     vu: &Vu,
     method: Cow<'static, str>,
-    url: &Value<'js>,
     error: rquickjs::Error,
 ) -> rquickjs::Result<Class<'js, Response>> {
     if vu.test.settings().throw || !error.is_exception() {
@@ -305,12 +320,15 @@ fn refused<'js>(
     let thrown = ctx.catch();
     let why = thrown.as_exception().and_then(rquickjs::Exception::message).unwrap_or_default();
     vu.test.log(LogLevel::Warning, "Request Failed", &[("error", why.as_str())]);
-    let text = if url.is_string() { value::text(ctx, url)? } else { String::new() };
-    let mut facts = ResponseFacts::refused(method, text.into(), why);
-    if !url.is_string() {
-        facts.error_code = go_url::BAD_URL;
-    }
-    hand_out(ctx, facts)
+    hand_out(ctx, unmade(method, &why))
+}
+
+/// The response to what is no request.
+fn unmade(method: Cow<'static, str>, why: &str) -> ResponseFacts {
+    let error_code = if why.starts_with("invalid URL") { go_url::BAD_URL } else { 0 };
+    let is_made = false;
+    let facts = ResponseFacts::refused(method, Rc::default(), why.to_owned());
+    ResponseFacts { error_code, is_made, ..facts }
 }
 
 /// Gives a response to the script; one without a status throws when that is asked for.
@@ -320,8 +338,7 @@ fn give<'js>(
     throw: bool,
 ) -> rquickjs::Result<Class<'js, Response>> {
     if throw && facts.status == 0 {
-        let error = send::told(&facts.method, &facts.url, &facts.error);
-        return Err(go_error(ctx, &error));
+        return Err(go_error(ctx, &facts.cause));
     }
     hand_out(ctx, facts)
 }

@@ -10,10 +10,12 @@ use rquickjs::{Array, Class, Ctx, Function, IntoJs, JsLifetime, Object, Value};
 
 use super::ask::BodyKind;
 use super::facts::{ResponseFacts, Timings};
+use super::go_cookies;
 use super::go_url::BAD_URL;
 use super::of_method;
+use super::request_headers::{self, canonical};
 use super::select::select;
-use crate::errors::go_error;
+use crate::errors::{go_error, go_error_of};
 use crate::go_json::GoJsonError;
 use crate::modules::html::kit;
 use crate::modules::value;
@@ -21,6 +23,12 @@ use crate::user::vu::Vu;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: f64 = 1e6;
+
+/// What k6 shows of a cookie that does not expire: Go's first instant, as far as it can be counted.
+const NEVER_MS: f64 = -6_795_364_578_871.0;
+
+/// What k6 calls a method of a response in stacks.
+const METHOD: &str = "reflect.methodValueCall";
 
 /// A response of a script.
 pub(crate) struct Response(pub(super) ResponseFacts);
@@ -159,13 +167,19 @@ fn read<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts, name: &str) -> rquickjs::Res
         "tls_version" => facts.tls_version().unwrap_or_default().into_js(ctx),
         "headers" => headers(ctx, facts)?.into_js(ctx),
         "cookies" => cookies(ctx, facts)?.into_js(ctx),
-        "body" if facts.error_code == BAD_URL => Array::new(ctx.clone())?.into_js(ctx),
+        "body" if facts.has_no_request() => Array::new(ctx.clone())?.into_js(ctx),
         "body" => body(ctx, facts),
         "timings" => timings(ctx, &facts.timings)?.into_js(ctx),
         "ocsp" => ocsp(ctx)?.into_js(ctx),
-        // Without a URL there is no request.
-        _ if facts.error_code == BAD_URL => Ok(Value::new_null(ctx.clone())),
+        _ if facts.has_no_request() => Ok(Value::new_null(ctx.clone())),
         _ => request(ctx, facts)?.into_js(ctx),
+    }
+}
+
+impl ResponseFacts {
+    /// Whether what the script gave makes no request.
+    fn has_no_request(&self) -> bool {
+        !self.is_made || self.error_code == BAD_URL
     }
 }
 
@@ -177,17 +191,6 @@ fn whole<'js>(ctx: Ctx<'js>, this: This<Class<'js, Response>>) -> rquickjs::Resu
         whole.set(name, this.0.get::<_, Value<'js>>(name)?)?;
     }
     Ok(whole)
-}
-
-/// Header names as Go writes them.
-fn canonical(name: &str) -> String {
-    let mut canonical = String::with_capacity(name.len());
-    let mut upper = true;
-    for c in name.chars() {
-        canonical.push(if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
-        upper = c == '-';
-    }
-    canonical
 }
 
 fn headers<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
@@ -210,18 +213,19 @@ fn cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Objec
     let cookies = Object::new(ctx.clone())?;
     let set = facts.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
     for (_, value) in set {
-        let Ok(cookie) = cookie_store::RawCookie::parse(value) else { continue };
+        let Some(cookie) = go_cookies::read(value) else { continue };
         let entry = Object::new(ctx.clone())?;
-        entry.set("name", cookie.name())?;
-        entry.set("value", cookie.value())?;
-        entry.set("domain", cookie.domain().unwrap_or(""))?;
-        entry.set("path", cookie.path().unwrap_or(""))?;
-        entry.set("http_only", cookie.http_only().unwrap_or(false))?;
-        entry.set("secure", cookie.secure().unwrap_or(false))?;
-        entry.set("max_age", cookie.max_age().map_or(0.0, |age| age.whole_seconds() as f64))?;
-        let expires = cookie.expires_datetime().map_or(0.0, |at| at.unix_timestamp() as f64 * 1e3);
+        entry.set("name", cookie.name)?;
+        entry.set("value", cookie.value)?;
+        entry.set("domain", cookie.domain)?;
+        entry.set("path", cookie.path)?;
+        entry.set("http_only", cookie.http_only)?;
+        entry.set("secure", cookie.secure)?;
+        entry.set("max_age", cookie.max_age as f64)?;
+        let expires = cookie.raw().expires_datetime();
+        let expires = expires.map_or(NEVER_MS, |at| at.unix_timestamp() as f64 * 1e3);
         entry.set("expires", expires)?;
-        let name = cookie.name();
+        let name = cookie.name;
         let mut all: Vec<Object<'js>> = cookies.get::<_, Option<_>>(name)?.unwrap_or_default();
         all.push(entry);
         cookies.set(name, all)?;
@@ -269,11 +273,11 @@ fn ocsp<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 /// What was sent, as k6 tells it.
 fn request<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
     let request = Object::new(ctx.clone())?;
-    request.set("method", &*facts.method)?;
+    request.set("method", &*facts.asked_method)?;
     request.set("url", &*facts.asked)?;
     let headers = Object::new(ctx.clone())?;
     for (name, value) in &*facts.sent_headers {
-        headers.set(canonical(name), vec![value.as_str()])?;
+        headers.set(name.as_str(), vec![value.as_str()])?;
     }
     request.set("headers", headers)?;
     let sent = facts.sent_body.as_deref().unwrap_or_default();
@@ -284,15 +288,15 @@ fn request<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Objec
 
 fn sent_cookies<'js>(ctx: &Ctx<'js>, facts: &ResponseFacts) -> rquickjs::Result<Object<'js>> {
     let cookies = Object::new(ctx.clone())?;
-    for (name, value) in &facts.sent_cookies {
+    let header = request_headers::get(&facts.sent_headers, "Cookie").unwrap_or_default();
+    for (name, value) in go_cookies::sent(header) {
         let cookie = Object::new(ctx.clone())?;
-        cookie.set("name", name.as_str())?;
-        cookie.set("value", value.as_str())?;
+        cookie.set("name", name)?;
+        cookie.set("value", value)?;
         cookie.set("replace", false)?;
-        let mut all: Vec<Object<'js>> =
-            cookies.get::<_, Option<_>>(name.as_str())?.unwrap_or_default();
+        let mut all: Vec<Object<'js>> = cookies.get::<_, Option<_>>(name)?.unwrap_or_default();
         all.push(cookie);
-        cookies.set(name.as_str(), all)?;
+        cookies.set(name, all)?;
     }
     Ok(cookies)
 }
@@ -317,7 +321,7 @@ fn json<'js>(
     let Some(bytes) = &response.0.body else {
         let message = "the body is null so we can't transform it to JSON - this likely was because \
                        of a request error getting the response";
-        return Err(go_error(&ctx, message));
+        return Err(go_error_of(&ctx, METHOD, message));
     };
     let path = value::given(path.0);
     let parsed: Value<'js> = match ctx.json_parse(&**bytes) {
@@ -332,7 +336,8 @@ fn json<'js>(
                 Some(error) => error.in_text(bytes),
                 None => format!(": {}", value::text(&ctx, &thrown).unwrap_or_default()),
             };
-            return Err(go_error(&ctx, &format!("cannot parse json due to an error {why}")));
+            let message = format!("cannot parse json due to an error {why}");
+            return Err(go_error_of(&ctx, METHOD, &message));
         }
     };
     match path {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gake_core::record::Exchange;
 
 use super::ask::Ask;
-use super::facts::{ResponseFacts, Timings};
+use super::facts::ResponseFacts;
 use crate::metrics::Builtin;
 use crate::user::book::TagSource;
 use crate::user::vu::Vu;
@@ -17,7 +17,7 @@ pub(super) fn note(vu: &Vu, ask: &Ask, url: &str, response: &ResponseFacts, exch
         false => ask.expected.judge(response.status),
     };
     let set = vu.book.set(&HttpTags { vu, ask, url, response, expected });
-    let timings = Timings::of(exchange);
+    let timings = &response.timings;
     vu.note(Builtin::HttpReqs, &set, 1.0);
     if expected == Some(false) && response.status > 0 && vu.test.settings().failed_bodies {
         vu.notes.failed_body(response.status, response.body.as_deref().unwrap_or_default());
@@ -49,9 +49,7 @@ pub(super) fn note_cut(vu: &Vu, ask: &Ask, url: &str, exchange: &Exchange) {
 }
 
 fn note_bytes(vu: &Vu, exchange: &Exchange) {
-    let plain = vu.book.set(vu);
-    vu.note(Builtin::DataSent, &plain, exchange.bytes_out as f64);
-    vu.note(Builtin::DataReceived, &plain, exchange.bytes_in as f64);
+    vu.count_traffic(exchange.bytes_out, exchange.bytes_in);
 }
 
 /// The tags that a request has by itself.

@@ -1,38 +1,51 @@
 //! Sending a request: its redirects, its cookies, its samples.
 
-use std::borrow::Cow;
+use std::net::IpAddr;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::record::{End, Exchange, Fault};
+use gake_core::record::{End, Exchange, Fault, Phase};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
-use gake_wire::{Client, ConnectionFacts, Deadline, HttpRequest, PreparedRequest};
-use url::Url;
+use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
 
 use super::ask::{Ask, Authentication, BodyKind};
 use super::codes;
-use super::cookies::values_for;
-use super::credentials::{has_credentials, shown_url, without_credentials};
+use super::credentials::{has_credentials, shown_url, without_credentials, without_password};
 use super::debug;
-use super::facts::{ResponseFacts, Timings};
-use super::go_url::{BAD_URL, checked, sent};
+use super::facts::{Instants, ResponseFacts, Timings};
+use super::go_cookies;
+use super::go_url::{BAD_URL, checked};
 use super::headers::HeaderList;
+use super::hop::{AUTHORIZATION, Hop, join_cookies};
 use super::login::Login;
 use super::samples::{note, note_cut};
-use crate::blocked::Blocked;
 use crate::bodies::Body;
 use crate::test::LogLevel;
 use crate::user::clock::UserClock;
 use crate::user::requests::{KnownRequest, RequestKey};
 use crate::user::vu::Vu;
 
-const AUTHORIZATION: &str = "Authorization";
-const REFERER: &str = "Referer";
+/// How long a connection may take to open.
+pub(super) const DIAL: Duration = Duration::from_secs(30);
 
-/// Sends what a script asked for and follows its redirects.
+/// Sends what a script asked for and follows its redirects. A script sees the first request.
 pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
+    let mut first = None;
+    let mut response = follow(vu, ask, &mut first).await;
+    response.asked_method = ask.method.clone();
+    response.sent_body.clone_from(&ask.plain_body);
+    if let Some(first) = first {
+        response.sent_headers = first;
+    }
+    response
+}
+
+/// The headers of a request.
+type Headers = Rc<Vec<(String, String)>>;
+
+/// Follows the redirects of a request; `first` gets the headers of the first one.
+async fn follow(vu: &Vu, ask: &Ask, first: &mut Option<Headers>) -> ResponseFacts {
     let Some(client) = vu.client.borrow().clone() else {
         return ResponseFacts::failed(ask, 1000, "there is no connection here".to_owned());
     };
@@ -59,11 +72,16 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
         url,
         known: known.map(|known| Rc::clone(&known.prepared)),
         number: 0,
+        text: Rc::clone(&ask.url),
         referer: None,
+        has_left: false,
+        has_no_body: false,
     };
+    let origin = Rc::clone(&hop.url);
     let mut login = Login::new(ask.authentication, &mut hop.url);
     loop {
         let mut response = hop.run(vu, &client, ask, end, login.may_be_challenged()).await;
+        first.get_or_insert_with(|| Rc::clone(&response.sent_headers));
         while let Some(answer) = login.answer(&response, &hop.method, &hop.url) {
             Rc::make_mut(&mut hop.headers).push((AUTHORIZATION.to_owned(), answer));
             hop.known = None;
@@ -75,7 +93,7 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
                 sent.retain(|(name, _)| name != AUTHORIZATION);
             }
         }
-        let Some(next) = hop.next(&response) else { return response };
+        let Some(next) = hop.next(&response, &origin) else { return response };
         if hop.number >= ask.redirects {
             if !ask.bounds_redirects {
                 let message = format!(
@@ -92,7 +110,16 @@ pub(super) async fn send(vu: &Vu, ask: &Ask) -> ResponseFacts {
                 hop = next;
                 login.next_hop();
             }
-            Err(error) => return ResponseFacts { error, error_code: 1000, ..response },
+            Err(next) => {
+                let scheme = next.scheme();
+                let error = format!("unsupported protocol scheme {scheme:?}");
+                let shown = shown_url(&next);
+                let failed = ResponseFacts {
+                    url: next.as_str().into(),
+                    ..ResponseFacts::failed(ask, 1000, error.clone())
+                };
+                return reject(vu, ask, &shown, failed, &error);
+            }
         }
     }
 }
@@ -104,32 +131,31 @@ fn key(ask: &Ask) -> RequestKey<'_> {
 
 /// A request that cannot even be tried: it counts as one that failed.
 fn refuse(vu: &Vu, ask: &Ask, code: u32, error: String) -> ResponseFacts {
-    let now = vu.now();
     let shown = without_credentials(&ask.url);
-    let url = if code == BAD_URL { Rc::default() } else { Rc::clone(&shown) };
+    let url = if code == BAD_URL { Rc::default() } else { Rc::clone(&ask.url) };
     let response = ResponseFacts { url, ..ResponseFacts::failed(ask, code, error) };
-    let exchange = Exchange::faulted(now, Fault::Malformed("request"));
     // k6 counts one whose URL can be read, whatever its scheme.
     if code == BAD_URL {
         warn_plainly(vu, ask, &response.error);
-    } else {
-        note(vu, ask, &shown, &response, &exchange);
-        warn(vu, ask, &shown, &response.error);
+        return response;
     }
-    response
+    let error = response.error.clone();
+    reject(vu, ask, &shown, response, &error)
 }
 
-/// One request on the wire.
-struct Hop {
-    method: Cow<'static, str>,
-    url: Rc<Url>,
-    headers: Rc<Vec<(String, String)>>,
-    body: Option<Arc<[u8]>>,
-    /// What is sent, if it has been prepared before and no cookies join it.
-    known: Option<Rc<PreparedRequest>>,
-    number: u32,
-    /// The URL that led to it, which a script does not see among its headers.
-    referer: Option<String>,
+/// Counts a request that cannot be sent as one that failed; `why` is what the log says.
+fn reject(
+    vu: &Vu,
+    ask: &Ask,
+    shown: &str,
+    mut response: ResponseFacts,
+    why: &str,
+) -> ResponseFacts {
+    let exchange = Exchange::faulted(vu.now(), Fault::Malformed("request"));
+    note(vu, ask, shown, &response, &exchange);
+    response.cause = told(&ask.method, &without_password(&response.url), why);
+    warn_plainly(vu, ask, &response.cause);
+    response
 }
 
 /// Collects a response.
@@ -140,6 +166,9 @@ struct Collector {
     headers: HeaderList,
     body: Body,
     keep: bool,
+    clock: UserClock,
+    /// When the request was sent.
+    sent: Option<Nanos>,
 }
 
 impl Collector {
@@ -151,6 +180,8 @@ impl Collector {
             headers: HeaderList::default(),
             body: Body::new(&vu.bodies),
             keep,
+            clock: vu.clock.clone(),
+            sent: None,
         }
     }
 }
@@ -158,6 +189,10 @@ impl Collector {
 impl Visitor for Collector {
     fn connected(&mut self, facts: &ConnectionFacts) {
         self.connection = *facts;
+    }
+
+    fn sent(&mut self) {
+        self.sent = Some(self.clock.now());
     }
 
     fn head(&mut self, head: &ResponseHead<'_>) {
@@ -215,21 +250,22 @@ impl Hop {
         if !cookies.is_empty() {
             join_cookies(Rc::make_mut(&mut headers), &cookies);
         }
-        // The first one as the script wrote it, without its credentials.
-        let shown: Rc<str> = match self.number {
-            0 => without_credentials(&ask.url),
-            _ => shown_url(&self.url).into(),
-        };
+        if let Some(why) = self.invalid(&headers) {
+            return self.stopped(vu, ask, (1000, &why), &why);
+        }
+        let shown = self.shown();
         let settings = vu.test.settings();
         let host = self.url.host_str().unwrap_or_default();
         if let Some(blocked) = settings.blocked.host(host) {
-            return self.stopped(vu, ask, &shown, blocked);
+            return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.told);
         }
         let start = vu.now();
         let exchange = Exchange::unfinished(start);
         let mut flight = Flight { vu, client, ask, url: &shown, start, exchange, is_over: false };
         let keep = ask.kind != BodyKind::Dropped;
         let mut collector = Collector::new(vu, keep);
+        let mut ip = None;
+        let debug_id = settings.http_debug.map(|_| debug::request_id()).unwrap_or_default();
         let prepared = match &self.known {
             Some(known) if cookies.is_empty() => Ok(Rc::clone(known)),
             _ => self.prepare(vu, client, ask, &headers).await,
@@ -241,12 +277,15 @@ impl Hop {
                     && let Some(blocked) = settings.blocked.address(&addresses)
                 {
                     flight.is_over = true;
-                    return self.stopped(vu, ask, &shown, blocked);
+                    return self.stopped(vu, ask, (blocked.code, blocked.error), &blocked.told);
                 }
+                ip = addresses_of(client, &prepared);
                 if let Some(parts) = settings.http_debug {
-                    debug::request(vu, parts, &self.request(ask, &headers), &self.url);
+                    debug::request(vu, parts, &self.request(&headers), &self.url, &debug_id);
                 }
                 let deadline = Deadline::within(start, Duration::from_nanos(end - start.min(end)));
+                let connect = deadline.connect.min(nanos(DIAL));
+                let deadline = Deadline { connect, ..deadline };
                 let now = vu.now();
                 let exchange = &mut flight.exchange;
                 *exchange = Exchange::unfinished(now);
@@ -255,35 +294,30 @@ impl Hop {
             Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
         }
         flight.is_over = true;
-        let url = Rc::clone(&shown);
-        let mut response = self.response(ask, url, headers, collector, &flight.exchange);
+        let instants = Instants { asked: start, sent: collector.sent, received: vu.now() };
+        let parts = (collector, instants);
+        let mut response = self.response(ask, headers, parts, &flight.exchange);
         if response.refuse_body() {
             flight.exchange.end = End::Fault(Fault::NoMemory);
         }
-        response.sent_cookies = cookies;
         response.is_challenge = may_be_challenged && response.status == 401;
         if let Some(parts) = settings.http_debug {
-            debug::response(vu, parts, &response);
+            debug::response(vu, parts, &response, &debug_id);
         }
         self.keep_cookies(ask, &response);
         note(vu, ask, &shown, &response, &flight.exchange);
         vu.notes.exchange(start, flight.exchange.clone());
         if response.status == 0 {
-            warn(vu, ask, &shown, &response.error);
+            let why = match flight.exchange.end {
+                End::Fault(fault) if response.error_code != 1701 => {
+                    codes::told(fault, &self.url, ip, &response.error)
+                }
+                _ => response.error.clone(),
+            };
+            response.cause = told(&ask.method, &without_password(&response.url), &why);
+            warn_plainly(vu, ask, &response.cause);
         }
         response
-    }
-
-    /// What it says, with these headers.
-    fn request(&self, ask: &Ask, headers: &[(String, String)]) -> HttpRequest {
-        let url = match self.number {
-            0 => sent(&ask.url, &self.url),
-            // Where a redirect leads is resolved.
-            _ => Cow::Borrowed(self.url.as_str()),
-        };
-        let (mut headers, body) = (headers.to_vec(), self.body.clone());
-        headers.extend(self.referer.iter().map(|url| (REFERER.to_owned(), url.clone())));
-        HttpRequest { headers, body, ..HttpRequest::new(&*self.method, url) }
     }
 
     /// Prepares it. One that only the arguments make is remembered.
@@ -294,7 +328,7 @@ impl Hop {
         ask: &Ask,
         headers: &Rc<Vec<(String, String)>>,
     ) -> Result<Rc<PreparedRequest>, Fault> {
-        let prepared = Rc::new(client.prepare(&self.request(ask, headers)).await?);
+        let prepared = Rc::new(client.prepare(&self.request(headers)).await?);
         // Credentials in the URL are taken out of it, or are not for every request.
         let is_plain = ask.authentication == Authentication::Basic && !has_credentials(&self.url);
         let is_as_asked = self.number == 0 && self.body.is_none() && is_plain;
@@ -305,35 +339,28 @@ impl Hop {
         Ok(prepared)
     }
 
-    /// What comes of a request that the options block: it counts as one that failed.
-    fn stopped(&self, vu: &Vu, ask: &Ask, shown: &str, blocked: Blocked) -> ResponseFacts {
-        let exchange = Exchange::faulted(vu.now(), Fault::Malformed("request"));
+    /// What comes of a request that is not sent, as one that the options block: it counts as one
+    /// that failed.
+    fn stopped(&self, vu: &Vu, ask: &Ask, (code, error): (u32, &str), why: &str) -> ResponseFacts {
         let response = ResponseFacts {
-            url: shown.into(),
+            url: self.url_text(),
             method: self.method.clone(),
-            ..ResponseFacts::failed(ask, blocked.code, blocked.error.to_owned())
+            ..ResponseFacts::failed(ask, code, error.to_owned())
         };
-        note(vu, ask, shown, &response, &exchange);
-        warn(vu, ask, shown, &blocked.told);
-        response
+        reject(vu, ask, &self.shown(), response, why)
     }
 
     fn response(
         &self,
         ask: &Ask,
-        url: Rc<str>,
         headers: Rc<Vec<(String, String)>>,
-        collector: Collector,
+        (collector, instants): (Collector, Instants),
         exchange: &Exchange,
     ) -> ResponseFacts {
         let mut response = ResponseFacts {
-            url,
+            url: self.url_text(),
             method: self.method.clone(),
             sent_headers: headers,
-            sent_body: match self.number {
-                0 => ask.plain_body.clone(),
-                _ => self.body.clone(),
-            },
             ..ResponseFacts::failed(ask, 0, String::new())
         };
         match exchange.end {
@@ -353,11 +380,17 @@ impl Hop {
                 let is_bodyless = matches!(answer.status, 204 | 304);
                 response.body = (collector.keep && !is_bodyless).then_some(collector.body);
                 response.error_code = codes::of_status(answer.status);
-                response.timings = Timings::of(exchange);
+                response.timings = Timings::of(exchange, instants);
             }
             End::Fault(fault) => {
+                // The bound on opening is one of TCP: what hangs after it is the request.
+                let is_open = exchange.connect.is_some();
+                let fault = match fault {
+                    Fault::ConnectTimeout if is_open => Fault::Timeout(Phase::Connect),
+                    fault => fault,
+                };
                 (response.error_code, response.error) = codes::of(fault);
-                response.timings = Timings::of(exchange);
+                response.timings = Timings::of(exchange, instants);
             }
             End::Unfinished => {}
         }
@@ -369,140 +402,34 @@ impl Hop {
         response
     }
 
-    /// The cookies that it sends: those of the jar, and the request's own.
-    fn cookies(&self, ask: &Ask) -> Vec<(String, String)> {
-        let mut cookies: Vec<(String, String)> = values_for(&ask.jar.borrow(), &self.url)
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect();
-        if self.number == 0 {
-            for (name, value, replace) in &ask.cookies {
-                if *replace {
-                    cookies.retain(|(known, _)| known != name);
-                }
-                cookies.push((name.clone(), value.clone()));
-            }
-        }
-        cookies
-    }
-
     fn keep_cookies(&self, ask: &Ask, response: &ResponseFacts) {
         let set =
             response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
         for (_, value) in set {
-            // Invalid cookies, and those of other hosts, are left out.
-            let _ = ask.jar.borrow_mut().parse(value, &self.url);
+            go_cookies::keep(&mut ask.jar.borrow_mut(), value, &self.url);
         }
-    }
-
-    /// Where the response leads, if it is a redirect.
-    fn next(&self, response: &ResponseFacts) -> Option<Result<Self, String>> {
-        if !matches!(response.status, 301 | 302 | 303 | 307 | 308) {
-            return None;
-        }
-        let location = response.header("location").filter(|location| !location.is_empty())?;
-        let url = match self.url.join(location) {
-            Ok(url) if matches!(url.scheme(), "http" | "https") => Rc::new(url),
-            _ => return Some(Err(format!("invalid redirect to {location:?}"))),
-        };
-        let becomes_get =
-            matches!(response.status, 301..=303) && !matches!(&*self.method, "GET" | "HEAD");
-        let mut next = Self {
-            method: if becomes_get { "GET".into() } else { self.method.clone() },
-            headers: Rc::clone(&self.headers),
-            body: if becomes_get { None } else { self.body.clone() },
-            known: None,
-            number: self.number + 1,
-            referer: self.referer_of(&url),
-            url,
-        };
-        let is_elsewhere = next.url.host_str() != self.url.host_str();
-        Rc::make_mut(&mut next.headers).retain(|(name, _)| {
-            let name = name.to_ascii_lowercase();
-            let is_secret =
-                matches!(name.as_str(), "authorization" | "cookie" | "www-authenticate");
-            let is_content = name.starts_with("content-");
-            name != "host" && !(is_elsewhere && is_secret) && !(becomes_get && is_content)
-        });
-        Some(Ok(next))
-    }
-
-    /// What `next` is told to come from: nothing where that would tell a page over TLS to whoever
-    /// reads plain HTTP, or where the script itself says it.
-    fn referer_of(&self, next: &Url) -> Option<String> {
-        let is_told = self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(REFERER));
-        if is_told || (self.url.scheme() == "https" && next.scheme() == "http") {
-            return None;
-        }
-        let mut url = (*self.url).clone();
-        // An HTTP URL has a place for both.
-        let _ = (url.set_username(""), url.set_password(None));
-        Some(url.into())
     }
 }
 
-/// Adds cookies to the header, which may be there.
-fn join_cookies(headers: &mut Vec<(String, String)>, cookies: &[(String, String)]) {
-    let pairs: Vec<String> =
-        cookies.iter().map(|(name, value)| format!("{name}={}", cookie_value(value))).collect();
-    let pairs = pairs.join("; ");
-    match headers.iter_mut().find(|(name, _)| name.eq_ignore_ascii_case("cookie")) {
-        Some((_, value)) => *value = format!("{value}; {pairs}"),
-        None => headers.push(("Cookie".to_owned(), pairs)),
-    }
-}
-
-/// The value of a cookie as Go sends it: in quotes where a blank or comma might end it.
-fn cookie_value(value: &str) -> Cow<'_, str> {
-    let is_quoted = value.starts_with('"');
-    match value.contains([' ', ',']) && !is_quoted {
-        true => format!("\"{value}\"").into(),
-        false => value.into(),
-    }
+/// The address that a prepared request goes to: of several one of IPv4 first, as k6 prefers it.
+fn addresses_of(client: &Client<UserClock>, prepared: &PreparedRequest) -> Option<IpAddr> {
+    let addresses = client.network().addresses(prepared);
+    addresses.iter().find(|ip| ip.is_ipv4()).or(addresses.first()).copied()
 }
 
 /// An error with its request, as Go tells it.
-pub(super) fn told(method: &str, url: &str, error: &str) -> String {
-    let mut method = method.to_ascii_lowercase();
-    if let Some(first) = method.get_mut(0..1) {
-        first.make_ascii_uppercase();
+fn told(method: &str, url: &str, error: &str) -> String {
+    let mut method = method.to_owned();
+    if method.is_ascii()
+        && let Some(rest) = method.get_mut(1..)
+    {
+        rest.make_ascii_lowercase();
     }
     format!("{method} \"{url}\": {error}")
-}
-
-fn warn(vu: &Vu, ask: &Ask, url: &str, error: &str) {
-    let error = told(&ask.method, url, error);
-    warn_plainly(vu, ask, &error);
 }
 
 fn warn_plainly(vu: &Vu, ask: &Ask, error: &str) {
     if !ask.throw {
         vu.test.log(LogLevel::Warning, "Request Failed", &[("error", error)]);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_redirect_says_where_it_comes_from() {
-        let hop = |url: &str, headers: &[(&str, &str)]| Hop {
-            method: "GET".into(),
-            url: Rc::new(Url::parse(url).unwrap()),
-            headers: Rc::new(headers.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect()),
-            body: None,
-            known: None,
-            number: 0,
-            referer: None,
-        };
-        let referer = |from: &str, headers: &[(&str, &str)], to: &str| {
-            hop(from, headers).referer_of(&Url::parse(to).unwrap())
-        };
-        let told = referer("http://me:secret@a/x?y=1", &[], "http://b/");
-        assert_eq!(told.as_deref(), Some("http://a/x?y=1"));
-        assert_eq!(referer("https://a/", &[], "http://a/"), None);
-        assert_eq!(referer("https://a/", &[], "https://b/").as_deref(), Some("https://a/"));
-        assert_eq!(referer("http://a/", &[("referer", "http://own/")], "http://b/"), None);
     }
 }

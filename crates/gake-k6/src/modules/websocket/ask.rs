@@ -7,7 +7,7 @@ use cookie_store::CookieStore;
 use rquickjs::{Class, Ctx, Object, Value};
 
 use crate::errors::go_error;
-use crate::modules::http::CookieJar;
+use crate::modules::http::{CookieJar, request_headers};
 use crate::modules::value::{self, given};
 use crate::user::vu::Vu;
 
@@ -32,17 +32,11 @@ impl Ask {
         params: Option<Value<'js>>,
         protocols: &[String],
     ) -> rquickjs::Result<Self> {
-        let jar = Rc::clone(&vu.jar);
-        let mut ask = Self { url, name: None, headers: Vec::new(), tags: Vec::new(), jar };
+        let jar = Rc::clone(&vu.jar.borrow());
+        let headers = vu.headers.to_vec();
+        let mut ask = Self { url, name: None, headers, tags: Vec::new(), jar };
         if let Some(params) = given(params).as_ref().and_then(Value::as_object) {
             ask.read_params(ctx, params)?;
-        }
-        let agent = &vu.test.settings().user_agent;
-        let has = |wanted: &str| {
-            ask.headers.iter().any(|(name, _): &(String, String)| name.eq_ignore_ascii_case(wanted))
-        };
-        if !agent.is_empty() && !has("user-agent") {
-            ask.headers.push(("User-Agent".to_owned(), agent.clone()));
         }
         if !protocols.is_empty() {
             ask.headers.push(("Sec-WebSocket-Protocol".to_owned(), protocols.join(", ")));
@@ -59,7 +53,8 @@ impl Ask {
                     let Some(headers) = value.as_object() else { continue };
                     for header in headers.props::<String, Value<'js>>() {
                         let (name, value) = header?;
-                        self.headers.push((name, value::text(ctx, &value)?));
+                        let value = value::text(ctx, &value)?;
+                        request_headers::set(&mut self.headers, &name, value);
                     }
                 }
                 "tags" => {

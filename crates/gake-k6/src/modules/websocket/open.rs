@@ -7,11 +7,11 @@ use std::time::Duration;
 use gake_core::clock::Nanos;
 use gake_core::record::Fault;
 use gake_wire::{Deadline, HttpRequest, UpgradeResponse, WebSocketSession};
-use url::Url;
+use url::{Position, Url};
 
 use super::ask::Ask;
 use crate::metrics::Builtin;
-use crate::modules::http::{masked, values_for};
+use crate::modules::http::{keep_cookie, masked, request_headers, values_for, written_cookie};
 use crate::user::book::{TagSet, TagSource};
 use crate::user::vu::Vu;
 
@@ -61,11 +61,12 @@ async fn connect(
         return Err(blocked.told);
     }
     let mut request = HttpRequest::new("GET", text);
-    request.headers.clone_from(&ask.headers);
+    let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
+    request.headers = request_headers::written(&ask.headers, ("GET", None), &host);
     let cookies: Vec<_> = {
         let jar = ask.jar.borrow();
         let values = values_for(&jar, &url).into_iter();
-        values.map(|(name, value)| format!("{name}={value}")).collect()
+        values.map(|(name, value)| written_cookie(name, value)).collect()
     };
     if !cookies.is_empty() {
         request.headers.push(("Cookie".to_owned(), cookies.join("; ")));
@@ -79,8 +80,7 @@ async fn connect(
     let (response, session) = opened.map_err(|fault| told(fault, &url))?;
     for (name, value) in &response.headers {
         if name.eq_ignore_ascii_case("set-cookie") {
-            // Invalid cookies, and those of other hosts, are left out.
-            let _ = ask.jar.borrow_mut().parse(value, &url);
+            keep_cookie(&mut ask.jar.borrow_mut(), value, &url);
         }
     }
     Ok((response, session))

@@ -246,9 +246,7 @@ impl Held for Session {
     fn end(&self) {
         let Some(line) = self.line.take() else { return };
         let (bytes_in, bytes_out) = line.bytes();
-        let plain = self.vu.book.set(&*self.vu);
-        self.vu.note(Builtin::DataSent, &plain, bytes_out as f64);
-        self.vu.note(Builtin::DataReceived, &plain, bytes_in as f64);
+        self.vu.count_traffic(bytes_out, bytes_in);
     }
 }
 

@@ -95,9 +95,9 @@ impl SummaryData {
         style: Style,
     ) {
         let indent = "  ".repeat(level + 2);
-        if !scope.checks.is_empty() {
+        if let Some(checks) = &scope.checks {
             text.push('\n');
-            self.checks(text, scope, &indent, style);
+            self.checks(text, checks, &indent, style);
         }
         let sections: Vec<(&str, Vec<Row>)> = sections::of(scope, is_full)
             .into_iter()
@@ -115,8 +115,8 @@ impl SummaryData {
     }
 
     /// How many checks there were, and each of them.
-    fn checks(&self, text: &mut String, scope: &SummaryScope, indent: &str, style: Style) {
-        let checks = by_name(&scope.checks);
+    fn checks(&self, text: &mut String, checks: &[SummaryCheck], indent: &str, style: Style) {
+        let checks = by_name(checks);
         let passes: u64 = checks.iter().map(|check| check.passes).sum();
         let fails: u64 = checks.iter().map(|check| check.fails).sum();
         let all = passes + fails;

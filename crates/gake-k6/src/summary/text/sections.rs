@@ -2,28 +2,42 @@
 
 use crate::summary::{SummaryMetric, SummaryScope};
 
-const SECTIONS: [&str; 7] =
-    ["CUSTOM", "HTTP", "EXECUTION", "NETWORK", "BROWSER", "WEBSOCKET", "GRPC"];
+const SECTIONS: [&str; 8] =
+    ["CUSTOM", "HTTP", "EXECUTION", "NETWORK", "BROWSER", "WEB_VITALS", "GRPC", "WEBSOCKET"];
+
+/// What other parts of the summary show.
+const SKIPPED: [&str; 2] = ["checks", "group_duration"];
 
 /// What the compact form shows of HTTP.
 const COMPACT_HTTP: [&str; 3] = ["http_req_duration", "http_req_failed", "http_reqs"];
+
+/// What the full form shows of it besides.
+const FULL_HTTP: [&str; 6] = [
+    "http_req_blocked",
+    "http_req_connecting",
+    "http_req_receiving",
+    "http_req_sending",
+    "http_req_tls_handshaking",
+    "http_req_waiting",
+];
 
 const EXECUTION: [&str; 5] =
     ["vus", "vus_max", "iterations", "iteration_duration", "dropped_iterations"];
 
 /// The section of a metric; none for what other parts of the summary say.
 fn section(metric: &str, is_full: bool) -> Option<&'static str> {
-    match metric {
-        "checks" | "group_duration" => None,
-        "data_sent" | "data_received" => Some("NETWORK"),
-        name if EXECUTION.contains(&name) => Some("EXECUTION"),
-        name if name.starts_with("http_req") => {
-            (is_full || COMPACT_HTTP.contains(&name)).then_some("HTTP")
-        }
-        name if name.starts_with("browser_") => Some("BROWSER"),
-        name if name.starts_with("ws_") => Some("WEBSOCKET"),
-        name if name.starts_with("grpc_") => Some("GRPC"),
-        _ => Some("CUSTOM"),
+    // As in k6 a name counts by how it begins: a script's `vus_busy` is one of EXECUTION.
+    let begins = |names: &[&str]| names.iter().any(|name| metric.starts_with(name));
+    match () {
+        () if begins(&SKIPPED) || (!is_full && begins(&FULL_HTTP)) => None,
+        () if begins(&COMPACT_HTTP) || begins(&FULL_HTTP) => Some("HTTP"),
+        () if begins(&EXECUTION) => Some("EXECUTION"),
+        () if begins(&["data_sent", "data_received"]) => Some("NETWORK"),
+        () if begins(&["browser_web_vital_"]) => Some("WEB_VITALS"),
+        () if begins(&["browser_"]) => Some("BROWSER"),
+        () if begins(&["grpc_"]) => Some("GRPC"),
+        () if begins(&["ws_"]) => Some("WEBSOCKET"),
+        () => Some("CUSTOM"),
     }
 }
 

@@ -79,7 +79,8 @@ impl Row {
         };
         let name = match metric.parts() {
             (_, Some(tags)) => {
-                format!("  {{ {} }}", tags.trim_start_matches('{').trim_end_matches('}'))
+                let inner = tags.strip_prefix('{').unwrap_or(tags);
+                format!("  {{ {} }}", inner.strip_suffix('}').unwrap_or(inner))
             }
             (name, None) => name.to_owned(),
         };

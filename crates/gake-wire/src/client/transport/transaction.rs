@@ -109,6 +109,7 @@ impl<'a, C: Clock, V: Visitor> Transaction<'a, C, V> {
             Poll::Ready(Ok(())) => {
                 self.is_flushed = true;
                 self.exchange.written = true;
+                self.visitor.sent();
             }
             Poll::Ready(Err(error)) => self.broken = Some(fault::of_write(&error)),
             Poll::Pending => {}

@@ -152,7 +152,9 @@ pub fn render(spec: &RequestParts<'_>) -> Result<Rendered, RequestError> {
         line(&mut head, "Host", spec.authority);
     }
     for (name, value) in spec.headers {
-        line(&mut head, name, value);
+        if !leaves_out(name, value) {
+            line(&mut head, name, value);
+        }
     }
     for (name, value) in spec.opaque {
         head.extend_from_slice(name.as_bytes());
@@ -224,6 +226,11 @@ fn check(spec: &RequestParts<'_>) -> Result<(), RequestError> {
         }
     }
     Ok(())
+}
+
+/// Whether a header is given to say that it is not sent: an agent without a name.
+fn leaves_out(name: &str, value: &str) -> bool {
+    value.is_empty() && name.eq_ignore_ascii_case("user-agent")
 }
 
 /// Headers that say where a message ends, or whose it is.

@@ -47,6 +47,10 @@ pub trait Visitor {
         let _ = facts;
     }
 
+    /// Every byte of the request was handed to the kernel, over HTTP/1.1.
+    #[inline]
+    fn sent(&mut self) {}
+
     /// The head of the final answer; interim (1xx) heads are not shown.
     #[inline]
     fn head(&mut self, head: &ResponseHead<'_>) {

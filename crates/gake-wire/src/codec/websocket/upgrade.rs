@@ -78,9 +78,9 @@ impl Upgrade {
         let key = STANDARD.encode(random);
         let own = [
             ("Connection", "Upgrade"),
-            ("Upgrade", "websocket"),
-            ("Sec-WebSocket-Version", "13"),
             ("Sec-WebSocket-Key", &key),
+            ("Sec-WebSocket-Version", "13"),
+            ("Upgrade", "websocket"),
         ];
         let mut headers = given.to_vec();
         headers.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));

@@ -1,0 +1,76 @@
+//! How many users and iterations a test has.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// How many users and iterations there are, over all threads. Scripts may ask; the record has its
+/// own counts.
+#[derive(Debug, Default)]
+pub struct Levels {
+    iterating: AtomicU64,
+    live: AtomicU64,
+    ready: AtomicU64,
+    completed: AtomicU64,
+    interrupted: AtomicU64,
+}
+
+impl Levels {
+    /// Users that run an iteration now.
+    pub fn iterating(&self) -> u64 {
+        self.iterating.load(Relaxed)
+    }
+
+    /// Users that have not ended.
+    pub(crate) fn live(&self) -> u64 {
+        self.live.load(Relaxed)
+    }
+
+    /// Counts a user that begins.
+    pub(crate) fn join(&self) {
+        self.live.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a user that has ended.
+    pub(crate) fn leave(&self) {
+        self.live.fetch_sub(1, Relaxed);
+    }
+
+    /// Completed iterations.
+    pub fn completed(&self) -> u64 {
+        self.completed.load(Relaxed)
+    }
+
+    /// Iterations that were cut short.
+    pub fn interrupted(&self) -> u64 {
+        self.interrupted.load(Relaxed)
+    }
+
+    /// Users that were made for iterations.
+    pub fn ready(&self) -> u64 {
+        self.ready.load(Relaxed)
+    }
+
+    /// Counts a user that was made for iterations.
+    pub fn count_ready(&self) {
+        self.ready.fetch_add(1, Relaxed);
+    }
+
+    /// Takes over the levels of users in other processes: how many were made, and how many
+    /// iterations they completed and had cut short.
+    pub fn take_over(&self, ready: u64, completed: u64, interrupted: u64) {
+        self.ready.store(ready, Relaxed);
+        self.completed.store(completed, Relaxed);
+        self.interrupted.store(interrupted, Relaxed);
+    }
+
+    /// Counts an iteration that begins.
+    pub fn begin(&self) {
+        self.iterating.fetch_add(1, Relaxed);
+    }
+
+    /// Counts an iteration that has ended.
+    pub fn end(&self, interrupted: bool) {
+        self.iterating.fetch_sub(1, Relaxed);
+        let ended = if interrupted { &self.interrupted } else { &self.completed };
+        ended.fetch_add(1, Relaxed);
+    }
+}

@@ -1,0 +1,59 @@
+//! The module `k6/browser`: gake drives no browser. A script may import it, as k6's users do for one
+//! scenario among others; whatever wants a browser is told that there is none.
+
+use std::rc::Rc;
+
+use gake_core::metric::{MetricKind, MetricUnit};
+use rquickjs::function::Func;
+use rquickjs::{Ctx, Function, Object};
+
+use super::value::evaluate;
+use crate::errors::go_error;
+use crate::user::vu::Vu;
+
+/// What k6 says where a scenario has no browser.
+const NONE: &str = "browser not found in registry. make sure to set browser type option in scenario \
+                    definition in order to use the browser module";
+
+/// Makes the module of a function that throws.
+const BROWSER: &str = "(fail) => {
+    const none = Object.freeze({});
+    const reject = (why) => () => Promise.reject(why);
+    return (why) => ({
+        browser: {
+            context: fail,
+            closeContext: reject(why),
+            isConnected: fail,
+            newContext: reject(why),
+            newPage: reject(why),
+            userAgent: fail,
+            version: fail,
+        },
+        devices: none,
+        networkProfiles: none,
+    });
+}";
+
+/// Its metrics, on which thresholds may be.
+const METRICS: [(&str, MetricKind, MetricUnit); 10] = [
+    ("browser_data_sent", MetricKind::Counter, MetricUnit::Bytes),
+    ("browser_data_received", MetricKind::Counter, MetricUnit::Bytes),
+    ("browser_http_req_duration", MetricKind::Trend, MetricUnit::Time),
+    ("browser_http_req_failed", MetricKind::Rate, MetricUnit::Number),
+    ("browser_web_vital_cls", MetricKind::Trend, MetricUnit::Number),
+    ("browser_web_vital_fcp", MetricKind::Trend, MetricUnit::Time),
+    ("browser_web_vital_fid", MetricKind::Trend, MetricUnit::Time),
+    ("browser_web_vital_inp", MetricKind::Trend, MetricUnit::Time),
+    ("browser_web_vital_lcp", MetricKind::Trend, MetricUnit::Time),
+    ("browser_web_vital_ttfb", MetricKind::Trend, MetricUnit::Time),
+];
+
+pub(super) fn make<'js>(ctx: &Ctx<'js>, vu: &Rc<Vu>) -> rquickjs::Result<Object<'js>> {
+    for (name, kind, unit) in METRICS {
+        vu.book.metric(name, kind, unit).map_err(|error| go_error(ctx, &error.to_string()))?;
+    }
+    let fail = |ctx: Ctx<'js>| -> rquickjs::Result<()> { Err(go_error(&ctx, NONE)) };
+    let make: Function<'js> = evaluate(ctx, BROWSER)?;
+    let make: Function<'js> = make.call((Func::from(fail),))?;
+    make.call((NONE,))
+}

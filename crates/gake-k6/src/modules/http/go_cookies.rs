@@ -1,0 +1,165 @@
+//! Cookies as Go's client reads and writes them.
+
+use std::borrow::Cow;
+use std::str::FromStr;
+
+use cookie_store::{CookieStore, RawCookie};
+use url::Url;
+
+use super::request_headers::is_token;
+
+/// A cookie that a response sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ResponseCookie<'a> {
+    pub(super) name: &'a str,
+    pub(super) value: &'a str,
+    pub(super) domain: &'a str,
+    pub(super) path: &'a str,
+    pub(super) http_only: bool,
+    pub(super) secure: bool,
+    /// In seconds; 0 without one, and -1 where it is over.
+    pub(super) max_age: i64,
+    pub(super) expires: Option<&'a str>,
+}
+
+/// Reads a `Set-Cookie` header; `None` where Go takes it for no cookie.
+pub(super) fn read(line: &str) -> Option<ResponseCookie<'_>> {
+    let mut parts = line.trim().split(';').map(str::trim);
+    let (name, value) = parts.next()?.split_once('=')?;
+    let name = name.trim();
+    if name.is_empty() || !is_token(name) {
+        return None;
+    }
+    let value = plain(value, true)?;
+    let mut cookie = ResponseCookie { name, value, ..ResponseCookie::default() };
+    for part in parts {
+        let (attribute, value) = part.split_once('=').unwrap_or((part, ""));
+        let Some(value) = plain(value, false) else { continue };
+        match attribute.to_ascii_lowercase().as_str() {
+            "secure" => cookie.secure = true,
+            "httponly" => cookie.http_only = true,
+            "domain" => cookie.domain = value,
+            "path" => cookie.path = value,
+            "expires" => cookie.expires = Some(value),
+            "max-age" => {
+                let is_padded = value.starts_with('0') && value.len() > 1;
+                match i64::from_str(value) {
+                    Ok(seconds) if seconds <= 0 => cookie.max_age = -1,
+                    Ok(seconds) if !is_padded => cookie.max_age = seconds,
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(cookie)
+}
+
+impl ResponseCookie<'_> {
+    /// The same with what the cookie library knows of it.
+    pub(super) fn raw(&self) -> RawCookie<'static> {
+        let mut text = "n=v".to_owned();
+        for (name, value) in [("Domain", self.domain), ("Path", self.path)] {
+            if !value.is_empty() {
+                text += &format!("; {name}={value}");
+            }
+        }
+        if let Some(expires) = self.expires {
+            text += &format!("; Expires={expires}");
+        }
+        if self.max_age != 0 {
+            text += &format!("; Max-Age={}", self.max_age);
+        }
+        if self.secure {
+            text += "; Secure";
+        }
+        let mut raw = RawCookie::parse(text).unwrap_or_else(|_| RawCookie::new("", ""));
+        raw.set_name(self.name.to_owned());
+        raw.set_value(self.value.to_owned());
+        raw
+    }
+}
+
+/// Stores what a response of `url` sets; cookies of other hosts are left out.
+pub(crate) fn keep(store: &mut CookieStore, line: &str, url: &Url) {
+    if let Some(cookie) = read(line) {
+        let _ = store.insert_raw(&cookie.raw(), url);
+    }
+}
+
+/// The cookies of a `Cookie` header, as names and values.
+pub(super) fn sent(header: &str) -> impl Iterator<Item = (&str, &str)> {
+    header.split(';').filter_map(|part| {
+        let (name, value) = part.trim().split_once('=').unwrap_or((part.trim(), ""));
+        let name = name.trim();
+        let is_name = !name.is_empty() && is_token(name);
+        is_name.then(|| Some((name, plain(value, true)?))).flatten()
+    })
+}
+
+/// A cookie as it is sent: without bytes that none may have, in quotes where a blank or a comma
+/// might end it.
+pub(crate) fn written(name: &str, value: &str) -> String {
+    let value: Cow<'_, str> = match value.bytes().all(is_plain) {
+        true => value.into(),
+        false => value.chars().filter(|c| u8::try_from(*c).is_ok_and(is_plain)).collect(),
+    };
+    match value.contains([' ', ',']) {
+        true => format!("{name}=\"{value}\""),
+        false => format!("{name}={value}"),
+    }
+}
+
+/// The folder of a URL's path, which a cookie belongs to that names none.
+pub(super) fn default_path(url: &Url) -> &str {
+    match url.path().rfind('/') {
+        None | Some(0) => "/",
+        Some(end) => &url.path()[..end],
+    }
+}
+
+/// A value without its quotes; `None` when it has bytes that none may have.
+fn plain(value: &str, may_be_quoted: bool) -> Option<&str> {
+    let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    let value = inner.filter(|_| may_be_quoted).unwrap_or(value);
+    value.bytes().all(is_plain).then_some(value)
+}
+
+fn is_plain(byte: u8) -> bool {
+    (0x20..0x7f).contains(&byte) && !b"\";\\".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_sets_what_go_reads() {
+        let all = "id=\"a b\"; Path=/x; Domain=h.test; Max-Age=0; HttpOnly; SECURE; Odd";
+        let cookie = read(all).unwrap();
+        assert_eq!((cookie.name, cookie.value, cookie.max_age), ("id", "a b", -1));
+        assert_eq!((cookie.path, cookie.domain), ("/x", "h.test"));
+        assert!(cookie.http_only && cookie.secure);
+        assert_eq!(read("a=1; Max-Age=07").unwrap().max_age, 0);
+        assert_eq!(read("a= b").unwrap().value, " b");
+        for none in ["", "a", "=1", "a b=1", "a=\u{fffd}", "a=x\"y", "a=x\\y"] {
+            assert_eq!(read(none), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_sends_what_go_writes() {
+        assert_eq!(written("a", "x"), "a=x");
+        assert_eq!(written("a", "x y"), "a=\"x y\"");
+        assert_eq!(written("a", "ü\"x;\\y\""), "a=xy");
+        let sent: Vec<_> = sent("a=1; b=\"2 3\"; c; =x; d=\"; e=ü").collect();
+        assert_eq!(sent, [("a", "1"), ("b", "2 3"), ("c", "")]);
+    }
+
+    #[test]
+    fn a_cookie_without_a_path_belongs_to_the_folder() {
+        for (url, path) in [("http://h", "/"), ("http://h/a", "/"), ("http://h/a/b?c", "/a")] {
+            assert_eq!(default_path(&Url::parse(url).unwrap()), path);
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! JSON whose objects keep the order of their members: a summary shows checks and groups in the
+//! order of the script.
+
+use std::fmt;
+
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Number;
+use serde_json::ser::{PrettyFormatter, Serializer as JsonSerializer};
+
+/// A value of JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Json {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Json>),
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// An object of these members.
+    pub(super) fn object<'a>(members: impl IntoIterator<Item = (&'a str, Self)>) -> Self {
+        Self::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    pub(super) fn text(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+
+    /// A member of an object.
+    pub(super) fn get(&self, name: &str) -> Option<&Self> {
+        self.members().iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    /// The members of an object; none of any other value.
+    pub(super) fn members(&self) -> &[(String, Self)] {
+        match self {
+            Self::Object(members) => members,
+            _ => &[],
+        }
+    }
+
+    /// It as text, indented by four blanks.
+    pub(super) fn pretty(&self) -> String {
+        let mut bytes = Vec::new();
+        let mut out =
+            JsonSerializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"    "));
+        // Writing texts to memory cannot fail.
+        let _ = self.serialize(&mut out);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl From<serde_json::Value> for Json {
+    fn from(value: serde_json::Value) -> Self {
+        use serde_json::Value;
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(truth) => Self::Bool(truth),
+            Value::Number(number) => Self::Number(number),
+            Value::String(text) => Self::Text(text),
+            Value::Array(list) => Self::List(list.into_iter().map(Self::from).collect()),
+            Value::Object(map) => {
+                Self::Object(map.into_iter().map(|(name, value)| (name, value.into())).collect())
+            }
+        }
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => out.serialize_unit(),
+            Self::Bool(truth) => out.serialize_bool(*truth),
+            Self::Number(number) => number.serialize(out),
+            Self::Text(text) => out.serialize_str(text),
+            Self::List(list) => {
+                let mut all = out.serialize_seq(Some(list.len()))?;
+                list.iter().try_for_each(|value| all.serialize_element(value))?;
+                all.end()
+            }
+            Self::Object(members) => {
+                let mut all = out.serialize_map(Some(members.len()))?;
+                members.iter().try_for_each(|(name, value)| all.serialize_entry(name, value))?;
+                all.end()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Reader)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, truth: bool) -> Result<Json, E> {
+        Ok(Json::Bool(truth))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Json, E> {
+        Ok(Json::Number(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Json, E> {
+        Ok(Json::Number(number.into()))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Json, E> {
+        Ok(Number::from_f64(number).map_or(Json::Null, Json::Number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Json, E> {
+        Ok(Json::text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Json, A::Error> {
+        let mut list = Vec::new();
+        while let Some(value) = from.next_element()? {
+            list.push(value);
+        }
+        Ok(Json::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Json, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = from.next_entry()? {
+            members.push(member);
+        }
+        Ok(Json::Object(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_keep_their_order() {
+        let text =
+            "{\n    \"z\": [\n        1,\n        -2,\n        0.5\n    ],\n    \"a\": {}\n}";
+        let json: Json = serde_json::from_str(text).unwrap();
+        assert_eq!(json.pretty(), text);
+        assert_eq!(json.get("a"), Some(&Json::Object(Vec::new())));
+    }
+}

@@ -1,0 +1,2 @@
+import timers from 'k6/experimental/timers';
+export default function () {}

@@ -1,0 +1,3 @@
+// args: -u 1 -i 1
+export const options = { scenarios: {} };
+export default function () {}
