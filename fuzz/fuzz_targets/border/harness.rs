@@ -10,11 +10,12 @@ use std::time::Instant;
 use gake_core::clock::{Clock, Nanos};
 use gake_k6::Stacks;
 use gake_k6::files::ScriptFiles;
+use gake_k6::scenario::ScenarioFacts;
 use gake_k6::test::{LogLine, ScriptLog, Test, UserSettings};
 use gake_k6::user::book::Book;
 use gake_k6::user::clock::UserClock;
 use gake_k6::user::script_user::{CallEnd, ScriptUser};
-use gake_k6::user::vu::{ScenarioFacts, VuParts, VuStage};
+use gake_k6::user::vu::{VuParts, VuStage};
 
 /// The longest line of the log, in bytes.
 const LINE_MAX: usize = 2 << 20;
