@@ -345,7 +345,7 @@ mod tests {
         assert_eq!(list(options.blacklist_ips), "10.0.0.0/8 ::1/128 127.0.0.0/8");
         assert_eq!(list(options.block_hostnames), "a.test *.b.test");
         assert_eq!(list(options.summary_trend_stats), "avg p(9) max");
-        assert_eq!(list(options.system_tags), "name url");
+        assert_eq!(list(options.system_tags), "url name");
         assert_eq!(options.vus, Some(2), "of others the last holds");
     }
 
