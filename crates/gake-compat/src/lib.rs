@@ -2,53 +2,87 @@
 //!
 //! A personality turns the tool's flags into the spec of a run
 //! ([`RunSpec`](gake_core::spec::RunSpec)), runs it, and prints as the tool does. What
-//! it cannot honour it refuses by name. The tools are behind the feature `tools`.
+//! it cannot honour it refuses by name.
 
-pub mod flags;
-pub mod go_errors;
-mod native_result;
-
-#[cfg(feature = "tools")]
 mod ab;
-#[cfg(feature = "tools")]
+mod flags;
+mod go_errors;
 mod h2load;
-#[cfg(feature = "tools")]
 mod hey;
-#[cfg(feature = "tools")]
+mod k6;
+mod native_result;
 mod nighthawk;
-#[cfg(feature = "tools")]
 mod oha;
-#[cfg(feature = "tools")]
 mod outcome_stats;
-#[cfg(feature = "tools")]
 mod spectrum;
-#[cfg(feature = "tools")]
 mod spread;
-#[cfg(all(test, feature = "tools"))]
+#[cfg(test)]
 mod testing;
-#[cfg(feature = "tools")]
 mod tool_run;
-#[cfg(feature = "tools")]
 mod vegeta;
-#[cfg(feature = "tools")]
 mod wrk;
 
-pub use native_result::NativeResult;
+use std::ffi::OsString;
+use std::path::Path;
 
 use gake_session::{Console, Exit, Failure};
 
+pub use k6::attach::attach;
+pub use native_result::NativeResult;
+
 /// How a personality runs: the tool's arguments, gake's own result, and the streams.
-pub type Personality = fn(&[String], &NativeResult, &Console) -> Result<Exit, Failure>;
+type Personality = fn(&[String], &NativeResult, &Console) -> Result<Exit, Failure>;
 
 /// The tools, by the names under which they are called.
-#[cfg(feature = "tools")]
-pub const TOOLS: &[(&str, Personality)] = &[
+const TOOLS: &[(&str, Personality)] = &[
     ("ab", ab::main),
     ("h2load", h2load::main),
     ("hey", hey::main),
+    ("k6", k6::main),
     ("nighthawk_client", nighthawk::main),
     ("oha", oha::main),
     ("vegeta", vegeta::main),
     ("wrk", wrk::wrk),
     ("wrk2", wrk::wrk2),
 ];
+
+/// The tools' names, in order.
+#[must_use]
+pub fn names() -> Vec<&'static str> {
+    TOOLS.iter().map(|(name, _)| *name).collect()
+}
+
+/// Behaves as another tool when the command line says so: by `gake as TOOL` or by the program's
+/// name. `None` when it does not.
+pub fn run(args: &[OsString], console: &Console) -> Option<Result<Exit, Failure>> {
+    let called = args.first().and_then(|path| Path::new(path).file_name()?.to_str());
+    let is_as = args.get(1).is_some_and(|word| word == "as");
+    let by_name = called.and_then(|name| find(name).map(|main| (main, 1)));
+    let (main, skip) = match (by_name, is_as, args.get(2).and_then(|tool| tool.to_str())) {
+        (Some(found), _, _) => found,
+        (None, true, Some(tool)) if !tool.starts_with('-') => match find(tool) {
+            Some(main) => (main, 3),
+            None => {
+                let names = names().join(", ");
+                let why = format!("gake cannot behave as {tool}; it can behave as {names}");
+                return Some(Err(Failure::usage(why)));
+            }
+        },
+        _ => return None,
+    };
+    Some(behave(main, &args[skip..], console))
+}
+
+fn find(name: &str) -> Option<Personality> {
+    TOOLS.iter().find(|(known, _)| *known == name).map(|(_, main)| *main)
+}
+
+fn behave(main: Personality, args: &[OsString], console: &Console) -> Result<Exit, Failure> {
+    let mut args: Vec<String> = args
+        .iter()
+        .map(|arg| arg.to_str().map(str::to_owned))
+        .collect::<Option<_>>()
+        .ok_or_else(|| Failure::usage("an argument is not UTF-8"))?;
+    let native = NativeResult::take(&mut args)?;
+    main(&args, &native, console)
+}

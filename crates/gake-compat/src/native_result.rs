@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use gake_judge::Summary;
 use gake_report::Format;
+use gake_run::Sink;
+use gake_run::sink::RunFileSink;
 use gake_session::files::{create, distinct};
 use gake_session::{Console, Failure, rendered};
 
@@ -50,9 +52,18 @@ impl NativeResult {
         distinct(files.chain(self.out.as_deref()), [])
     }
 
-    /// Where the run file goes, which is written during the run.
-    pub fn run_file(&self) -> Option<PathBuf> {
-        self.out.clone().filter(|_| self.format.is_none())
+    /// What writes the run file, which is written during the run.
+    ///
+    /// # Errors
+    /// When the file cannot be created.
+    pub fn sink(&self) -> Result<Option<Box<dyn Sink>>, Failure> {
+        let Some(path) = self.run_file() else { return Ok(None) };
+        Ok(Some(Box::new(RunFileSink::create(path)?)))
+    }
+
+    /// Where the run file goes.
+    fn run_file(&self) -> Option<&Path> {
+        self.out.as_deref().filter(|_| self.format.is_none())
     }
 
     /// Writes the result: to the file, or to standard error, since standard output is the tool's.

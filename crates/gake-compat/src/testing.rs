@@ -36,7 +36,7 @@ pub fn bless(name: &str, text: &str) {
     assert!(
         kept == text,
         "{} differs. Look at the difference, and if it is meant, write the file with: \
-         GAKE_BLESS=1 cargo test -p gake-compat --features tools\n{text}",
+         GAKE_BLESS=1 cargo test -p gake-compat\n{text}",
         path.display()
     );
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::record::{Fault, Outcome, Run};
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
-use gake_run::sink::{OutcomeSink, RunFileSink};
+use gake_run::sink::OutcomeSink;
 use gake_run::{Beside, Inputs, Moment, Prepared, Sink};
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
@@ -92,9 +92,7 @@ impl<'a> ToolRun<'a> {
         let is_handled = handler.is_some();
         let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
         sinks.extend(handler.map(|handler| Box::new(OutcomeSink::new(handler)) as Box<dyn Sink>));
-        if let Some(path) = self.native.run_file() {
-            sinks.push(Box::new(RunFileSink::create(&path)?));
-        }
+        sinks.extend(self.native.sink()?);
         let signals = Signals::watch().map_err(Failure::signals)?;
         // The tool prints what it prints; the run file keeps no secrets.
         let redactor = usual(Names::default())?;

@@ -16,6 +16,8 @@ pub(crate) struct CommonNumbers {
     /// How many it has, if that is bounded.
     total: Option<u64>,
     next: AtomicU64,
+    /// How many were taken after the warm-up, where that is bounded.
+    measured: AtomicU64,
 }
 
 impl CommonNumbers {
@@ -23,13 +25,17 @@ impl CommonNumbers {
     pub(crate) fn new(plan: &Plan, slice: Slice) -> Self {
         let slice = slice.among(plan.lanes()).unwrap_or(slice);
         let total = total(plan).map(|total| slice.numbers(total));
-        Self { slice, total, next: AtomicU64::new(0) }
+        Self { slice, total, next: AtomicU64::new(0), measured: AtomicU64::new(0) }
     }
 
-    fn take(&self) -> Option<u64> {
-        let own = self.next.fetch_add(1, Relaxed);
-        let is_left = self.total.is_none_or(|total| own < total);
-        is_left.then(|| self.slice.number_of(own))
+    fn take(&self, is_measured: bool) -> Option<u64> {
+        if let Some(total) = self.total
+            && is_measured
+            && self.measured.fetch_add(1, Relaxed) >= total
+        {
+            return None;
+        }
+        Some(self.slice.number_of(self.next.fetch_add(1, Relaxed)))
     }
 }
 
@@ -119,7 +125,7 @@ impl Numbers {
     pub(crate) fn take(&self, is_measured: bool) -> Option<u64> {
         match self {
             Self::Own(own) => own.take(is_measured),
-            Self::Common(common) => common.take(),
+            Self::Common(common) => common.take(is_measured),
         }
     }
 }
@@ -163,6 +169,26 @@ mod tests {
         let mut all = [fast, slow].concat();
         all.sort_unstable();
         assert_eq!(all, (0..30).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_warm_up_takes_none_of_the_bounded_numbers() {
+        let loads = [Load::Shared { users: 3, iterations: 30 }, Load::closed(3)];
+        for (load, in_order) in loads.into_iter().zip([true, false]) {
+            let plan = plan(load, (!in_order).then_some(30));
+            let workers = workers(&plan, Slice::WHOLE, in_order);
+            let mut all: Vec<_> = (0..10).flat_map(|_| workers[0].take(false)).collect();
+            assert_eq!(all.len(), 10);
+            let measured: Vec<_> = workers
+                .iter()
+                .flat_map(|worker| std::iter::from_fn(|| worker.take(true)))
+                .collect();
+            assert_eq!(measured.len(), 30);
+            all.extend(measured);
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), 40, "no number twice");
+        }
     }
 
     #[test]

@@ -115,7 +115,8 @@ async fn stay<W: Work>(crowd: &Crowd, mut stay: Stay, work: &mut W) -> Over {
             return Over::Done;
         }
         let Some(arrival) = crowd.take(now) else { return Over::Done };
-        stay.iterations = stay.iterations.map(|left| left - 1);
+        let counted = u64::from(now >= crowd.warmup_end);
+        stay.iterations = stay.iterations.map(|left| left - counted);
         let fired = shared.fire(work, arrival, 0, now, limit.as_mut().as_pin_mut()).await;
         let Some(ended) = fired else { return Over::Done };
         let earliest = retry.next_start(now, ended.how);

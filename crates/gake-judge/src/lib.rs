@@ -16,6 +16,7 @@ pub mod overload;
 pub mod queueing;
 mod random;
 mod reconcile;
+pub mod saturation;
 pub mod search;
 pub mod stats;
 pub mod usl;

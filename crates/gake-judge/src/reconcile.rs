@@ -73,7 +73,7 @@ fn verdict(added: u64, ok: u64, most: u64) -> String {
         _ if added > most => {
             format!("{} too many, made twice", units::plural(added - most, "write"))
         }
-        _ if most == ok => "equal".to_owned(),
+        _ if added == ok => "equal".to_owned(),
         _ => "explained".to_owned(),
     }
 }
@@ -100,6 +100,7 @@ mod tests {
         );
         assert!(text(102).contains("up to 5 more (5 failed, 0 did not finish)"), "{}", text(102));
         assert!(text(102).ends_with("explained"), "{}", text(102));
+        assert!(text(100).ends_with("equal"), "{}: those that failed wrote none", text(100));
         assert!(text(106).ends_with("1 write too many, made twice"), "{}", text(106));
         let all_ok = reconcile(Writes::of(&RunSample::of(100, MS).run()), 0, Ok(100));
         assert!(all_ok.met && all_ok.text.ends_with("equal"), "{}", all_ok.text);

@@ -3,6 +3,9 @@
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{Metric, Run, Tally};
 
+/// Share of one core from which a worker counts as busy.
+pub(crate) const CPU_BUSY: f64 = 0.85;
+
 /// Samples that must lie beyond a percentile for it to be reported.
 pub const BEYOND_MIN: f64 = 10.0;
 

@@ -8,7 +8,9 @@ use gake_core::record::{Ending, Fault, Histogram, Metric, Run};
 use gake_core::schedule::Process;
 use gake_text::units;
 
+use crate::finding::{THROTTLED, THROTTLED_MIN};
 use crate::lanes;
+use crate::saturation::Saturation;
 use crate::stats::{BEYOND_MIN, Rates, fired_time, mean_in_flight, per_second, share, trusted};
 
 /// The thresholds of every rule. Shares are 0 to 1.
@@ -28,7 +30,7 @@ mod threshold {
     /// In runs shorter than this the generator's CPU is not judged.
     pub const CPU_MEASURED_MIN: Nanos = 200_000_000;
     /// Share of one core that the busiest worker used.
-    pub(super) const CPU_SUSPECT: f64 = 0.85;
+    pub(super) const CPU_SUSPECT: f64 = crate::stats::CPU_BUSY;
     pub(super) const CPU_INVALID: f64 = 0.97;
     /// Dropped, of due; any is suspect.
     pub(super) const DROPPED_INVALID: f64 = 0.01;
@@ -43,11 +45,10 @@ mod threshold {
     /// Little's law says nothing about fewer than these.
     pub(super) const LITTLE_IN_FLIGHT: f64 = 0.1;
     pub(super) const LITTLE_COMPLETED: u64 = 100;
+    /// What a user does between two iterations is in flight, and not in `iteration_duration`.
+    pub(super) const ITERATION_OWN_NS: f64 = 25_000.0;
 }
 use threshold as at;
-
-/// Share of one core from which a worker counts as busy; the finding uses the rule's threshold.
-pub(crate) const CPU_BUSY: f64 = at::CPU_SUSPECT;
 
 /// Whether the figures can be trusted, from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -210,10 +211,17 @@ fn who_delayed(run: &Run, late: f64) -> String {
     let away = run.generator.run_delay as f64 + steal * measured;
     let delays = run.tally.latency.of(Metric::Lateness).sum() as f64;
     let explained = away >= delays / 2.0 || waited + steal >= late / 2.0;
-    if run.generator.busiest > CPU_BUSY || !explained {
+    if run.generator.busiest > at::CPU_SUSPECT || !explained {
         return "the generator ran late".to_owned();
     }
-    let mut who = Vec::with_capacity(2);
+    let mut who = Vec::with_capacity(3);
+    let quota = run.watched.machine(THROTTLED).and_then(|gauge| gauge.mean_from(warmup));
+    if let Some(share) = quota.filter(|share| *share >= THROTTLED_MIN) {
+        let share = units::percent(share.min(1.0));
+        return format!(
+            "the CPU quota of gake's control group stopped it in {share} of the periods"
+        );
+    }
     if waited > 0.0 {
         who.push(format!(
             "its workers waited for a core {} of their time",
@@ -250,6 +258,10 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
         Load::Open { process: Process::Uniform, .. } | Load::Replay { .. } => 1.0,
         _ => return None,
     };
+    // What waits for a connection at a target beyond its capacity is that target's.
+    if Saturation::of(run).is_some() {
+        return None;
+    }
     let part = (sent + per_second(chance, run.sending)) / asked;
     let level = level(part < at::SENT_SUSPECT, part < at::SENT_INVALID)?;
     let mut text = format!(
@@ -412,11 +424,13 @@ fn fires_both(plan: &Plan) -> bool {
 /// differ only by the edges: what was in flight at the end goes on after the window, for one mean
 /// residual time E\[S²\]/2E\[S\] (at most about one mean time for a batch). That much is allowed
 /// on top of the threshold. A window shorter than one mean time is a burst without a steady state,
-/// and dropped arrivals have no time in flight: neither is judged.
+/// and dropped arrivals have no time in flight: neither is judged. A queue that grows at a target
+/// beyond its capacity is a result, and no fault of the measurement.
 fn littles_law(run: &Run) -> Option<Reason> {
     let counts = &run.tally.counts;
     let level_seen = mean_in_flight(run);
-    if level_seen < at::LITTLE_IN_FLIGHT || counts.dropped > 0 || fires_both(&run.plan) {
+    let is_judged = counts.dropped == 0 && !fires_both(&run.plan) && Saturation::of(run).is_none();
+    if level_seen < at::LITTLE_IN_FLIGHT || !is_judged {
         return None;
     }
     let measured = run.measured as f64;
@@ -436,7 +450,11 @@ fn littles_law(run: &Run) -> Option<Reason> {
         0 => 0.0,
         _ => run.tally.latency.of(Metric::Blocked).sum() as f64 / measured,
     };
-    let least = (expected - level_seen).max(level_seen - expected - blocked);
+    let own = match run.plan.fires_iterations() {
+        true => completed as f64 * at::ITERATION_OWN_NS / measured,
+        false => 0.0,
+    };
+    let least = (expected - level_seen).max(level_seen - expected - blocked - own);
     let off = (least - edge).max(0.0) / level_seen;
     let level = level(off > at::LITTLE_SUSPECT, off > at::LITTLE_INVALID)?;
     let mut text = format!(

@@ -5,6 +5,7 @@ use gake_core::record::Run;
 use crate::finding::{self, Finding};
 use crate::nothing_ok::NothingOk;
 use crate::objective::{Evaluation, Objective, ObjectiveError, View};
+use crate::saturation::Saturation;
 use crate::validity::{self, Reason, Validity};
 
 /// The judgement of a run.
@@ -14,6 +15,8 @@ pub struct Verdict {
     pub nothing_ok: Option<NothingOk>,
     /// Whether the figures can be trusted.
     pub validity: Validity,
+    /// That an open loop asked for more than the target completes, if it did.
+    pub saturation: Option<Saturation>,
     /// Why they cannot, the worst first; empty when the run is valid.
     pub reasons: Vec<Reason>,
     /// What limited the run; empty on a healthy one.
@@ -51,7 +54,14 @@ pub fn judge(run: &Run, objectives: &[Objective]) -> Verdict {
     let view = View::of(run);
     let objectives: Vec<_> = objectives.iter().map(|o| o.evaluate(&view)).collect();
     let findings = finding::find(run, &objectives);
-    Verdict { nothing_ok: NothingOk::of(run), validity, reasons, findings, objectives }
+    Verdict {
+        nothing_ok: NothingOk::of(run),
+        validity,
+        saturation: Saturation::of(run),
+        reasons,
+        findings,
+        objectives,
+    }
 }
 
 impl Verdict {

@@ -223,6 +223,9 @@ impl LabConfig {
         if !(0.0..=1.0).contains(&self.reset_rate) {
             return reject("reset_rate must be between 0 and 1");
         }
+        if self.http3 && !cfg!(feature = "http3") {
+            return reject("http3 is not in this build: it was made without the feature `http3`");
+        }
         if self.http3 && !self.tls {
             return reject("http3 needs tls: QUIC has no clear text");
         }

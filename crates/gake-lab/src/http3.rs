@@ -1,10 +1,10 @@
 //! Serving HTTP/3: quinn does QUIC, h3 the protocol on it.
 
-use std::io;
 use std::net::UdpSocket;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use h3::error::Code;
@@ -13,7 +13,11 @@ use h3::server::{RequestResolver, RequestStream};
 use http::header::CONTENT_LENGTH;
 use http::{Method, Request, Response};
 use http_body::{Body, Frame};
-use quinn::{ConnectionError, Endpoint, EndpointConfig, Incoming, TokioRuntime};
+use quinn::crypto::rustls::QuicServerConfig;
+use quinn::{
+    ConnectionError, Endpoint, EndpointConfig, Incoming, ServerConfig, TokioRuntime,
+    TransportConfig,
+};
 
 use crate::accepted::Place;
 use crate::body::Answer;
@@ -22,14 +26,33 @@ use crate::cut::Cut;
 use crate::handler::Handler;
 use crate::io::FlushWatch;
 use crate::shared::Shared;
+use crate::tls::Identity;
 use crate::worker::Worker;
+
+/// Streams that a client may have open on a connection, unless the bound is lower: quinn reserves
+/// memory for each of them when a connection begins.
+const STREAMS: u32 = 1_024;
+
+/// How often a connection shows that it lives while a response takes its time: both sides give up
+/// one that is silent for 30 s.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// Accepts connections on one thread's socket until the lab stops.
 pub(crate) async fn accept_all(socket: UdpSocket, worker: Arc<Worker>) {
     let shared = &worker.shared;
-    let Ok(endpoint) = endpoint(socket, &worker) else {
+    let Some(identity) = &shared.identity else { return };
+    let early_bytes = if shared.config.early_data { u32::MAX } else { 0 };
+    let settings = |early_bytes| settings(identity, shared.config.h2_max_streams, early_bytes);
+    let (Some(config), Some(rejecting)) = (settings(early_bytes), settings(0)) else {
         return shared.connections.accept_error();
     };
+    let runtime = Arc::new(TokioRuntime);
+    let endpoint = Endpoint::new(EndpointConfig::default(), Some(config), socket, runtime);
+    let Ok(endpoint) = endpoint else {
+        return shared.connections.accept_error();
+    };
+    // For connections whose early data is rejected.
+    let rejecting = Arc::new(rejecting);
     loop {
         // A thread to which nobody comes holds no place.
         let Some(incoming) = endpoint.accept().await else { return };
@@ -38,19 +61,33 @@ pub(crate) async fn accept_all(socket: UdpSocket, worker: Arc<Worker>) {
             None => None,
         };
         let place = Place::take(Some(worker.index), &shared.loads, &shared.connections, permit);
-        tokio::spawn(serve(incoming, place, Arc::clone(&worker)));
+        tokio::spawn(serve(incoming, place, Arc::clone(&worker), Arc::clone(&rejecting)));
     }
 }
 
-fn endpoint(socket: UdpSocket, worker: &Worker) -> io::Result<Endpoint> {
-    let identity = worker.shared.identity.as_ref();
-    let config = identity.map(|identity| identity.quic.clone());
-    Endpoint::new(EndpointConfig::default(), config, socket, Arc::new(TokioRuntime))
+/// The settings of QUIC with the certificate and the sessions of TLS over TCP; `None` without the
+/// cipher suite that QUIC begins with.
+fn settings(identity: &Identity, streams: Option<u32>, early_bytes: u32) -> Option<ServerConfig> {
+    let mut config = (*identity.config).clone();
+    config.alpn_protocols = vec![b"h3".to_vec()];
+    config.max_early_data_size = early_bytes;
+    let crypto = QuicServerConfig::try_from(config).ok()?;
+    let mut transport = TransportConfig::default();
+    transport.max_concurrent_bidi_streams(streams.unwrap_or(STREAMS).min(STREAMS).into());
+    transport.keep_alive_interval(Some(KEEP_ALIVE));
+    let mut settings = ServerConfig::with_crypto(Arc::new(crypto));
+    settings.transport_config(Arc::new(transport));
+    Some(settings)
 }
 
 /// Serves a connection until it ends. `place` comes before what it counts, to be dropped last.
-async fn serve(incoming: Incoming, place: Place, worker: Arc<Worker>) {
-    let Ok(quic) = open(incoming, &worker).await else {
+async fn serve(
+    incoming: Incoming,
+    place: Place,
+    worker: Arc<Worker>,
+    rejecting: Arc<ServerConfig>,
+) {
+    let Ok(quic) = open(incoming, &worker.shared, rejecting).await else {
         return worker.counters().malformed.add(1);
     };
     let peer = Some(quic.remote_address());
@@ -87,13 +124,16 @@ async fn serve(incoming: Incoming, place: Place, worker: Arc<Worker>) {
 }
 
 /// Makes the handshake. Where requests may come with it, they are answered before its end.
-async fn open(incoming: Incoming, worker: &Worker) -> Result<quinn::Connection, ConnectionError> {
-    let Shared { identity, config, .. } = &*worker.shared;
-    let connecting = match identity {
-        Some(identity) => identity.accept_quic(incoming)?,
-        None => incoming.accept()?,
+async fn open(
+    incoming: Incoming,
+    shared: &Shared,
+    rejecting: Arc<ServerConfig>,
+) -> Result<quinn::Connection, ConnectionError> {
+    let connecting = match shared.identity.as_ref().is_some_and(Identity::rejects_next) {
+        true => incoming.accept_with(rejecting)?,
+        false => incoming.accept()?,
     };
-    if !config.early_data {
+    if !shared.config.early_data {
         return connecting.await;
     }
     match connecting.into_0rtt() {

@@ -50,6 +50,7 @@ mod flight;
 mod grpc;
 mod handler;
 mod http2;
+#[cfg(feature = "http3")]
 mod http3;
 mod io;
 mod lab;

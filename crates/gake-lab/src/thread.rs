@@ -17,6 +17,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::LabError;
 use crate::accept;
 use crate::command::Command;
+#[cfg(feature = "http3")]
 use crate::http3;
 use crate::listen::{self, Listener};
 use crate::serve;
@@ -108,9 +109,12 @@ async fn run(
     for listener in listeners {
         tokio::spawn(accept::accept_all(listener, Arc::clone(&worker)));
     }
+    #[cfg(feature = "http3")]
     if let Some(udp) = udp {
         tokio::spawn(http3::accept_all(udp, Arc::clone(&worker)));
     }
+    #[cfg(not(feature = "http3"))]
+    drop(udp);
     while let Some(command) = commands.recv().await {
         match command {
             Command::Serve(accepted) => {

@@ -7,9 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
-use std::time::Duration;
 
-use quinn::crypto::rustls::{NoInitialCipherSuite, QuicServerConfig};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
@@ -19,14 +17,6 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::{LabConfig, LabError};
-
-/// Streams that a client may have open on a connection of HTTP/3, unless the bound is lower: quinn
-/// reserves memory for each of them when a connection begins.
-const STREAMS: u32 = 1_024;
-
-/// How often a connection of HTTP/3 shows that it lives while an answer takes its time: both sides
-/// give up one that is silent for 30 s.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// Bytes of early data on a connection over TCP, when it is allowed. QUIC knows all or none.
 const EARLY_BYTES: u32 = 16 << 10;
@@ -47,11 +37,7 @@ pub struct LabCertificate {
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) certificate: LabCertificate,
-    config: Arc<ServerConfig>,
-    /// The settings of QUIC.
-    pub(crate) quic: quinn::ServerConfig,
-    /// The same for connections whose early data is rejected.
-    quic_rejecting: Arc<quinn::ServerConfig>,
+    pub(crate) config: Arc<ServerConfig>,
     /// Early data is rejected on every such connection.
     reject_every: Option<u64>,
     /// Connections so far, when some are rejected.
@@ -87,15 +73,9 @@ impl Identity {
             config.max_early_data_size = EARLY_BYTES;
             config.session_storage = ServerSessionMemoryCache::new(SESSIONS);
         }
-        let early_bytes = if lab.early_data { u32::MAX } else { 0 };
-        let streams = lab.h2_max_streams;
-        let quic_rejecting = quic(&config, streams, 0).map_err(|error| failed(&error))?;
-        let quic = quic(&config, streams, early_bytes).map_err(|error| failed(&error))?;
         Ok(Identity {
             certificate,
             config: Arc::new(config),
-            quic,
-            quic_rejecting: Arc::new(quic_rejecting),
             reject_every: lab.reject_early_data_every,
             accepted: AtomicU64::new(0),
         })
@@ -122,40 +102,11 @@ impl Identity {
         Ok(Secured { stream, early: io::Cursor::new(early) })
     }
 
-    /// Begins the handshake of a connection of QUIC.
-    pub(crate) fn accept_quic(
-        &self,
-        incoming: quinn::Incoming,
-    ) -> Result<quinn::Connecting, quinn::ConnectionError> {
-        match self.rejects_next() {
-            true => incoming.accept_with(Arc::clone(&self.quic_rejecting)),
-            false => incoming.accept(),
-        }
-    }
-
     /// Whether early data of the next connection is rejected.
-    fn rejects_next(&self) -> bool {
+    pub(crate) fn rejects_next(&self) -> bool {
         let number = || self.accepted.fetch_add(1, Relaxed) + 1;
         self.reject_every.is_some_and(|every| number().is_multiple_of(every))
     }
-}
-
-/// The settings of QUIC with the same certificate and the same sessions.
-fn quic(
-    config: &ServerConfig,
-    streams: Option<u32>,
-    early_bytes: u32,
-) -> Result<quinn::ServerConfig, NoInitialCipherSuite> {
-    let mut config = config.clone();
-    config.alpn_protocols = vec![b"h3".to_vec()];
-    config.max_early_data_size = early_bytes;
-    let crypto = QuicServerConfig::try_from(config)?;
-    let mut transport = quinn::TransportConfig::default();
-    transport.max_concurrent_bidi_streams(streams.unwrap_or(STREAMS).min(STREAMS).into());
-    transport.keep_alive_interval(Some(KEEP_ALIVE));
-    let mut quic = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-    quic.transport_config(Arc::new(transport));
-    Ok(quic)
 }
 
 /// A stream in TLS.

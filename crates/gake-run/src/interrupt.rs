@@ -34,6 +34,7 @@ impl Interrupt {
     }
 
     /// Whether somebody insists.
+    #[cfg(feature = "scripts")]
     pub(crate) fn is_urgent(&self) -> bool {
         self.lock().is_urgent
     }

@@ -22,6 +22,8 @@
 //! that sees each second. What a spec names and only a program can open (standard input,
 //! recordings, requests made during the run) comes in [`Inputs`].
 //!
+//! [`search`] finds the highest load under which a target meets its objectives.
+//!
 //! This crate prints nothing and sees neither arguments nor environment nor standard streams.
 
 mod abort;
@@ -43,7 +45,12 @@ mod prepare;
 mod rate_control;
 mod remote;
 mod requests;
+#[cfg(feature = "scripts")]
 pub mod script;
+#[cfg(not(feature = "scripts"))]
+#[path = "without_scripts.rs"]
+pub mod script;
+pub mod search;
 pub mod sink;
 pub mod targets;
 mod user_control;

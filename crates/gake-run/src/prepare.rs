@@ -16,7 +16,7 @@ use gake_wire::{
 use crate::requests::{self, RequestSet};
 use crate::script::scenario::{self, ScenarioScript};
 use crate::script::{ConfiguredScript, PreparedScript};
-use crate::{Inputs, RunError, connection, plan};
+use crate::{Inputs, RunError, Scripts, connection, plan};
 
 /// What a spec sends, read once for any number of runs.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl LoadedRequests {
         if sets.len() > 1 {
             sets.iter_mut().flatten().flat_map(|set| &mut set.requests).for_each(label);
         }
-        let scripts = scenario::read(spec, &inputs)?;
+        let scripts = scenario::read(spec, inputs.scripts)?;
         let tls = TlsOptions { key_log: connection::key_log(&spec.tls)?, ..tls };
         Ok(Self { sets, scripts, resolver, tls })
     }
@@ -92,6 +92,16 @@ impl LoadedRequests {
     /// The scripts that it fires.
     pub fn scripts(&self) -> impl Iterator<Item = &ConfiguredScript> {
         self.scripts.iter().map(ScenarioScript::configured)
+    }
+
+    /// Loads its scripts for another run, since a script runs once.
+    pub(crate) fn load_scripts_again(
+        &mut self,
+        spec: &RunSpec,
+        scripts: Option<&dyn Scripts>,
+    ) -> Result<(), RunError> {
+        self.scripts = scenario::read(spec, scripts)?;
+        Ok(())
     }
 
     /// Whether every request goes over TLS.

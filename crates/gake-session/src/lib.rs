@@ -16,6 +16,7 @@ pub mod options;
 pub mod origin;
 pub mod ports;
 pub mod random;
+#[cfg_attr(not(feature = "shadow"), path = "without_recordings.rs")]
 pub mod recording;
 pub mod redaction;
 pub mod results;
@@ -24,7 +25,9 @@ pub mod script;
 pub mod signals;
 pub mod spec_error;
 pub mod status_line;
+#[cfg_attr(not(feature = "tui"), path = "without_tui.rs")]
 pub mod tui;
+pub mod varying;
 
 pub use console::{Color, Console};
 pub use exit::{Exit, Failure};

@@ -17,6 +17,8 @@ pub mod hooks;
 mod message;
 mod mirror;
 mod proxy;
+#[cfg(feature = "scripts")]
+pub mod script_hooks;
 mod side;
 pub mod traffic;
 

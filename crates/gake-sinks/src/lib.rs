@@ -17,7 +17,7 @@ mod points;
 mod script;
 mod script_seconds;
 mod spans;
-mod visitor;
+pub mod visitor;
 
 pub use address::{SinkAddress, SinkAddressError, SinkKind};
 pub use carrier::ZstdFrames;

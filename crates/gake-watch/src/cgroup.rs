@@ -56,6 +56,17 @@ impl Cgroup {
     }
 }
 
+/// The control groups of this process.
+pub(crate) fn own_cgroup() -> Cgroup {
+    Cgroup::of(i32::try_from(std::process::id()).unwrap_or_default())
+}
+
+/// Cores that a control group lets this process use; `None` without a bound.
+#[must_use]
+pub fn own_cpu_quota() -> Option<f64> {
+    own_cgroup().cores()
+}
+
 /// The folder of a controller, from the lines of `/proc/PID/cgroup`.
 fn folder(text: &str, controller: &str, root: &Path) -> Option<PathBuf> {
     let parts = || text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));

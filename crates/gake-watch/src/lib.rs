@@ -22,6 +22,7 @@ mod sockets;
 mod source;
 mod threads;
 
+pub use cgroup::own_cpu_quota;
 pub use count::{CountError, CountSource};
 pub use sampler::{Batch, Sampler, WatchError};
 pub use source::{SourceError, WatchSource};

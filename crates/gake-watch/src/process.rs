@@ -115,7 +115,7 @@ impl Processes {
         if stale || self.pids.is_empty() {
             self.pids = match &self.which {
                 Which::Pid(pid) => vec![*pid],
-                Which::Ports(ports) => self.listening.on(ports)?,
+                Which::Ports(ports) => with_descendants(self.listening.on(ports)?),
             };
             self.cgroup = self.pids.first().map(|pid| Cgroup::of(*pid));
         }
@@ -178,6 +178,25 @@ impl Processes {
         }
         levels
     }
+}
+
+/// Processes with their descendants: one that listens may leave the work to others, as the primary
+/// of Node's cluster does. Those of this process are not the target's.
+fn with_descendants(mut pids: Vec<i32>) -> Vec<i32> {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let all = procfs::process::all_processes().into_iter().flatten().flatten();
+    let parents: Vec<(i32, i32)> =
+        all.filter_map(|process| process.stat().ok()).map(|stat| (stat.pid, stat.ppid)).collect();
+    let mut at = 0;
+    while let Some(parent) = pids.get(at).copied() {
+        at += 1;
+        let children = parents.iter().filter(|(pid, of)| {
+            *of == parent && *pid != own && parent != own && !pids.contains(pid)
+        });
+        let children: Vec<i32> = children.map(|(pid, _)| *pid).collect();
+        pids.extend(children);
+    }
+    pids
 }
 
 /// Sums over processes.
@@ -249,6 +268,27 @@ mod tests {
         for name in ["cpu", "context_switches", "cores_waited", "busiest_thread", "major_faults"] {
             assert!(value(&second, name).is_some(), "{name}");
         }
+    }
+
+    #[test]
+    fn what_a_process_leaves_to_its_children_is_the_targets() {
+        // A shell that waits for another, which waits as well.
+        let mut parent = std::process::Command::new("sh")
+            .args(["-c", "sh -c 'sleep 30; true'; true"])
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(parent.id()).unwrap();
+        let found = (0..200).map(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            with_descendants(vec![pid])
+        });
+        let found = found.into_iter().find(|pids| pids.len() == 3).expect("sh, sh and sleep");
+        assert_eq!(found[0], pid);
+        for pid in found.iter().rev() {
+            let pid = rustix::process::Pid::from_raw(*pid).unwrap();
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        parent.wait().unwrap();
     }
 
     #[test]

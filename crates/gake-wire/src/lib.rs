@@ -11,10 +11,16 @@
 //!
 //! This crate knows nothing of schedules: it is told when to fire, and given a clock.
 
+#![cfg_attr(
+    not(feature = "http3"),
+    allow(dead_code, reason = "what QUIC alone needs of the other modules stays where it belongs")
+)]
+
 mod client;
 mod codec;
 mod load;
 mod net;
+#[cfg_attr(not(feature = "http3"), path = "without_quic.rs")]
 mod quic;
 mod tls;
 
@@ -41,8 +47,8 @@ pub use load::work::HttpWork;
 pub use net::address::{Address, ConnectTo, ResolveError, Resolver};
 pub use net::deadline::Deadline;
 pub use net::fault;
-pub use net::location::basic_authorization;
 pub use net::location::{Location, LocationError, Scheme};
+pub use net::location::{basic_authorization, basic_authorization_as_given};
 pub use net::percent::percent_decoded;
 pub use net::permit::ConnectionPermit;
 pub use net::ports::{LOOPBACK_MAX, has_socket_port_ranges};

@@ -112,7 +112,7 @@ function tiles({ answer, dimension }: Find): HTMLElement {
       "Capacity",
       el("div", { class: "row" }, tile("median", answer.found === "infeasible" ? "none" : said(answer.capacity)), tile("95 % from", said(low)), tile("to", said(high)), tile("±", half === null ? "–" : `${(half * 100).toFixed(1)} %`)),
     ),
-    card("Plan with", el("div", { class: "row" }, tile("the capacity is above it, 19 times of 20", said(answer.safe)))),
+    card("Plan with", el("div", { class: "row" }, tile("95 % confident that the capacity is higher", said(answer.safe)))),
     card(
       "Target",
       el(

@@ -15,6 +15,8 @@ export interface RunData {
   validity: "valid" | "suspect" | "invalid";
   reasons: string[];
   objectives: Objective[];
+  /** How the target did, where that is no good news. */
+  target_news: { text: string; state: "suspect" | "invalid"; meaning: string }[];
   findings: { id: string; evidence: string; advice: string; check: string }[];
   figures: Figures;
   latencies: Latency[];

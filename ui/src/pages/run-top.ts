@@ -50,20 +50,24 @@ interface Statement extends Pill {
 
 /**
  * The statements of the verdict, the worst first: that nothing succeeded, that objectives were
- * missed or met, whether the figures can be believed. The order is that of the text format.
+ * missed or met, how the target did, whether the figures can be believed. The order is that of the text format.
  */
 function statements(data: RunData): Statement[] {
   const [mark, word, meaning] = WORDS[data.validity];
   const none = failed(data);
   const all: Statement[] = [];
   if (none) all.push({ text: "✘ Nothing succeeded", state: "invalid", ...cause(data) });
+  for (const { text, state, meaning } of data.target_news) {
+    all.push({ text: `${WORDS[state][0]} ${text.charAt(0).toUpperCase()}${text.slice(1)}`, state, meaning });
+  }
   // Without a response, a measurement that can be believed has nothing to say.
   if (!none || data.validity !== "valid") all.push({ text: `${mark} ${word}`, state: data.validity, title: `${word}: ${meaning}`, meaning });
   const judged = objectivesPill(data);
   // Objectives of an invalid measurement are not decided.
   const first = judged?.state === "invalid" && data.validity !== "invalid" && !none;
   if (judged) all.splice(first ? 0 : all.length, 0, judged);
-  return all;
+  const order = ["invalid", "suspect", "valid"];
+  return all.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state));
 }
 
 /** Why nothing succeeded. */

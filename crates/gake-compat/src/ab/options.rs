@@ -9,7 +9,7 @@ use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, RequestDefaults, RequestSource, RunSpec, ScenarioSpec,
     TlsSpec,
 };
-use gake_wire::{Location, Scheme, basic_authorization};
+use gake_wire::{Location, Scheme, basic_authorization_as_given};
 
 use super::UsageError;
 use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
@@ -282,9 +282,9 @@ fn ask(parsed: &Parsed) -> Result<(String, Body), UsageError> {
 fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, UsageError> {
     let mut headers: Vec<(String, String)> = Vec::new();
     headers.extend(parsed.all("C").map(|cookie| ("Cookie".to_owned(), cookie.to_owned())));
-    headers.extend(parsed.last("A").map(basic_authorization));
+    headers.extend(parsed.last("A").map(basic_authorization_as_given));
     headers.extend(parsed.last("P").map(|user| {
-        let (_, value) = basic_authorization(user);
+        let (_, value) = basic_authorization_as_given(user);
         ("Proxy-Authorization".to_owned(), value)
     }));
     for line in parsed.all("H") {

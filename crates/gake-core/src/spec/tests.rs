@@ -239,10 +239,6 @@ fn run() -> impl Strategy<Value = RunSpec> {
                 ech: name.clone().map(PathBuf::from),
                 key_log: name.clone().map(PathBuf::from),
             };
-            let has_script = scenarios
-                .iter()
-                .any(|scenario| matches!(scenario.source, RequestSource::Script(_)));
-            let warmup = warmup.filter(|_| !has_script);
             RunSpec {
                 name,
                 threads,

@@ -224,6 +224,35 @@ fn one_thread(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_thread", evidence, advice, "top -H -p of the target's process"))
 }
 
+/// A target that waits for a core while this machine has cores to spare: it may not use them, or
+/// others come first.
+pub(super) fn starved(facts: &Facts<'_>) -> Option<Finding> {
+    let (ran, waited) = (facts.mean("cores")?, facts.mean("cores_waited")?);
+    let spare = 1.0 - facts.run.watched.machine("machine_cpu")?.mean_from(facts.warmup())?;
+    let wanted = ran + waited;
+    if wanted < STARVED_MIN || waited < STARVED * wanted || spare < SPARE {
+        return None;
+    }
+    let evidence = format!(
+        "the target ran on {} cores and waited for one as long as {} would have worked, while {} of \
+         this machine's CPU was idle",
+        units::number(ran),
+        units::number(waited),
+        units::percent(spare)
+    );
+    let advice = "other programs are on the cores that it may use, or have a higher priority: look \
+                  at its affinity (taskset -p PID) and its niceness";
+    let check = "the second number of /proc/PID/task/TID/schedstat of the target grows; top shows \
+                 the P and NI columns";
+    Some(Finding::new("target_starved", evidence, advice, check))
+}
+
+/// Cores that a starved target wants at least, the part of them that it waits for, and the part of
+/// the machine that is idle meanwhile.
+const STARVED_MIN: f64 = 0.5;
+const STARVED: f64 = 0.5;
+const SPARE: f64 = 0.15;
+
 /// The workers waited for a core, it explains what is wrong, and who had it is not known.
 fn delayed(facts: &Facts<'_>) -> Option<Finding> {
     let part = generator::delayed(facts)?;

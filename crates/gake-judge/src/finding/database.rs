@@ -25,9 +25,14 @@ pub(super) fn refused(facts: &Facts<'_>) -> Option<Finding> {
     let counted = facts.growth("db_refused").filter(|refused| *refused >= 1.0);
     let full = facts.at_bound("db_connections", FULL);
     let mut evidence = match (&counted, &full) {
-        (Some(refused), _) => {
-            format!("the database refused {} connections", units::count(*refused as u64))
-        }
+        (Some(refused), _) => match facts.growth("db_aborted") {
+            Some(aborted) if aborted > *refused => format!(
+                "the database refused {} connections at least, and {} attempts to connect failed",
+                units::count(*refused as u64),
+                units::count(aborted as u64)
+            ),
+            _ => format!("the database refused {} connections", units::count(*refused as u64)),
+        },
         (None, Some(full)) => format!(
             "the database had {} of the connections it allows {}",
             units::percent(full.max),
@@ -49,7 +54,8 @@ pub(super) fn refused(facts: &Facts<'_>) -> Option<Finding> {
     ));
     let advice = "bound the application's pools below what the database allows (SetMaxOpenConns, \
                   maximumPoolSize, times the number of instances), or raise max_connections";
-    let check = "SHOW STATUS LIKE 'Connection_errors_max_connections' and 'Max_used_connections'; \
+    let check = "SHOW STATUS LIKE 'Connection_errors_max_connections', 'Aborted_connects' and \
+                 'Max_used_connections'; \
                  of PostgreSQL SELECT count(*) FROM pg_stat_activity";
     Some(Finding::new("db_connections_refused", evidence, advice, check))
 }
@@ -107,14 +113,19 @@ fn is_database(address: &str) -> bool {
 
 pub(super) fn locks(facts: &Facts<'_>) -> Option<Finding> {
     let waiting = facts.mean("db_lock_waits")?;
-    if waiting < MOST * facts.in_flight().max(2.0) {
+    // A pool lets fewer through to the database than are in flight.
+    let running = facts.mean("db_running").unwrap_or(f64::INFINITY);
+    if waiting < MOST * facts.in_flight().min(running).max(2.0) {
         return None;
     }
-    let evidence = format!(
+    let mut evidence = format!(
         "{} of the database's connections waited for a lock in the mean, with {} requests in flight",
         units::number(waiting),
         units::number(facts.in_flight())
     );
+    if running.is_finite() {
+        evidence.push_str(&format!(" and {} statements running", units::number(running)));
+    }
     let advice = "find the row or table that they all change: make transactions shorter, or spread \
                   what they change";
     let check = "SHOW STATUS LIKE 'Innodb_row_lock_current_waits'; of PostgreSQL wait_event_type \

@@ -4,8 +4,7 @@ use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{Counts, Fault, Gauge, Histogram, Metric, Run, UNANSWERED};
 
 use crate::objective::Evaluation;
-use crate::stats::{mean_in_flight, share};
-use crate::validity::CPU_BUSY;
+use crate::stats::{CPU_BUSY, mean_in_flight, share};
 
 /// A level is at its bound when this share of the readings is: a mean over the whole run hides a
 /// pool that is full for half of it.

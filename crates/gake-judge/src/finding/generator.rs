@@ -8,7 +8,7 @@ use super::Finding;
 use super::connections::starved;
 use super::facts::Facts;
 use crate::objective::Unit;
-use crate::validity::CPU_BUSY;
+use crate::stats::CPU_BUSY;
 
 /// Share of the workers' time in which they wanted a core and had none.
 pub(super) const RUN_DELAY_MIN: f64 = 0.05;
@@ -63,6 +63,27 @@ pub(super) fn explains_latency(facts: &Facts<'_>) -> bool {
         part(1.0 - above as f64 / response.count().max(1) as f64)
     })
 }
+
+/// A quota on the generator's own CPU.
+pub(super) fn quota(facts: &Facts<'_>) -> Option<Finding> {
+    let seen = facts.at_bound(THROTTLED, THROTTLED_MIN)?;
+    let evidence = format!(
+        "gake may use {} cores (the CPU quota of its control group) and was stopped in {} of the \
+         scheduler's periods, {}: what was measured is that quota",
+        units::number(facts.most("generator_quota")?),
+        units::percent(seen.mean),
+        seen.how_often()
+    );
+    let advice = "raise the generator's CPU quota (docker --cpus, resources.limits.cpu, CPUQuota=), \
+                  or lower the rate";
+    let check = "nr_throttled in the cpu.stat of its control group grows";
+    Some(Finding::new("generator_quota", evidence, advice, check))
+}
+
+/// The share of periods in which the generator's own quota stopped it.
+pub(crate) const THROTTLED: &str = "generator_throttled";
+/// From this share on the quota is the limit.
+pub(crate) const THROTTLED_MIN: f64 = 0.2;
 
 /// The workers waited for a core, but that does not explain the problem; reported as context.
 pub(super) fn run_delay(facts: &Facts<'_>) -> Option<Finding> {

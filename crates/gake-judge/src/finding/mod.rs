@@ -12,7 +12,9 @@ mod facts;
 mod generator;
 mod http2;
 mod leak;
+mod limiter;
 mod listener;
+mod pattern;
 mod server;
 mod symptoms;
 mod syns;
@@ -23,6 +25,7 @@ use gake_core::record::Run;
 
 use crate::objective::Evaluation;
 use facts::Facts;
+pub(crate) use generator::{THROTTLED, THROTTLED_MIN};
 
 /// One named, evidenced statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,17 +93,20 @@ pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// The rules in the order in which findings are listed. What makes the figures not the target's
 /// comes first; then the target from the inside out, since what is full inside fills what is
 /// around it; then what can be seen from outside alone.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 33] = [
+const RULES: [fn(&Facts<'_>) -> Option<Finding>; 40] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
+    generator::quota,
     target::ended,
+    pattern::hang,
     database::refused,
     database::churn,
     target::memory,
     target::collector,
     target::disk,
     cores::find,
+    cores::starved,
     database::locks,
     target::lock,
     leak::leak,
@@ -109,6 +115,7 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 33] = [
     target::descriptors,
     target::connections,
     connections::limit,
+    limiter::rate_limit,
     http2::streams,
     http2::window,
     listener::overflows,
@@ -117,6 +124,9 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 33] = [
     connections::retransmits,
     server::bandwidth,
     server::pool_queueing,
+    pattern::delayed_ack,
+    pattern::stalls,
+    pattern::step,
     symptoms::blocked,
     symptoms::syn_drops,
     symptoms::errors,
@@ -138,7 +148,8 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     }
     // What requests wait for inside the target is not guessed where it is known.
     if findings.iter().any(Finding::is_seen_inside) {
-        findings.retain(|finding| finding.id != server::POOL_QUEUEING);
+        let guessed = [server::POOL_QUEUEING, server::ONE_AT_A_TIME];
+        findings.retain(|finding| !guessed.contains(&finding.id));
     }
     findings.sort_by_key(|finding| finding.rank);
     if let Some(finding) = unexplained::find(&facts, &findings) {

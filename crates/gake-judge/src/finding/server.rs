@@ -1,11 +1,12 @@
 //! What the shape of the answers says of the server.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Metric, Point};
+use gake_core::record::{HEAT, Metric, Point};
 use gake_text::units;
 
 use super::facts::Facts;
 use super::{Finding, cores};
+use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
 
 /// Answers needed before a shape is seen in them.
@@ -19,6 +20,12 @@ const QUEUE_WAIT_MIN: Nanos = 1_000_000;
 const QUEUE_NARROW: f64 = 0.5;
 /// Mean in flight against the slots that the rate and the fastest answer need.
 const QUEUE_OVER_SLOTS: f64 = 2.0;
+/// Users who line up in one queue from the start are this many times those served at once.
+const LINED_UP_SLOTS: f64 = 1.5;
+/// Share of later responses that may be about as short as those of the first second.
+const FAST_LATER: f64 = 0.005;
+/// Served at once, where it is one after another: X and S₀ are known to some tenths.
+const SERIAL: (f64, f64) = (0.8, 1.3);
 /// Answers that are within a tenth of the fastest, when others wait and these do not.
 const UNEVEN_ALIKE: f64 = 0.05;
 /// Between quiet and busy seconds: in flight grows by this, times by this, the rate by less.
@@ -43,20 +50,29 @@ const ROUND_TRIPS_MIN: u64 = 3;
 /// Responses smaller than this do not fill a pipe.
 const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
 
-/// The finding of [`pool_queueing`].
+/// Requests wait inside the server, which serves several at once.
 pub(super) const POOL_QUEUEING: &str = "pool_queueing";
+/// Requests wait inside the server, which serves one after another.
+pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
 
 /// Requests stand in line inside the server, and it has CPU to spare: for a pool or a lock. Where a
 /// part of them was seen to wait for a disk, that may be what all of them wait for.
 pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
-    let evidence = queue(facts).filter(|_| cores::idle(facts) == Some(true))?;
+    let queue = queue(facts).filter(|_| cores::idle(facts) == Some(true))?;
     if facts.at_disk() >= AT_DISK {
         return None;
     }
-    let advice = "look for a pool of threads, processes or database connections: its size is that \
-                  rate times what one request takes alone; more clients only lengthen the queue";
     let check = "the CPU that the target leaves idle meanwhile: top; what its threads wait for: \
                  jstack, /debug/pprof/goroutine, ps -eLo wchan";
+    let evidence = queue.text();
+    if queue.is_serial() {
+        let advice = "look for what only one request can have at a time: a lock, a single connection \
+                      to a database or service, one worker, a blocked event loop; more clients only \
+                      lengthen the queue";
+        return Some(Finding::new(ONE_AT_A_TIME, evidence, advice, check));
+    }
+    let advice = "look for a pool of threads, processes or database connections: its size is that \
+                  rate times what one request takes alone; more clients only lengthen the queue";
     Some(Finding::new(POOL_QUEUEING, evidence, advice, check))
 }
 
@@ -88,9 +104,47 @@ pub(super) fn uneven(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
+/// Requests that wait inside the server.
+pub(super) struct ServerQueue {
+    /// The first byte, in nanoseconds.
+    median: f64,
+    fastest: f64,
+    in_flight: f64,
+    /// Responses a second.
+    rate: f64,
+    /// How many are served at once, m = X·S₀ with the fastest response for S₀ (operational
+    /// analysis, the utilization law), where that response was a request that did not wait.
+    at_once: Option<f64>,
+}
+
+impl ServerQueue {
+    fn is_serial(&self) -> bool {
+        self.at_once.is_some_and(|served| (SERIAL.0..SERIAL.1).contains(&served))
+    }
+
+    /// What was seen, in a sentence.
+    pub(super) fn text(&self) -> String {
+        let (rate, fastest) = (units::rate(self.rate), units::duration(self.fastest));
+        let served = self.at_once.map_or(format!("at {rate}"), |served| {
+            let product = units::number((served * 100.0).round() / 100.0);
+            let how = match self.is_serial() {
+                true => "requests are served one after another".to_owned(),
+                false => format!("at least {} are served at once", served.round()),
+            };
+            format!("{how} ({rate} × {fastest} = {product}), and")
+        });
+        format!(
+            "the first byte takes {} in the median and {fastest} at best, with {} in flight: {served} \
+             the rest waits inside the server",
+            units::duration(self.median),
+            units::number(self.in_flight),
+        )
+    }
+}
+
 /// Connects are fast, the first byte waits: how long, and for how many, when that is the shape.
 /// What they wait for cannot be seen from here: a pool, a lock, or the CPU.
-pub(super) fn queue(facts: &Facts<'_>) -> Option<String> {
+pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
     let first = facts.latency(Metric::FirstByte);
     // A generator without CPU makes the same shape.
     if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {
@@ -104,31 +158,52 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<String> {
     {
         return None;
     }
-    let rate = per_second(first.count() as f64, facts.run.measured);
+    let saturation = Saturation::of(facts.run);
+    let rate = saturation.map_or_else(
+        || per_second(first.count() as f64, facts.run.measured),
+        |saturation| saturation.completed,
+    );
     let slots = rate * fastest / 1e9;
     let in_flight = facts.in_flight();
     // A closed loop without think time, or arrivals that wait, load the server to its limit; in
     // any other run a wide distribution may be the service's own.
     let pushed = facts.is_closed() || !facts.latency(Metric::Blocked).is_empty();
-    let shaped = median >= QUEUE_OVER_MIN * fastest
-        && first.quantile(0.1) as f64 >= QUEUE_NARROW * median
-        && in_flight >= QUEUE_OVER_SLOTS * slots;
-    if !(pushed && shaped || grows_without_gain(facts.run.series.points())) {
-        return None;
-    }
-    // A request takes at least the fastest one's time, which bounds the number served at once.
-    let served = match slots.round() as u64 {
-        0 | 1 => String::new(),
-        slots => format!("at least {} were served at once and ", units::plural(slots, "request")),
+    let narrow = first.quantile(0.1) as f64 >= QUEUE_NARROW * median;
+    let shaped =
+        narrow && median >= QUEUE_OVER_MIN * fastest && in_flight >= QUEUE_OVER_SLOTS * slots;
+    // Users who all wait in one queue from the start: only the first of them did not.
+    let lined_up = narrow
+        && slots >= SERIAL.0
+        && in_flight >= LINED_UP_SLOTS * slots
+        && facts.is_closed()
+        && only_the_first_were_fast(facts.run.series.points(), fastest, median);
+    // All of its places are taken: then the fastest response tells how many there are, unless that
+    // was a failure.
+    let is_full = saturation.is_some() || pushed && shaped || lined_up;
+    let is_known =
+        is_full && facts.of_sent(facts.counts().failed) < UNEVEN_ALIKE && slots >= SERIAL.0;
+    let is_queue = is_full || grows_without_gain(facts.run.series.points());
+    is_queue.then_some(ServerQueue {
+        median,
+        fastest,
+        in_flight,
+        rate,
+        at_once: is_known.then_some(slots),
+    })
+}
+
+/// Whether responses as short as `fastest` came in the first second only: those of users who found
+/// an empty queue. Times that vary by themselves are as short at any time.
+fn only_the_first_were_fast(points: &[Point], fastest: f64, median: f64) -> bool {
+    let middle = f64::midpoint(fastest, median);
+    let short = |point: &Point| -> u64 {
+        let is_short = |cell: u16| (HEAT.low(cell) as f64) < middle * 0.9;
+        point.heat.iter().filter(|(cell, _)| is_short(*cell)).map(|(_, count)| count).sum()
     };
-    Some(format!(
-        "the first byte takes {} in the median and {} at best, with {} in flight: at {} {served}the \
-         rest waited inside the server",
-        units::duration(median),
-        units::duration(fastest),
-        units::number(in_flight),
-        units::rate(rate),
-    ))
+    let all = |point: &Point| point.heat.iter().map(|(_, count)| count).sum::<u64>();
+    let Some((first, rest)) = points.split_first() else { return false };
+    let later: u64 = rest.iter().map(short).sum();
+    short(first) > 0 && later as f64 <= FAST_LATER * rest.iter().map(all).sum::<u64>() as f64
 }
 
 /// Whether the busiest third of the seconds has more in flight and longer times than the

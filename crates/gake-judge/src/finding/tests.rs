@@ -5,7 +5,9 @@ use std::sync::Arc;
 use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::Fires;
-use gake_core::record::{Counts, Fault, LevelUnit, Phase, Point, Reading, Series, TcpSample};
+use gake_core::record::{
+    Counts, Fault, LevelUnit, MACHINE, Phase, Point, Reading, Series, TcpSample,
+};
 
 use super::facts::Facts;
 use super::syns::Syns;
@@ -653,6 +655,10 @@ fn a_database_that_refuses_and_a_pool_that_churns() {
     let told = find(&run, &[]);
     assert!(told[0].evidence.contains("refused 900 connections (up to 151 were open of 151"));
     assert!(told[1].evidence.contains("750/s connections"), "{}", told[1].evidence);
+    // MariaDB refuses most before it counts them as refused.
+    watch(&mut run, "prometheus:http://db", "db_aborted", LevelUnit::Count, &[5.0, 1_205.0]);
+    let told = find(&run, &[]);
+    assert!(told[0].evidence.contains("at least, and 1,200 attempts"), "{}", told[0].evidence);
     // Of the sockets alone: 6,000 more in TIME-WAIT after 10 s.
     let mut run = base().run();
     watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", LevelUnit::Count, &[100.0, 6_100.0]);
@@ -674,6 +680,9 @@ fn unexplained_is_said_when_nothing_explains() {
     let found = find(&healthy(), std::slice::from_ref(&missed));
     assert_eq!(found[0].id, "unexplained");
     assert!(found[0].advice.contains("mysql://"), "{}", found[0].advice);
+    let evidence = &found[0].evidence;
+    assert!(evidence.contains("it is not the generator (requests left 10.0 µs late, p99)"));
+    assert!(evidence.contains("nor waiting in a queue (the first byte takes 4.9"), "{evidence}");
     // Some resets do not explain times; that they make errors needs no explanation.
     let resets = base().fault(Fault::Reset, 12).run();
     assert_eq!(named(&resets, &[missed]), ["unexplained", "server_closes"]);
@@ -694,4 +703,135 @@ fn every_finding_names_where_its_number_can_be_read() {
     let found = find(&run, &[]);
     assert!(found.len() >= 2, "{found:?}");
     assert!(found.iter().all(|finding| finding.check.len() > 10), "{found:?}");
+}
+
+/// A run of 8 s whose seconds and tenths are those of `point`.
+fn in_time(point: impl Fn(u64) -> Point) -> Run {
+    let mut run = base().run();
+    run.measured = 8 * SECOND;
+    let mut series = Series::default();
+    for tenth in 0..80 {
+        series.push_tenth(Point { second: tenth, seconds: 1, ..point(tenth) });
+    }
+    for second in 0..8 {
+        let mut all = Point { p50: point(10 * second + 5).p50, ..Point::default() };
+        for tenth in 10 * second..10 * second + 10 {
+            let of = point(tenth);
+            all.counts.merge(&of.counts);
+            all.fired += of.fired;
+        }
+        series.push(Point { second, seconds: 1, ..all });
+    }
+    run.series = series;
+    run
+}
+
+fn tenth(ok: u64, p50: u64) -> Point {
+    Point { counts: Counts { ok, ..Counts::default() }, fired: 10, p50, ..Point::default() }
+}
+
+#[test]
+fn stalls_of_the_whole_target() {
+    let stalled = |at: u64| at % 20 >= 17;
+    let run = in_time(|at| tenth(if stalled(at) { 0 } else { 12 }, 5 * MS));
+    assert_eq!(ids(&run), ["stalls"]);
+    let evidence = &find(&run, &[])[0].evidence;
+    assert!(evidence.contains("every 2.00 s") && evidence.contains("300 ms"), "{evidence}");
+    // Those of a generator that stood still are its own.
+    let own = in_time(|at| Point {
+        lateness_max: if stalled(at) { 300 * MS } else { 0 },
+        ..tenth(if stalled(at) { 0 } else { 12 }, 5 * MS)
+    });
+    assert!(ids(&own).is_empty());
+    // Few requests have gaps between them.
+    assert!(ids(&in_time(|at| tenth(u64::from(at % 3 == 0), 5 * MS))).is_empty());
+    assert!(ids(&in_time(|at| tenth(if at == 30 { 0 } else { 10 }, 5 * MS))).is_empty());
+}
+
+#[test]
+fn a_step_and_a_target_that_warms_up() {
+    let run = in_time(|at| tenth(10, if at < 45 { 20 * MS } else { 200 * MS }));
+    assert_eq!(ids(&run), ["step"]);
+    let warm = in_time(|at| tenth(10, if at < 20 { 100 * MS } else { 5 * MS }));
+    assert_eq!(ids(&warm), ["warm_up"]);
+    assert!(find(&warm, &[])[0].advice.contains("--warmup 3s"), "{:?}", find(&warm, &[]));
+    // Noise, a slope, a single slow second.
+    let noise = in_time(|at| tenth(10, (20 + 7 * (at / 10 % 2)) * MS));
+    let slope = in_time(|at| tenth(10, (20 + at) * MS));
+    let once = in_time(|at| tenth(10, if at / 10 == 4 { 200 * MS } else { 20 * MS }));
+    for run in [noise, slope, once] {
+        assert!(ids(&run).is_empty(), "{:?}", ids(&run));
+    }
+}
+
+#[test]
+fn a_target_that_hangs() {
+    let hangs = |unfinished: u64| {
+        let mut run = in_time(|at| tenth(if at < 50 { 10 } else { 0 }, 5 * MS));
+        run.tally.counts.unfinished = unfinished;
+        run
+    };
+    assert_eq!(find(&hangs(300), &[])[0].id, "target_hang");
+    assert!(!ids(&hangs(0)).contains(&"target_hang"), "nothing waits");
+}
+
+#[test]
+fn a_rate_limiter() {
+    let run = RunSample::of(9_000, 5 * MS).status(429, 1_000).run();
+    let found = find(&run, &[]);
+    assert_eq!(found[0].id, "rate_limit");
+    assert!(found[0].evidence.contains("10 % of the responses are 429"), "{found:?}");
+    assert!(!ids(&RunSample::of(9_000, 5 * MS).status(404, 1_000).run()).contains(&"rate_limit"));
+}
+
+#[test]
+fn a_body_that_waits_for_a_delayed_acknowledgement() {
+    let run = |rest: u64, size: u64| {
+        let mut outcome = answered(0, 5 * MS, 5 * MS + rest, 200);
+        outcome.exchange.bytes_in = size;
+        RunSample::default().add(1_000, outcome).run()
+    };
+    assert_eq!(ids(&run(41 * MS, 120)), ["delayed_ack"]);
+    assert!(ids(&run(20 * MS, 120)).is_empty());
+    assert!(!ids(&run(41 * MS, 100_000)).contains(&"delayed_ack"));
+}
+
+#[test]
+fn a_quota_on_the_generator_comes_first() {
+    let mut run = base().run();
+    watch(&mut run, MACHINE, "generator_quota", LevelUnit::Count, &[0.2; 3]);
+    watch(&mut run, MACHINE, "generator_throttled", LevelUnit::Share, &[0.1; 3]);
+    assert!(ids(&run).is_empty());
+    let mut run = base().run();
+    watch(&mut run, MACHINE, "generator_quota", LevelUnit::Count, &[0.2; 3]);
+    watch(&mut run, MACHINE, "generator_throttled", LevelUnit::Share, &[0.9; 3]);
+    let found = find(&run, &[]);
+    assert_eq!(found[0].id, "generator_quota");
+    assert!(found[0].evidence.contains("0.2 cores") && found[0].evidence.contains("90 %"));
+}
+
+#[test]
+fn a_starved_target() {
+    let run = |waited: f64, busy: f64| {
+        let mut run = base().run();
+        watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.25; 3]);
+        watch(&mut run, "port:80", "cores_waited", LevelUnit::Count, &[waited; 3]);
+        watch(&mut run, MACHINE, "machine_cpu", LevelUnit::Share, &[busy; 3]);
+        run
+    };
+    assert_eq!(ids(&run(1.1, 0.6)), ["target_starved"]);
+    assert!(ids(&run(0.1, 0.6)).is_empty());
+    assert!(ids(&run(1.1, 0.95)).is_empty(), "then it is the machine that has no core left");
+}
+
+#[test]
+fn waits_for_locks_behind_a_pool() {
+    let run = |waiting: f64| {
+        let mut run = base().closed().in_flight(200.0).run();
+        watch(&mut run, "mysql:h", "db_lock_waits", LevelUnit::Count, &[waiting; 3]);
+        watch(&mut run, "mysql:h", "db_running", LevelUnit::Count, &[22.0; 3]);
+        run
+    };
+    assert!(ids(&run(18.0)).contains(&"db_locks"), "{:?}", ids(&run(18.0)));
+    assert!(!ids(&run(5.0)).contains(&"db_locks"));
 }

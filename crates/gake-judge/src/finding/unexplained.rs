@@ -1,9 +1,10 @@
 //! Something is wrong and no rule says what: then that is said, and what to watch to know more.
 
+use gake_core::record::Metric;
 use gake_text::units;
 
 use super::facts::{FAILURES_MIN, Facts};
-use super::{Finding, Rank, UNEXPLAINED, server};
+use super::{Finding, Rank, UNEXPLAINED, cores, server};
 use crate::objective::Unit;
 
 /// What to say first of a run in which something is wrong and whose findings do not explain it.
@@ -24,16 +25,52 @@ fn missed(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
         return None;
     }
     let seen = match server::queue(facts) {
-        Some(queue) => format!("{queue}, for what cannot be seen from here"),
-        None => "no client-side signal explains it".to_owned(),
+        Some(queue) => format!("{}, for what cannot be seen from here", queue.text()),
+        None => ruled_out(facts),
     };
     Some(finding(facts, &format!("{}; {seen}", missed.join(", "))))
+}
+
+/// A median first byte up to this many times the fastest is no queue.
+const NO_QUEUE: f64 = 1.5;
+
+/// What it is not, with the numbers that say so.
+fn ruled_out(facts: &Facts<'_>) -> String {
+    let [late, connects, first] =
+        [Metric::Lateness, Metric::Connect, Metric::FirstByte].map(|metric| facts.latency(metric));
+    let (median, fastest) = (first.quantile(0.5), first.min());
+    let duration = |nanos: u64| units::duration(nanos as f64);
+    let mut out = Vec::new();
+    if !facts.generator_is_busy() && late.quantile(0.99) < median {
+        out.push(format!(
+            "the generator (requests left {} late, p99)",
+            duration(late.quantile(0.99))
+        ));
+    }
+    if !connects.is_empty() && connects.quantile(0.99) < median {
+        out.push(format!("connecting ({}, p99)", duration(connects.quantile(0.99))));
+    }
+    if !first.is_empty() && median as f64 <= NO_QUEUE * fastest as f64 {
+        out.push(format!(
+            "waiting in a queue (the first byte takes {} in the median and {} at best)",
+            duration(median),
+            duration(fastest)
+        ));
+    }
+    if let (Some(true), Some(cores)) = (cores::idle(facts), facts.mean("cores")) {
+        out.push(format!("the target's CPU ({} cores used)", units::number(cores)));
+    }
+    match out.is_empty() {
+        true => "nothing that was measured explains it".to_owned(),
+        false => format!("it is not {}", out.join(", nor ")),
+    }
 }
 
 /// Requests wait inside the server, and nothing says for what.
 fn waiting(facts: &Facts<'_>) -> Option<Finding> {
     if let Some(queue) = server::queue(facts) {
-        return Some(finding(facts, &format!("{queue}, for its CPU, a pool or a lock")));
+        let text = format!("{}, for its CPU, a pool or a lock", queue.text());
+        return Some(finding(facts, &text));
     }
     let uneven = server::uneven(facts)?;
     let advice = format!("to know more, compare with -c 1, and {}", watch(facts));
@@ -46,7 +83,7 @@ fn failures(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
         return None;
     }
     let mut evidence = format!(
-        "{} ({}) failed, and no client-side signal explains it",
+        "{} ({}) failed, and no finding says why",
         units::plural(failed, "request"),
         units::percent(facts.of_sent(failed))
     );

@@ -5,6 +5,7 @@ use std::time::Duration;
 use gake_judge::search::{
     CapacityAnswer, Dimension, Found, Step, StepOutcome, StopReason, TrialLoad,
 };
+use gake_judge::usl::Pool;
 use gake_judge::{Bound, Cause};
 use gake_text::duration::format_duration;
 use gake_text::units;
@@ -13,6 +14,9 @@ use super::{FindReport, map};
 use crate::Style;
 use crate::formats::text::page::{INDENT, Page, Paint};
 use crate::formats::text::trouble;
+
+/// Served at once, below which requests are served one after another.
+const SERIAL_MAX: f64 = 1.3;
 
 /// The page.
 #[must_use]
@@ -37,12 +41,15 @@ fn causes(page: &mut Page, report: &FindReport) {
     page.gap();
     page.headed("what limits it", "");
     if report.causes.is_empty() {
-        page.wrapped(
-            2,
-            "",
-            Paint::Quiet,
-            "unexplained: no known cause matched; --watch the target to see more",
-        );
+        match report.answer.pool() {
+            Some(pool) => served_at_once(page, pool),
+            None => page.wrapped(
+                2,
+                "",
+                Paint::Quiet,
+                "unexplained: no known cause matched; --watch the target to see more",
+            ),
+        }
     }
     for Cause { finding, runs } in &report.causes {
         let id = page.paint(Paint::Warn, finding.id);
@@ -75,7 +82,10 @@ fn headline(page: &mut Page, report: &FindReport) {
             let interval = format!("95 %: {} to {}", said(e.low), said(e.high));
             page.headed("capacity", &format!("{capacity}   ({interval})"));
             let safe = page.paint(Paint::Good, &said(e.safe));
-            page.headed("plan with", &format!("{safe}: the capacity is above it, 19 times of 20"));
+            page.headed(
+                "plan with",
+                &format!("{safe}: 95 % confident that the capacity is higher"),
+            );
         }
         Found::AtLeast { level, why } => {
             let capacity = page.paint(Paint::Good, &format!("at least {}", said(*level)));
@@ -170,6 +180,11 @@ fn notes(page: &mut Page, report: &FindReport) {
         page.headed("target", &text);
     }
     scaling(page, answer);
+    // Where it is the only explanation, it stands below what limits the target.
+    let is_below = report.causes.is_empty() && report.overloaded > 0;
+    if let Some(pool) = answer.pool().filter(|_| !is_below) {
+        page.wrapped(INDENT, "pool", Paint::Plain, &plateau(pool));
+    }
     for note in cautions(answer) {
         page.wrapped(INDENT, "note", Paint::Warn, &note);
     }
@@ -198,19 +213,37 @@ fn scaling(page: &mut Page, answer: &CapacityAnswer) {
         );
         page.wrapped(INDENT, "scaling", Paint::Plain, &text);
     }
-    if let Some(pool) = answer.pool() {
-        let text = format!(
-            "throughput stops at {} while one request takes {}: about {} are served at once ({} to \
-             {}). If the target has a pool of that size (threads, connections to a database), it is \
-             the limit.",
-            units::rate(pool.throughput),
-            units::duration(pool.service * 1e9),
-            units::number(pool.slots.value),
-            units::number(pool.slots.low),
-            units::number(pool.slots.high)
-        );
-        page.wrapped(INDENT, "pool", Paint::Plain, &text);
-    }
+}
+
+/// How many the target serves at once, by the plateau of the ladder.
+fn plateau(pool: Pool) -> String {
+    format!(
+        "throughput stops at {} while one request takes {}: about {} are served at once ({} to {})",
+        units::rate(pool.throughput),
+        units::duration(pool.service * 1e9),
+        units::number(pool.slots.value),
+        units::number(pool.slots.low),
+        units::number(pool.slots.high)
+    )
+}
+
+/// The plateau as what limits the target, which has CPU to spare.
+fn served_at_once(page: &mut Page, pool: Pool) {
+    let (id, advice) = match pool.slots.value < SERIAL_MAX {
+        true => (
+            "one_at_a_time",
+            "look for a lock, a single connection to a database or service, one worker, or a \
+             blocked event loop",
+        ),
+        false => (
+            "pool_queueing",
+            "look for a pool of that size: threads, processes, connections to a database",
+        ),
+    };
+    let id = page.paint(Paint::Warn, id);
+    page.line(&format!("  {id}   (by the ladder of users)"));
+    page.wrapped(4, "", Paint::Plain, &plateau(pool));
+    page.wrapped(6, "    →", Paint::Plain, advice);
 }
 
 /// What is unusual about the answer.

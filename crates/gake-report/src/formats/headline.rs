@@ -1,19 +1,25 @@
 //! The verdict in a line, in the same words in every format for people.
 
 use gake_core::record::{Ending, Run};
-use gake_judge::{NothingOk, Validity, Verdict};
+use gake_judge::stats::share;
+use gake_judge::{NothingOk, Summary, Validity, Verdict};
+use gake_text::units;
 
 /// Whether a statement of the headline is good news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     Good,
     Doubtful,
     Bad,
 }
 
+/// Share of the requests that failed, from which on it is said first, and is bad.
+const FAILED: (f64, f64) = (0.01, 0.1);
+
 /// The statements of the verdict, the worst first: that nothing succeeded, that objectives were
-/// missed or met, whether the figures can be believed.
-pub(super) fn statements(verdict: &Verdict) -> Vec<(Tone, String)> {
+/// missed or met, how the target did, whether the figures can be believed.
+pub(super) fn statements(summary: &Summary) -> Vec<(Tone, String)> {
+    let verdict = &summary.verdict;
     let validity = match verdict.validity {
         Validity::Valid => Tone::Good,
         Validity::Suspect => Tone::Doubtful,
@@ -23,6 +29,8 @@ pub(super) fn statements(verdict: &Verdict) -> Vec<(Tone, String)> {
     if let Some(nothing) = &verdict.nothing_ok {
         all.push((Tone::Bad, nothing_ok(nothing)));
     }
+    let target = target(summary).into_iter().map(|one| (one.tone, one.text));
+    all.extend(target);
     // Without a response, a measurement that can be believed has nothing to say.
     if verdict.nothing_ok.is_none() || validity != Tone::Good {
         all.push((validity, verdict.validity.name().to_owned()));
@@ -32,6 +40,36 @@ pub(super) fn statements(verdict: &Verdict) -> Vec<(Tone, String)> {
         // Objectives of an invalid measurement are not decided.
         let is_first = tone == Tone::Bad && validity != Tone::Bad && verdict.nothing_ok.is_none();
         all.insert(if is_first { 0 } else { all.len() }, (tone, text));
+    }
+    all.sort_by_key(|(tone, _)| std::cmp::Reverse(*tone));
+    all
+}
+
+/// How the target did, where that is no good news.
+pub(crate) struct TargetStatement {
+    pub(crate) tone: Tone,
+    pub(crate) text: String,
+    /// The figures behind it, if the text has none.
+    pub(crate) meaning: String,
+}
+
+/// How the target did: that many requests failed, that it was asked for more than it completes.
+pub(crate) fn target(summary: &Summary) -> Vec<TargetStatement> {
+    let (run, verdict) = (&summary.run, &summary.verdict);
+    let counts = &run.tally.counts;
+    let failed = share(counts.begun().saturating_sub(counts.ok), counts.begun());
+    let mut all = Vec::new();
+    if verdict.nothing_ok.is_none() && failed >= FAILED.0 {
+        let tone = if failed >= FAILED.1 { Tone::Bad } else { Tone::Doubtful };
+        let text = format!("{} of requests failed", units::percent(failed));
+        all.push(TargetStatement { tone, text, meaning: String::new() });
+    }
+    if let Some(saturation) = verdict.saturation {
+        all.push(TargetStatement {
+            tone: Tone::Doubtful,
+            text: "target overloaded".to_owned(),
+            meaning: saturation.text(run),
+        });
     }
     all
 }

@@ -39,7 +39,7 @@ macro_rules! line {
 
 fn verdict(text: &mut String, summary: &Summary) {
     let (run, verdict) = (&summary.run, &summary.verdict);
-    let statements = headline::statements(verdict);
+    let statements = headline::statements(summary);
     let mark = match statements.iter().map(|(tone, _)| tone).max() {
         Some(Tone::Bad) => "❌",
         Some(Tone::Doubtful) => "⚠",
@@ -58,11 +58,14 @@ fn verdict(text: &mut String, summary: &Summary) {
     let took = units::duration(run.elapsed as f64);
     line!(text, "{}: {}", code(&run.plan.target), prose(plan));
     line!(text, "{} ran {took}{}", headline::started(run), headline::spoken(run));
-    for (i, reason) in verdict.reasons.iter().enumerate() {
+    let target = headline::target(summary).into_iter().map(|one| one.meaning);
+    let reasons = verdict.reasons.iter().map(|reason| reason.text.clone());
+    let target = target.filter(|meaning| !meaning.is_empty());
+    for (i, reason) in target.chain(reasons).enumerate() {
         if i == 0 {
             line!(text);
         }
-        line!(text, "- {}", prose(&reason.text));
+        line!(text, "- {}", prose(&reason));
     }
 }
 

@@ -3,7 +3,7 @@
 pub mod csv;
 pub mod csv_summary;
 pub mod hdrplot;
-mod headline;
+pub(crate) mod headline;
 pub mod json;
 pub mod junit;
 mod latencies;

@@ -38,6 +38,22 @@ impl ScriptEnd {
     }
 }
 
+impl PreparedScript {
+    /// Leaves out the thresholds of which one may end the run.
+    pub(crate) fn leave_out_thresholds(&mut self) {
+        self.thresholds = None;
+    }
+
+    /// Why a run that ended so says nothing of the load, if it does not.
+    pub(crate) fn failure(&self, end: &ScriptEnd) -> Option<String> {
+        match (&end.setup, self.script.test.aborted()) {
+            (Err(error), _) => Some(error.to_string()),
+            (Ok(()), Some(abort)) => Some(format!("the script ended the test: {}", abort.reason)),
+            (Ok(()), None) => None,
+        }
+    }
+}
+
 /// Why the users of a run cannot be in other processes.
 pub const ONE_SCRIPT: &str =
     "agents run one script, and no other scenarios beside it: run each of them by itself";

@@ -11,7 +11,7 @@ use gake_k6::test::{LogLine, ScriptLog};
 
 use super::prepared::PreparedScript;
 use super::{ConfiguredScript, ScriptRun, ScriptSettings, ScriptSource};
-use crate::{Inputs, RunError};
+use crate::{RunError, Scripts};
 
 /// A script that some scenarios of a run fire.
 #[derive(Debug)]
@@ -23,7 +23,10 @@ pub(crate) struct ScenarioScript {
 }
 
 /// Loads the scripts of a spec, each once.
-pub(crate) fn read(spec: &RunSpec, inputs: &Inputs<'_>) -> Result<Vec<ScenarioScript>, RunError> {
+pub(crate) fn read(
+    spec: &RunSpec,
+    scripts: Option<&dyn Scripts>,
+) -> Result<Vec<ScenarioScript>, RunError> {
     let mut paths: Vec<(PathBuf, Vec<usize>)> = Vec::new();
     for (number, scenario) in spec.scenarios.iter().enumerate() {
         let RequestSource::Script(script) = &scenario.source else { continue };
@@ -33,7 +36,7 @@ pub(crate) fn read(spec: &RunSpec, inputs: &Inputs<'_>) -> Result<Vec<ScenarioSc
         }
     }
     let load = |(path, scenarios): (PathBuf, Vec<usize>)| {
-        let configured = match inputs.scripts {
+        let configured = match scripts {
             Some(scripts) => scripts.load(&path)?,
             None => from_disk(&path)?,
         };

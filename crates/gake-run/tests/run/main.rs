@@ -6,6 +6,7 @@ mod example;
 mod inputs;
 mod orders;
 mod scenarios;
+mod search;
 mod sinks;
 mod support;
 mod works;

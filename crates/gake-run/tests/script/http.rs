@@ -76,7 +76,7 @@ fn a_request_that_fails_says_why_and_goes_on() {
             "0 1212 dial: connection refused null",
             "Request Failed",
             "1000",
-            "Get \"http://127.0.0.1:1/\": dial: connection refused",
+            "Get \"http://127.0.0.1:1/\": dial tcp 127.0.0.1:1: connect: connection refused",
         ]
     );
     assert_eq!(ran.metric("http_reqs", []).samples, 3);

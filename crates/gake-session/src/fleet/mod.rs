@@ -2,7 +2,9 @@
 
 mod agent_lines;
 mod local;
+pub mod manifest;
 mod script_agents;
+mod unsupported;
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,6 +22,7 @@ use local::Local;
 use crate::exit::Failure;
 use crate::options::{FleetArgs, NatsArgs, OnLossArg};
 pub use script_agents::{AgentScript, ScriptAgents, TORN_DOWN};
+pub use unsupported::unsupported;
 
 /// Bytes that are read of a file with a token, a key or credentials.
 const SECRET_MAX: u64 = 16_384;

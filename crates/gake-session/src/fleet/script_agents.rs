@@ -9,7 +9,9 @@ use gake_fleet::{
 };
 use gake_k6::options::Options;
 use gake_k6::test::Test;
-use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptRun, SetUp};
+use gake_run::script::{
+    ConfiguredScript, LoadedScript, LostParts, RemoteUsers, ScriptRun, ScriptSettings, SetUp,
+};
 use gake_run::{Interrupt, Prepared, RemoteWorkers, RunError};
 
 use super::FleetMaker;
@@ -45,7 +47,33 @@ pub struct AgentScript<'a> {
     pub showing: String,
 }
 
-impl AgentScript<'_> {
+impl<'a> AgentScript<'a> {
+    /// A script whose scenarios and connections are those of a spec.
+    #[must_use]
+    pub fn of(script: &'a ConfiguredScript) -> Self {
+        Self {
+            script: &script.script,
+            given: &script.given,
+            environment: &script.environment,
+            variables: BTreeSet::new(),
+            seed: None,
+            is_verbose: false,
+            has_other_load: true,
+            showing: String::new(),
+        }
+    }
+
+    /// A script that was loaded with `settings`, and whose load is that of its options.
+    #[must_use]
+    pub fn new(script: &'a ConfiguredScript, settings: &'a ScriptSettings) -> Self {
+        Self {
+            variables: settings.variables.keys().map(String::as_str).collect(),
+            seed: settings.seed,
+            has_other_load: false,
+            ..Self::of(script)
+        }
+    }
+
     /// What travels to agents.
     fn parcel(&self, run: &ScriptRun) -> Result<ScriptParcel, FleetError> {
         let archive = self.script.archive(self.given, self.travelling_environment());

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::values;
+use super::{OutputArgs, RedactionArgs, SaveArgs, WebArgs, values};
 
 /// How the NATS server of a fleet is reached, and the fleet's token.
 #[derive(Debug, Clone, Default, Args)]
@@ -84,6 +84,33 @@ pub struct FleetArgs {
     /// How long to wait for the agents (default 5s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub agents_wait: Option<std::time::Duration>,
+}
+
+/// A run to continue, and where its result goes.
+#[derive(Debug, Args)]
+pub struct AttachArgs {
+    /// Its id, as `gake run` and `gake fleet ls` show it
+    pub run: String,
+
+    /// The NATS server and the token.
+    #[command(flatten)]
+    pub nats: NatsArgs,
+
+    /// Its results.
+    #[command(flatten)]
+    pub output: OutputArgs,
+
+    /// The live page.
+    #[command(flatten)]
+    pub web: WebArgs,
+
+    /// The history of runs.
+    #[command(flatten)]
+    pub history: SaveArgs,
+
+    /// What is hidden.
+    #[command(flatten)]
+    pub redaction: RedactionArgs,
 }
 
 /// What happens when an agent is lost.

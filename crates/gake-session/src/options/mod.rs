@@ -2,20 +2,26 @@
 //! page, the history, the fleet, traces, redaction.
 
 mod destinations;
+mod embedded;
 pub mod fleet;
 pub mod history;
+mod manifest;
 pub mod output;
 mod redaction;
+mod spec;
 mod trace;
 pub mod values;
 mod web;
 pub mod words;
 
 pub use destinations::{OutputArgs, SinkArgs};
-pub use fleet::{FleetArgs, NatsArgs, OnLossArg};
+pub use embedded::EmbeddedArgs;
+pub use fleet::{AttachArgs, FleetArgs, NatsArgs, OnLossArg};
 pub use history::SaveArgs;
+pub use manifest::ManifestArgs;
 pub use output::{Form, OutputSpec};
 pub use redaction::RedactionArgs;
+pub use spec::SpecFormat;
 pub use trace::TraceArgs;
 pub use web::WebArgs;
 pub use words::words;

@@ -4,7 +4,7 @@ use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
-use gake_run::script::{LoadedScript, ScriptRun, SetUp};
+use gake_run::script::{PreparedScript, SetUp};
 use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
 
 use crate::console::Console;
@@ -23,7 +23,7 @@ pub enum RunAgents<'a> {
 
 impl RunAgents<'_> {
     /// Reports to `events` what happens to them; `interrupt` ends their run.
-    pub(super) fn follow(&mut self, events: Option<FleetListener>, interrupt: &Interrupt) {
+    pub fn follow(&mut self, events: Option<FleetListener>, interrupt: &Interrupt) {
         match (self, events) {
             (Self::Requests(fleet), Some(events)) => fleet.tell(events),
             (Self::Requests(_), None) => {}
@@ -32,7 +32,10 @@ impl RunAgents<'_> {
     }
 
     /// Runs it to its end.
-    pub(super) fn run(
+    ///
+    /// # Errors
+    /// When it cannot be run.
+    pub fn run(
         &mut self,
         prepared: &Prepared,
         beside: Beside<'_>,
@@ -48,7 +51,8 @@ impl RunAgents<'_> {
     }
 
     /// The agents after the run, if it came to them.
-    pub(super) fn finish(self) -> Option<EndedAgents> {
+    #[must_use]
+    pub fn finish(self) -> Option<EndedAgents> {
         let (fleet, is_resumed) = match self {
             Self::Requests(fleet) => (*fleet, false),
             Self::Script(agents, _) => {
@@ -62,20 +66,33 @@ impl RunAgents<'_> {
 
 /// The agents of a run that has ended.
 #[derive(Debug)]
-pub(super) struct EndedAgents {
-    pub(super) fleet: Fleet,
+pub struct EndedAgents {
+    /// The agents.
+    pub fleet: Fleet,
     /// Whether it is the run of a script that another process began.
     is_resumed: bool,
 }
 
 impl EndedAgents {
     /// Whether a signal ended the run, in the process that began it too.
-    pub(super) fn is_interrupted(&self) -> bool {
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
         self.fleet.stopped_by() == Some(StoppedBy::Interrupt)
     }
 
+    /// What is reported of `teardown` where the process that began the run had come to it.
+    #[must_use]
+    pub fn teardown_note(&self, prepared: &Prepared) -> Option<&'static str> {
+        let tears_down =
+            |one: &PreparedScript| one.run.teardown.is_some() && one.script.has("teardown");
+        let has_torn_down = self.fleet.was_over() && prepared.scripts.iter().any(tears_down);
+        has_torn_down.then_some(TORN_DOWN)
+    }
+
     /// What is reported of the agents after a run that would end with `exit`, and how it ends.
-    pub(super) fn conclude(
+    /// `quiet` leaves out the line about each agent.
+    #[must_use]
+    pub fn conclude(
         &self,
         (prepared, agents): (&Prepared, &[AgentRecord]),
         quiet: bool,
@@ -83,15 +100,8 @@ impl EndedAgents {
         console: &Console,
     ) -> Exit {
         let fleet = &self.fleet;
-        let scripts = || prepared.scripts.iter().map(|one| (&one.script, &one.run));
-        let tears_down = |(script, run): (&LoadedScript, &ScriptRun)| {
-            run.teardown.is_some() && script.has("teardown")
-        };
-        if fleet.was_over() && scripts().any(tears_down) {
-            console.warn(TORN_DOWN);
-        }
-        let is_aborted = scripts().any(|(script, _)| script.test.aborted().is_some());
-        let has_own_reason = is_aborted || exit == Exit::ObjectiveFailed;
+        let is_aborted = prepared.scripts.iter().any(|one| one.script.test.aborted().is_some());
+        let has_own_reason = is_aborted || exit.code() == Exit::ObjectiveFailed.code();
         // A run that ended early, and not by request, ended by its script or its objectives.
         let is_own_end = self.is_resumed && fleet.stopped_by().is_none() && has_own_reason;
         match is_own_end && fleet.is_stopped() {
@@ -132,7 +142,7 @@ pub fn assemble<'a>(
 
 /// What is said of the agents after a run that would end with `exit`, and how it ends. With `quiet`,
 /// nothing is said of each one.
-pub fn conclude(
+fn conclude(
     (fleet, agents): (&Fleet, &[AgentRecord]),
     quiet: bool,
     exit: Exit,

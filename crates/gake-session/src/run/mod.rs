@@ -9,14 +9,16 @@ mod rows;
 mod save;
 mod scripts;
 mod traces;
+mod trials;
 mod web;
 pub mod writes;
 
-pub use agents::{RunAgents, assemble, conclude};
+pub use agents::{EndedAgents, RunAgents, assemble};
 pub use destinations::destinations;
 pub use reconcile::Reconciliation;
 pub use save::Saving;
 pub use traces::start as start_traces;
+pub use trials::SessionTrials;
 pub use web::{Controls, Web};
 
 use gake_core::record::Ending;
@@ -29,7 +31,6 @@ use gake_text::redact::Redactor;
 use crate::options::{OutputArgs, SaveArgs, WebArgs};
 use crate::origin::{kept, origin};
 use crate::{Console, Exit, Failure, Results, Signals};
-use agents::EndedAgents;
 use live::RunLive;
 
 /// Where the figures of a run go, and how it is shown.
@@ -133,6 +134,7 @@ impl<'a> Session<'a> {
         // The text has a line about each agent.
         let says_nothing = quiet || output.is_text_printed();
         let exit = ended.as_ref().map_or(exit, |ended| {
+            ended.teardown_note(prepared).into_iter().for_each(|note| console.warn(note));
             ended.conclude((prepared, &summary.run.agents), says_nothing, exit, console)
         });
         web.finish(&summary);

@@ -2,14 +2,13 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use gake_k6::test::ScriptLog;
 use gake_run::script::{ConfiguredScript, ScriptSettings, ScriptSource};
 use gake_run::{RunError, Scripts};
 
-use super::{Repeats, module_folder};
+use super::{Repeats, source};
 
 /// Loads the scripts that a spec names with the settings of a command. What was loaded to see its
 /// options is the first that runs.
@@ -26,6 +25,12 @@ impl ScriptLoader {
     pub fn new(settings: ScriptSettings, log: ScriptLog) -> Self {
         let repeats = Repeats::default();
         Self { settings, log: repeats.bounding(log), repeats, ready: RefCell::default() }
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn settings(&self) -> &ScriptSettings {
+        &self.settings
     }
 
     /// How many lines of the log were not written since they repeat others, if some were not.
@@ -60,9 +65,7 @@ impl Scripts for ScriptLoader {
             return Ok(ready.swap_remove(at).1);
         }
         let name = path.to_string_lossy();
-        let mut stdin = io::stdin().lock();
-        let source = ScriptSource::read(&name, module_folder(), Some(&mut stdin));
-        let source = source.map_err(|why| RunError::cannot(format!("{name}: {why}")))?;
+        let source = source(&name).map_err(|why| RunError::cannot(format!("{name}: {why}")))?;
         let script = ConfiguredScript::load(source, &self.settings, self.log.clone());
         script.map_err(|error| RunError::cannot(format!("{name}: {error}")))
     }

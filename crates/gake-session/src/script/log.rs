@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -90,6 +91,17 @@ pub fn log(
             Place::File(file) => write(file, &format.written(line)),
         }
     }))
+}
+
+/// The log of the runs of a search: the first error of an iteration, since the others repeat it.
+#[must_use]
+pub fn first_error(console: &Console) -> ScriptLog {
+    let (console, is_shown) = (*console, AtomicBool::new(false));
+    Arc::new(move |line: &LogLine| {
+        if line.level == LogLevel::Error && !is_shown.swap(true, Relaxed) {
+            console.warn(&format!("an iteration failed: {}", line.message.trim_end()));
+        }
+    })
 }
 
 /// The log of a run whose script writes its own lines to the file at `path`, as `--console-output`

@@ -5,7 +5,10 @@ pub mod log;
 mod repeats;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use gake_run::script::ScriptSource;
 
 pub use loader::ScriptLoader;
 pub use repeats::Repeats;
@@ -33,4 +36,12 @@ pub fn module_folder() -> Option<PathBuf> {
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(base.join("gake/modules"))
+}
+
+/// Reads the script or archive at `name`; `-` is standard input.
+///
+/// # Errors
+/// When it cannot be read, in k6's words.
+pub fn source(name: &str) -> Result<ScriptSource, String> {
+    ScriptSource::read(name, module_folder(), Some(&mut io::stdin().lock()))
 }

@@ -5,7 +5,6 @@
 //! viewer has a thread of its own, which holds one text at most; one that does not read is dropped.
 
 mod board;
-mod request;
 mod visit;
 
 use std::io;

@@ -6,9 +6,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::board::Board;
-use super::request::RequestHead;
 use super::{LiveControls, PageFrame};
-use crate::visitor::{read_head, send};
+use crate::visitor::{VisitorHead, read_head, send};
 
 /// How long a visitor may take for its request, and to read an answer or event.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -39,7 +38,7 @@ pub(super) struct Site {
 pub(super) fn visit(mut visitor: TcpStream, site: &Site) -> io::Result<()> {
     visitor.set_nodelay(true)?;
     let head = read_head(&mut visitor, PATIENCE)?;
-    let Some(request) = RequestHead::parse(&head) else {
+    let Some(request) = VisitorHead::parse(&head) else {
         return text(&mut visitor, "400 Bad Request", "not an HTTP/1 request\n");
     };
     if !request.is_for(&site.host) {

@@ -56,6 +56,7 @@ fn levels(status: &Status, now: Instant, rates: &mut Rates) -> Vec<Level> {
         ("db_max_connections", status.allowed),
         ("db_open_max", status.open_max),
         ("db_refused", status.refused),
+        ("db_aborted", status.aborted),
         ("db_running", status.running),
         ("db_lock_waits", status.lock_waits),
         ("db_io_waits", status.io_waits),

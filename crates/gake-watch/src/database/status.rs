@@ -4,8 +4,8 @@ use gake_sql::{Dsn, Row, SqlKind, SqlSession};
 
 const MYSQL_STATUS: &str = "\
 SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'Threads_running', \
-'Max_used_connections', 'Connection_errors_max_connections', 'Connections', 'Questions', \
-'Innodb_row_lock_current_waits')";
+'Max_used_connections', 'Connection_errors_max_connections', 'Aborted_connects', 'Connections', \
+'Questions', 'Innodb_row_lock_current_waits')";
 const MYSQL_ALLOWED: &str = "SELECT @@global.max_connections";
 
 /// What an application may have open: some are kept for the owner. Rows about others lack all but
@@ -36,6 +36,9 @@ pub(super) struct Status {
     pub(super) open_max: Option<f64>,
     /// Connections refused for want of a free one since the server was started.
     pub(super) refused: Option<f64>,
+    /// Attempts to connect that failed since the server was started, for want of a free one too:
+    /// MariaDB refuses most of them before it counts them as `refused`.
+    pub(super) aborted: Option<f64>,
     /// Connections opened since the server was started.
     pub(super) connects: Option<f64>,
     /// Connections that work on a statement, this one too.
@@ -86,6 +89,7 @@ impl Asking {
             open: of("Threads_connected"),
             open_max: of("Max_used_connections"),
             refused: of("Connection_errors_max_connections"),
+            aborted: of("Aborted_connects"),
             connects: of("Connections"),
             running: of("Threads_running"),
             lock_waits: of("Innodb_row_lock_current_waits"),

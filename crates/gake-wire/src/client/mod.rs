@@ -2,7 +2,10 @@
 
 pub(crate) mod call;
 pub(crate) mod dial;
+#[cfg(feature = "http3")]
 pub(crate) mod dial_quic;
+#[cfg(not(feature = "http3"))]
+pub(crate) mod dial_without_quic;
 pub(crate) mod early;
 pub(crate) mod encode;
 pub(crate) mod error;

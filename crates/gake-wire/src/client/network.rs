@@ -130,8 +130,10 @@ impl Network {
             let quic = if resumes { quic } else { tls::without_resumption(&quic) };
             self.quic = QuicSettings::new(quic, &self.settings.connection_limits());
             if self.quic.is_none() {
-                let what = "needs TLS 1.3 and the cipher suite TLS_AES_128_GCM_SHA256";
-                return Err(WireError::Http3(what));
+                return Err(WireError::Http3(match cfg!(feature = "http3") {
+                    true => "needs TLS 1.3 and the cipher suite TLS_AES_128_GCM_SHA256",
+                    false => "is not in this build: it was made without the feature `http3`",
+                }));
             }
         }
         if self.tls_options.early_data {

@@ -267,17 +267,34 @@ fn ascii(target: &str) -> String {
     encoded
 }
 
-/// The header of basic authentication (RFC 7617) for `user:password`.
+/// The header of basic authentication for `USER:PASSWORD`; a user alone has an empty password
+/// (RFC 7617, section 2).
 #[must_use]
 pub fn basic_authorization(user: &str) -> (String, String) {
+    match user.contains(':') {
+        true => basic_authorization_as_given(user),
+        false => basic_authorization_as_given(&format!("{user}:")),
+    }
+}
+
+/// The same of credentials that are not looked into, as ab sends them.
+#[must_use]
+pub fn basic_authorization_as_given(credentials: &str) -> (String, String) {
     use base64::Engine as _;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(user);
+    let encoded = base64::engine::general_purpose::STANDARD.encode(credentials);
     ("Authorization".to_owned(), format!("Basic {encoded}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_alone_has_an_empty_password() {
+        assert_eq!(basic_authorization("bob").1, "Basic Ym9iOg==");
+        assert_eq!(basic_authorization("bob:").1, "Basic Ym9iOg==");
+        assert_eq!(basic_authorization("bob:a:b").1, "Basic Ym9iOmE6Yg==");
+    }
 
     #[test]
     fn takes_urls_apart() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 use gake_judge::Objective;
 use gake_judge::search::Dimension;
 
@@ -70,21 +70,6 @@ pub struct FindArgs {
 
     #[command(flatten)]
     pub redaction: RedactionArgs,
-}
-
-impl FindArgs {
-    /// `gake find TARGET` without a flag.
-    ///
-    /// # Errors
-    /// When the target cannot be an argument.
-    pub fn plain(target: &str) -> Result<Self, clap::Error> {
-        #[derive(Parser)]
-        struct Line {
-            #[command(flatten)]
-            args: FindArgs,
-        }
-        Line::try_parse_from(["find", "--", target]).map(|line| line.args)
-    }
 }
 
 /// The search.

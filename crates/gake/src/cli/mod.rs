@@ -5,6 +5,7 @@ mod compare;
 mod convert;
 mod dashboard;
 mod doctor;
+#[cfg(feature = "experiments")]
 mod experiment;
 mod find;
 mod fleet;
@@ -14,6 +15,7 @@ mod report;
 mod run;
 mod script;
 mod serve;
+#[cfg(feature = "shadow")]
 mod shadow;
 mod tips;
 mod tls;
@@ -30,18 +32,20 @@ pub use compare::CompareArgs;
 pub use convert::ConvertRequestsArgs;
 pub use dashboard::{DashboardArgs, DashboardKind};
 pub use doctor::DoctorArgs;
+#[cfg(feature = "experiments")]
 pub use experiment::ExperimentArgs;
-#[cfg(test)]
+#[cfg(all(test, feature = "experiments"))]
 pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
-pub use fleet::{AttachArgs, FleetCommand, FleetCommandArgs, ManifestArgs};
+pub use fleet::{FleetCommand, FleetCommandArgs};
 pub use history::{HistoryArgs, HistoryCommand};
 pub use report::ReportArgs;
-pub use run::{Arrivals, ConnectionArgs, RequestArgs, RunArgs, SpecFormat};
+pub use run::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
 pub use serve::ServeArgs;
+#[cfg(feature = "shadow")]
 pub use shadow::{
-    ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ScriptArgs, ServiceArgs, ShadowArgs,
-    ShadowCommand, ShadowReportArgs, TapArgs,
+    ConvertArgs, CopyArgs, ForwardedArg, ProxyArgs, ServiceArgs, ShadowArgs, ShadowCommand,
+    ShadowReportArgs, TapArgs,
 };
 use values::KnownValues;
 pub use values::WatchedSource;
@@ -87,8 +91,10 @@ pub enum Command {
     Find(Box<FindArgs>),
     /// Start the lab: a target server whose behaviour is known
     Serve(Box<ServeArgs>),
+    #[cfg(feature = "experiments")]
     /// Show a known cliff step by step, and compare each step with theory
     Experiment(Box<ExperimentArgs>),
+    #[cfg(feature = "shadow")]
     /// Run the shadow proxy: the master answers, other backends get a copy
     Shadow(Box<ShadowArgs>),
     /// Show and merge run files
@@ -139,7 +145,7 @@ pub enum Command {
 }
 
 /// The names of the tools that gake behaves as.
-const TOOL_NAMES: &[&str] =
+pub const TOOL_NAMES: &[&str] =
     &["ab", "h2load", "hey", "k6", "nighthawk_client", "oha", "vegeta", "wrk", "wrk2"];
 
 /// The tools that gake behaves as.
@@ -154,7 +160,9 @@ const COMMANDS: KnownValues<String> = KnownValues::new(
         "run",
         "find",
         "serve",
+        #[cfg(feature = "experiments")]
         "experiment",
+        #[cfg(feature = "shadow")]
         "shadow",
         "report",
         "watch",
@@ -173,12 +181,24 @@ const COMMANDS: KnownValues<String> = KnownValues::new(
     |text| Ok(text.to_owned()),
 );
 
+/// Commands that a build may leave out, the feature that brings each, and whether it is there.
+const LEFT_OUT: &[(&str, &str, bool)] = &[
+    ("experiment", "experiments", cfg!(feature = "experiments")),
+    ("shadow", "shadow", cfg!(feature = "shadow")),
+];
+
 /// Reads the arguments.
 ///
 /// # Errors
 /// Help, version and usage errors, as clap words them.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     let args: Vec<OsString> = with_run(args.into_iter().collect());
+    let command = args.get(1).and_then(|word| word.to_str());
+    if let Some((name, feature, _)) = LEFT_OUT.iter().find(|one| !one.2 && Some(one.0) == command) {
+        return Err(Failure::usage(format!(
+            "{name}: this build was made without the feature `{feature}`"
+        )));
+    }
     Cli::try_parse_from(&args).map_err(|error| {
         let mut definition = definition();
         definition.build();
@@ -263,9 +283,8 @@ mod tests {
     #[test]
     fn completions_name_every_tool_and_command() {
         let known = |of: &KnownValues<String>| of.names().map(str::to_owned).collect::<Vec<_>>();
-        if cfg!(feature = "compat") {
-            assert_eq!(known(&TOOLS), crate::personality::names());
-        }
+        #[cfg(feature = "compat")]
+        assert_eq!(known(&TOOLS), gake_compat::names());
         let definition = definition();
         let names: Vec<_> = definition.get_subcommands().map(clap::Command::get_name).collect();
         assert_eq!(known(&COMMANDS), names);

@@ -15,12 +15,9 @@ use super::script::ScriptRunArgs;
 use super::tls::TlsArgs;
 use super::values::{self, WatchedSource};
 use super::websocket::WebSocketArgs;
-use gake_session::options::FleetArgs;
-use gake_session::options::OutputArgs;
-use gake_session::options::RedactionArgs;
-use gake_session::options::SaveArgs;
-use gake_session::options::TraceArgs;
-use gake_session::options::WebArgs;
+use gake_session::options::{
+    FleetArgs, OutputArgs, RedactionArgs, SaveArgs, SpecFormat, TraceArgs, WebArgs,
+};
 
 /// Load a URL, a targets file or a k6 script, and judge the run.
 ///
@@ -138,15 +135,6 @@ pub struct SpecArgs {
         value_enum
     )]
     pub print_spec: Option<SpecFormat>,
-}
-
-/// How a spec is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SpecFormat {
-    /// For people
-    Toml,
-    /// For programs
-    Json,
 }
 
 /// The load: rate or users, and duration.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use gake_shadow::compare::judge::Terms;
 use gake_shadow::hooks::SelectFailure;
+use gake_shadow::script_hooks::HookScript;
 
 use super::{serve, values};
 use gake_session::options::RedactionArgs;
@@ -130,11 +131,17 @@ pub struct ScriptArgs {
 }
 
 impl ScriptArgs {
-    /// Threads for the hooks that clients wait for.
-    pub fn threads(&self) -> usize {
-        const DEFAULT_MAX: usize = 8;
+    /// The script with its settings, if there is one.
+    pub fn hooks(&self) -> Option<HookScript> {
+        const THREADS_MAX: usize = 8;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.script_threads.map_or_else(|| cores().min(DEFAULT_MAX), usize::from)
+        Some(HookScript {
+            path: self.script.clone()?,
+            threads: self.script_threads.map_or_else(|| cores().min(THREADS_MAX), usize::from),
+            limit: self.script_timeout,
+            wait: self.script_wait,
+            on_select_failure: self.on_select_failure.into(),
+        })
     }
 }
 

@@ -6,6 +6,7 @@ mod convert;
 mod dashboard;
 pub mod demo;
 mod doctor;
+#[cfg(feature = "experiments")]
 mod experiment;
 mod find;
 mod fleet;
@@ -14,11 +15,12 @@ mod history;
 mod report;
 pub mod run;
 mod serve;
+#[cfg(feature = "shadow")]
 mod shadow;
 mod watch;
 
-use crate::cli::Command;
-use crate::spec;
+use crate::cli::{Command, TOOL_NAMES};
+use crate::{personality, spec};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 
@@ -34,7 +36,9 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         }
         Command::Find(args) => find::run(&args, console),
         Command::Serve(args) => serve::run(&args, console),
+        #[cfg(feature = "experiments")]
         Command::Experiment(args) => experiment::run(&args, console),
+        #[cfg(feature = "shadow")]
         Command::Shadow(args) => shadow::run(&args, console),
         Command::Watch(args) => watch::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
@@ -45,8 +49,11 @@ pub fn run(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Convert(args) => convert::run(&args, console),
         Command::Dashboard(args) => dashboard::run(&args, console),
         Command::Report(args) => report::run(&args, console),
+        Command::As { .. } if cfg!(not(feature = "compat")) => {
+            Err(Failure::usage(personality::ABSENT))
+        }
         Command::As { .. } => {
-            let tools = crate::personality::names().join(", ");
+            let tools = TOOL_NAMES.join(", ");
             Err(Failure::usage(format!(
                 "which tool? gake as TOOL ARGS..., where TOOL is one of {tools}"
             )))

@@ -4,15 +4,15 @@ use gake_core::spec::{RequestSource, RunSpec};
 use gake_fleet::{Orphan, OrphanScript};
 use gake_run::{Inputs, Prepared, Scripts};
 use gake_session::fleet::{FleetMaker, ScriptAgents, failure, settings};
+use gake_session::options::AttachArgs;
 use gake_session::redaction::redactor;
 use gake_session::run::{Reconciliation, RunAgents, Session, assemble, start_traces};
 use gake_session::script::{ScriptLoader, log};
 use gake_session::{Console, Exit, Failure, descriptors, files};
 
-use crate::cli::{AttachArgs, RunArgs};
-use crate::personality::k6;
-use crate::spec;
+use crate::cli::RunArgs;
 use crate::spec::agents::SHOWING;
+use crate::{personality, spec};
 
 /// Runs a load test, or prints its spec.
 ///
@@ -33,9 +33,9 @@ pub fn run(args: &RunArgs, console: &Console) -> Result<Exit, Failure> {
     let redactor = redactor(&args.redaction, console)?;
     let loaded = asked.load()?;
     if has_agents {
-        spec::agents::check(args, &asked.spec, &loaded)?;
+        asked.check_agents(&loaded)?;
     }
-    let script = loaded.scripts().next().map(|script| spec::agents::script(args, script));
+    let script = asked.agent_script(&loaded, args.output.verbose);
     let agents = FleetMaker::of(&args.fleet)?;
     let agents = agents.map(|maker| maker.for_scripts(script.is_some()));
     let mut prepared = asked.prepare_loaded(&loaded)?;
@@ -86,7 +86,7 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
     files::distinct(args.output.files(), std::iter::empty())?;
     let mut script = orphan.script().map_err(failure)?;
     if let Some(script) = script.take_if(|script| script.showing != SHOWING) {
-        return k6::attach::attach(orphan, script, args, console);
+        return personality::attach(orphan, script, args, console);
     }
     let redactor = redactor(&args.redaction, console)?;
     let spec = orphan.spec().map_err(failure)?;

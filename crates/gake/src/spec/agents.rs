@@ -1,70 +1,50 @@
-//! Scripts on agents: what of a run they cannot do, by the names of flags, and what they are given.
+//! Scripts on agents: what of a run they cannot do, and what they are given.
 
-use gake_core::Load;
-use gake_core::spec::{RequestSource, RunSpec};
+use gake_core::spec::RequestSource;
 use gake_run::LoadedRequests;
-use gake_run::script::{ConfiguredScript, ONE_SCRIPT};
+use gake_run::script::{ONE_SCRIPT, ScriptSettings};
 use gake_session::Failure;
-use gake_session::fleet::AgentScript;
+use gake_session::fleet::{AgentScript, unsupported};
+use gake_session::script::ScriptLoader;
 
-use crate::cli::RunArgs;
+use super::Asked;
 
 /// How the result of a script's run on agents is shown: the result of gake itself.
 pub const SHOWING: &str = "gake run";
 
-/// Refuses what agents cannot do of a run with scripts, before anything starts.
-///
-/// # Errors
-/// What they cannot do.
-pub fn check(args: &RunArgs, spec: &RunSpec, loaded: &LoadedRequests) -> Result<(), Failure> {
-    let scripts: Vec<_> = loaded.scripts().collect();
-    let Some(script) = scripts.first() else { return Ok(()) };
-    if scripts.len() > 1
-        || !spec.scenarios.iter().all(|one| matches!(one.source, RequestSource::Script(_)))
-    {
-        return Err(Failure::usage(ONE_SCRIPT));
-    }
-    let options = &script.options;
-    let has_segment =
-        options.execution_segment.is_some() || options.execution_segment_sequence.is_some();
-    let is_external = |load: &Load| matches!(load, Load::External { .. });
-    let reasons = [
-        (args.script.script_profile, "--script-profile: profiles stay where the script runs"),
-        (args.request.body_errors, "--body-errors: bodies stay where the script runs"),
-        (
-            args.judge.reconcile.is_some(),
-            "--reconcile: agents do not tell the methods of requests apart",
-        ),
-        (
-            args.script.body_memory.is_some(),
-            "--body-memory: each takes a quarter of its own memory",
-        ),
-        (
-            !spec.connection.sources.is_empty() || options.local_ips.is_some(),
-            "--interface: agents have addresses of their own, by gake agent --sources",
-        ),
-        (has_segment, "the option executionSegment: each agent has a segment already"),
-        (
-            spec.scenarios.iter().any(|one| is_external(&one.load)),
-            "the executor externally-controlled: the number of its users is set by hand",
-        ),
-    ];
-    match reasons.into_iter().find(|(is_so, _)| *is_so) {
-        Some((_, why)) => Err(Failure::usage(format!("agents cannot do {why}"))),
-        None => Ok(()),
-    }
-}
+/// What the flags of `gake run` call what agents have themselves.
+const NAMES: [&str; 2] = ["--interface", "the option executionSegment"];
 
-/// A script as agents are given it.
-pub fn script<'a>(args: &'a RunArgs, script: &'a ConfiguredScript) -> AgentScript<'a> {
-    AgentScript {
-        script: &script.script,
-        given: &script.given,
-        environment: &script.environment,
-        variables: args.script.env.iter().map(|(name, _)| name.as_str()).collect(),
-        seed: args.load.seed,
-        is_verbose: args.output.verbose,
-        has_other_load: true,
-        showing: SHOWING.to_owned(),
+impl Asked {
+    /// Refuses what agents cannot do of a run with scripts, before anything starts.
+    ///
+    /// # Errors
+    /// What they cannot do.
+    pub fn check_agents(&self, loaded: &LoadedRequests) -> Result<(), Failure> {
+        let scripts: Vec<_> = loaded.scripts().collect();
+        let (Some(script), Some(settings)) = (scripts.first(), self.settings()) else {
+            return Ok(());
+        };
+        let is_script = |source: &RequestSource| matches!(source, RequestSource::Script(_));
+        if scripts.len() > 1 || !self.spec.scenarios.iter().all(|one| is_script(&one.source)) {
+            return Err(Failure::usage(ONE_SCRIPT));
+        }
+        let why = unsupported(settings, &script.options, &self.spec, NAMES);
+        why.map_or(Ok(()), |why| Err(Failure::usage(why)))
+    }
+
+    /// Its script as agents are given it, if it has one.
+    pub fn agent_script<'a>(
+        &'a self,
+        loaded: &'a LoadedRequests,
+        is_verbose: bool,
+    ) -> Option<AgentScript<'a>> {
+        let script = AgentScript::new(loaded.scripts().next()?, self.settings()?);
+        let showing = SHOWING.to_owned();
+        Some(AgentScript { is_verbose, has_other_load: true, showing, ..script })
+    }
+
+    fn settings(&self) -> Option<&ScriptSettings> {
+        self.scripts.as_ref().map(ScriptLoader::settings)
     }
 }

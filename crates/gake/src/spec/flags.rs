@@ -7,16 +7,13 @@ use gake_core::spec::value::{
     ArrivalsValue, BodyValue, CountValue, HeaderValue, RateValue, TimeValue, UsersValue,
 };
 use gake_core::spec::{
-    BodySpec, ConnectionDraft, GrpcSpec, HttpVersion, IpFamily, RunDraft, RunSpec, ScenarioDraft,
-    TlsDraft,
+    BodySpec, ConnectionDraft, GrpcSpec, HttpVersion, IpFamily, RunDraft, ScenarioDraft, TlsDraft,
 };
 
-use super::varying;
-use crate::cli::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
+use crate::cli::{Arrivals, ConnectionArgs, FindArgs, RequestArgs, RunArgs};
 use gake_run::form;
 use gake_session::script::is_script;
-use gake_session::spec_error::failure;
-use gake_session::{Failure, recording};
+use gake_session::{Failure, recording, varying};
 
 /// The draft of the flags of `gake run`.
 ///
@@ -68,23 +65,31 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
     Ok(draft)
 }
 
-/// The run of a command that makes its own load of what its flags say.
+/// The draft of the flags of `gake find`, whose trials have a load of their own, with `target`.
 ///
 /// # Errors
-/// When the target cannot be one.
-pub fn without_load(
-    request_args: &RequestArgs,
-    connection_args: &ConnectionArgs,
-    target: &str,
-) -> Result<RunSpec, Failure> {
-    let mut scenario = request(request_args)?;
-    url_or_targets(request_args, target, &mut scenario)?;
-    if let Some(path) = &request_args.data_file {
+/// When the target cannot be what it is said to be.
+pub fn of_find(args: &FindArgs, target: &str) -> Result<RunDraft, Failure> {
+    let mut scenario = request(&args.request)?;
+    if !args.request.targets && is_script(Path::new(target)) {
+        if let Some(flag) = of_requests(&args.request, &args.connection) {
+            return Err(Failure::usage(format!(
+                "{flag}: a script says itself what it sends and how long it waits"
+            )));
+        }
+        scenario.script = Some(target.into());
+    } else {
+        url_or_targets(&args.request, target, &mut scenario)?;
+    }
+    if let Some(path) = &args.request.data_file {
         varying::of_data(path, &mut scenario)?;
     }
-    let mut draft = connection(connection_args);
+    let mut draft = connection(&args.connection);
+    draft.threads = args.search.threads.map(count);
+    draft.objectives = args.search.slo.iter().map(ToString::to_string).collect();
+    draft.watch = args.watch.iter().map(|source| source.0.clone()).collect();
     draft.scenarios.push(scenario);
-    draft.decide().map_err(|error| failure(&error.into()))
+    Ok(draft)
 }
 
 /// `-c` means connections of an open loop, and users of a closed one; with HTTP/2 it means
@@ -129,9 +134,8 @@ fn source(args: &RunArgs, target: &str, scenario: &mut ScenarioDraft) -> Result<
     url_or_targets(&args.request, target, scenario)
 }
 
-/// Refuses flags about requests: a script says what is sent.
-fn without_requests(args: &RunArgs) -> Result<(), Failure> {
-    let request = &args.request;
+/// The first flag about requests that is given.
+fn of_requests(request: &RequestArgs, connection: &ConnectionArgs) -> Option<&'static str> {
     let given = [
         ("--method", request.method.is_some()),
         ("--header", !request.header.is_empty()),
@@ -144,19 +148,23 @@ fn without_requests(args: &RunArgs) -> Result<(), Failure> {
         ("--stream", request.stream),
         ("--ws-message", request.websocket.ws_message.is_some()),
         ("--proto", !request.grpc.proto.is_empty()),
-        ("--timeout", args.connection.timeout.is_some()),
-        ("--first-byte-timeout", args.connection.first_byte_timeout.is_some()),
-        ("--max-redirs", args.connection.max_redirs.is_some()),
+        ("--timeout", connection.timeout.is_some()),
+        ("--first-byte-timeout", connection.first_byte_timeout.is_some()),
+        ("--max-redirs", connection.max_redirs.is_some()),
+    ];
+    given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+}
+
+/// Refuses flags about requests: a script says what is sent.
+fn without_requests(args: &RunArgs) -> Result<(), Failure> {
+    let given = [
         ("--speed", args.replay.speed.is_some()),
         ("--target", args.replay.target.is_some()),
-        ("--warmup", args.load.warmup.is_some_and(|warmup| !warmup.is_zero())),
         ("--trace-sample", args.trace.trace_sample.is_some()),
     ];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some(("--warmup", _)) => Err(Failure::usage(
-            "--warmup: a script has no warm-up; give it a scenario that starts before the others",
-        )),
-        Some((flag, _)) => Err(Failure::usage(format!(
+    let given = given.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag);
+    match of_requests(&args.request, &args.connection).or(given) {
+        Some(flag) => Err(Failure::usage(format!(
             "{flag}: a script says itself what it sends and how long it waits; variables reach it \
              by --env NAME=VALUE"
         ))),

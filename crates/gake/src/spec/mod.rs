@@ -9,7 +9,6 @@ mod merge;
 mod scripts;
 #[cfg(test)]
 mod tests;
-mod varying;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,18 +19,17 @@ use std::path::{Path, PathBuf};
 use gake_core::Load;
 use gake_core::schedule::Process;
 use gake_core::spec::file::SpecFile;
-use gake_core::spec::{FieldPath, RequestSource, RunDraft, RunSpec, ScenarioSpec, Syntax};
+use gake_core::spec::{FieldPath, RequestSource, RunSpec, ScenarioSpec};
 use gake_files::Access;
 use gake_lab::{Lab, LabConfig};
 use gake_run::{Inputs, LoadedRequests, Prepared, RunError, Scripts};
 use gake_wire::Origin;
 
-pub use flags::without_load;
-
-use crate::cli::{RunArgs, SpecFormat};
+use crate::cli::{FindArgs, RunArgs};
 use crate::cmd::demo;
 use gake_session::Console;
 use gake_session::Failure;
+use gake_session::options::SpecFormat;
 use gake_session::recording::inputs;
 use gake_session::script::ScriptLoader;
 use gake_session::spec_error::failure;
@@ -64,6 +62,17 @@ pub fn of_run(args: &RunArgs, console: &Console) -> Result<Asked, Failure> {
         return Err(Failure::usage(problem));
     }
     Ok(asked)
+}
+
+/// Reads what the flags of `gake find` ask for, of `target`: its spec has no load of its own.
+///
+/// # Errors
+/// When flags contradict each other, or a script cannot be searched.
+pub fn of_find(args: &FindArgs, target: &str, console: &Console) -> Result<Asked, Failure> {
+    let mut draft = flags::of_find(args, target)?;
+    let scripts = scripts::load_journey(&mut draft, args, console)?;
+    let spec = draft.decide().map_err(|error| failure(&error.into()))?;
+    Ok(Asked { spec, file: None, scripts })
 }
 
 /// Takes a TARGET that is a spec for the file of `--spec`.
@@ -201,7 +210,13 @@ impl Asked {
         Ok(prepared)
     }
 
-    fn inputs(&self) -> Inputs<'_> {
+    /// Whether it fires scripts.
+    pub fn has_scripts(&self) -> bool {
+        self.scripts.is_some()
+    }
+
+    /// What reading it needs and only a program can open.
+    pub fn inputs(&self) -> Inputs<'_> {
         // A spec that came from there has used it up.
         let used = self.file.as_ref().is_some_and(|file| file.name() == "standard input");
         let mut inputs = inputs();
@@ -266,7 +281,7 @@ impl Asked {
     /// # Errors
     /// When a path in it is not UTF-8.
     pub fn print(&self, format: SpecFormat) -> Result<String, Failure> {
-        let text = printed(&self.spec, format)?;
+        let text = format.text(&self.spec)?;
         Ok(match format {
             SpecFormat::Json => text,
             SpecFormat::Toml => format!(
@@ -274,17 +289,4 @@ impl Asked {
             ),
         })
     }
-}
-
-/// A spec as text.
-///
-/// # Errors
-/// When a path in it is not UTF-8.
-pub fn printed(spec: &RunSpec, format: SpecFormat) -> Result<String, Failure> {
-    let draft: RunDraft = spec.draft();
-    let syntax = match format {
-        SpecFormat::Json => Syntax::Json,
-        SpecFormat::Toml => Syntax::Toml,
-    };
-    draft.write(syntax).map_err(Failure::could_not)
 }

@@ -1,15 +1,18 @@
 //! Scripts as targets: what flags say of them, and their load.
 
+use std::path::Path;
+
 use gake_core::spec::value::UsersValue;
 use gake_core::spec::{RunDraft, ScenarioDraft};
+use gake_judge::Objective;
 use gake_k6::options::Options;
-use gake_run::script::{ScriptSettings, expand};
+use gake_run::script::{ConfiguredScript, ScriptSettings, expand};
 use gake_session::run::writes::WRITES_BY;
 use gake_session::script::{ScriptLoader, environment, log};
 use gake_session::spec_error::failure;
 use gake_session::{Console, Failure};
 
-use crate::cli::RunArgs;
+use crate::cli::{FindArgs, RunArgs};
 
 /// Users of a script at a rate, when no flag says how many.
 const USERS_AT_A_RATE: u64 = 100;
@@ -57,6 +60,92 @@ pub fn load(
         loader.keep(&path, script);
     }
     Ok(Some(loader))
+}
+
+/// Loads the script of a search, if its target is one, and replaces the scenario of `draft` by the
+/// one function that is searched. Without objectives its thresholds are those.
+///
+/// # Errors
+/// When the script cannot be loaded, or has no single function to search.
+pub fn load_journey(
+    draft: &mut RunDraft,
+    args: &FindArgs,
+    console: &Console,
+) -> Result<Option<ScriptLoader>, Failure> {
+    if !draft.scenarios.iter().any(|scenario| scenario.script.is_some()) {
+        return Ok(None);
+    }
+    for objective in &args.search.slo {
+        objective.clone().of_script().map_err(Failure::usage)?;
+    }
+    let given = draft.objectives.clone();
+    let settings = ScriptSettings {
+        system: environment(),
+        shows_system: true,
+        failed_bodies: args.request.body_errors,
+        ..ScriptSettings::default()
+    };
+    let loader = ScriptLoader::new(settings, log::first_error(console));
+    let loaded = expand(draft, &loader).map_err(|error| failure(&error))?;
+    draft.objectives = given;
+    for (path, script) in loaded {
+        let shown = path.display();
+        if script.options.paused == Some(true) {
+            let why = "a search starts at once: remove the option paused";
+            return Err(Failure::usage(format!("{shown}: {why}")));
+        }
+        if draft.objectives.is_empty() {
+            draft.objectives = searchable(&script.threshold_texts(), console);
+        }
+        draft.scenarios = vec![journey(&path, &draft.scenarios, &script)?];
+        loader.keep(&path, script);
+    }
+    Ok(Some(loader))
+}
+
+/// The scenario whose function, environment and tags a search takes; of several the default
+/// function.
+fn journey(
+    path: &Path,
+    scenarios: &[ScenarioDraft],
+    script: &ConfiguredScript,
+) -> Result<ScenarioDraft, Failure> {
+    let own = ScenarioDraft { script: Some(path.to_owned()), ..ScenarioDraft::default() };
+    if let [only] = scenarios {
+        return Ok(ScenarioDraft {
+            function: only.function.clone(),
+            environment: only.environment.clone(),
+            tags: only.tags.clone(),
+            body_errors: only.body_errors,
+            ..own
+        });
+    }
+    let names: Vec<&str> = scenarios.iter().filter_map(|one| one.name.as_deref()).collect();
+    match script.script.has("default") {
+        true => Ok(own),
+        false => Err(Failure::usage(format!(
+            "{} has the scenarios {}: a search loads one function, so export the journey as the \
+             default function",
+            path.display(),
+            names.join(", ")
+        ))),
+    }
+}
+
+/// The thresholds that a search can bound.
+fn searchable(thresholds: &[String], console: &Console) -> Vec<String> {
+    let can_be = |text: &&String| {
+        let objective = text.parse::<Objective>().map_err(|error| error.to_string());
+        let objective = objective.and_then(Objective::of_script);
+        match objective.and_then(|objective| objective.clause()) {
+            Ok(_) => true,
+            Err(why) => {
+                console.note(&format!("the threshold {text} is left out: {why}"));
+                false
+            }
+        }
+    };
+    thresholds.iter().filter(can_be).cloned().collect()
 }
 
 /// What the flags of a scenario say in k6's options, which join those of its script: its users, its

@@ -105,7 +105,25 @@ fn flags_say_how_much_and_results_go_where_they_do_for_urls() {
     let open = shop.run(&["-r", "50", "-d", "1s", "-o", "json"]).json();
     assert_eq!(open.count("iterations.due"), 50, "{:?}", open.0);
     shop.run(&["-X", "POST"]).refused(2, "--method: a script says itself what it sends and");
-    shop.run(&["--warmup", "1s"]).refused(2, "--warmup: a script has no warm-up");
+    shop.lab.shutdown();
+}
+
+#[test]
+fn a_warm_up_of_a_script_is_left_out_of_its_metrics_too() {
+    let shop = Shop::of(SHOP);
+    let json = shop.run(&["-r", "20", "-d", "1s", "--warmup", "1s", "-o", "json"]).json();
+    assert_eq!(json.count("iterations.due"), 20, "{:?}", json.0);
+    assert_eq!((json.count("requests.sent"), json.count("warmup.sent")), (40, 40));
+    let series = json.at("metrics.series").as_array().unwrap().clone();
+    let samples = |name: &str| {
+        let of_name = series.iter().filter(|one| one["metric"] == name);
+        of_name.filter_map(|one| one["samples"].as_u64()).sum::<u64>()
+    };
+    assert_eq!(samples("http_reqs"), 40, "{series:?}");
+    assert_eq!(samples("checks"), 40, "{series:?}");
+    let counted = shop.run(&["-u", "2", "-n", "10", "--warmup", "300ms", "-o", "json"]).json();
+    assert_eq!(counted.count("iterations.started"), 10, "{:?}", counted.0);
+    assert!(counted.count("warmup.sent") > 20, "{:?}", counted.0);
     shop.lab.shutdown();
 }
 

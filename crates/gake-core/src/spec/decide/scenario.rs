@@ -144,11 +144,6 @@ impl Deciding<'_> {
         if let Some(path) = script {
             let own = "a script says itself what it sends";
             self.without(&["method", "headers", "body", "user", "expect_body", "stream"], own)?;
-            if !self.warmup.is_zero() {
-                let path = FieldPath::root().key("warmup");
-                let problem = "a script has none: give it a scenario that starts before the others";
-                return Err(SpecError::new(path, problem));
-            }
             let environment = std::mem::take(&mut self.draft.environment).into_iter().collect();
             let function = self.draft.function.take();
             let script = ScriptSpec { path, function, environment };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use gake_core::clock::nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{AgentRecord, Fault, Run};
+use gake_judge::saturation::Saturation;
 use gake_judge::{Evaluation, Finding, NothingOk, Summary, Validity, Verdict, advice};
 use serde::Serialize;
 
@@ -149,6 +150,9 @@ struct VerdictForm {
     nothing_ok: Option<NothingOkForm>,
     /// Whether the figures can be believed.
     validity: ValidityForm,
+    /// That an open loop asked for more than the target completes; absent when it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overload: Option<OverloadForm>,
     /// Why not, the worst first.
     reasons: Vec<String>,
     /// What limited the run.
@@ -164,9 +168,26 @@ impl From<&Verdict> for VerdictForm {
                 Validity::Suspect => ValidityForm::Suspect,
                 Validity::Invalid => ValidityForm::Invalid,
             },
+            overload: verdict.saturation.as_ref().map(Into::into),
             reasons: verdict.reasons.iter().map(|reason| reason.text.clone()).collect(),
             findings: verdict.findings.iter().map(Into::into).collect(),
         }
+    }
+}
+
+/// A target that was asked for more than it completes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OverloadForm {
+    /// Arrivals a second that the plan asked for, in the second half of the load.
+    asked_per_s: f64,
+    /// Of them the target completed, a second.
+    completed_per_s: f64,
+}
+
+impl From<&Saturation> for OverloadForm {
+    fn from(saturation: &Saturation) -> Self {
+        Self { asked_per_s: saturation.asked, completed_per_s: saturation.completed }
     }
 }
 

@@ -8,31 +8,45 @@ use gake_text::units;
 use super::page::{Page, Paint};
 use crate::formats::headline::{self, Tone};
 
+/// Between two statements of the headline.
+const SEPARATOR: &str = " · ";
+
 /// The verdict in a line, its reasons, and the objectives.
 pub(super) fn verdict(page: &mut Page, summary: &Summary) {
     let verdict = &summary.verdict;
-    let mut line = String::new();
-    for (tone, text) in headline::statements(verdict) {
+    let (mut line, mut shown) = (String::new(), 0);
+    let mut add = |page: &mut Page, paint: Paint, text: &str| {
+        let width = text.chars().count();
+        if shown > 0 && shown + SEPARATOR.chars().count() + width > page.width() {
+            page.line(&std::mem::replace(&mut line, "  ".to_owned()));
+            shown = 2;
+        } else if shown > 0 {
+            line.push_str(SEPARATOR);
+            shown += SEPARATOR.chars().count();
+        }
+        line.push_str(&page.paint(paint, text));
+        shown += width;
+    };
+    for (i, (tone, text)) in headline::statements(summary).into_iter().enumerate() {
         let (mark, paint) = match tone {
             Tone::Good => ("✔", Paint::Good),
             Tone::Doubtful => ("▲", Paint::Warn),
             Tone::Bad => ("✘", Paint::Bad),
         };
         // The mark is that of the first statement.
-        let (start, text) = match line.is_empty() {
-            true => ("", format!("{mark} {text}")),
-            false => (" · ", text),
-        };
-        line.push_str(start);
-        line.push_str(&page.paint(paint, &text));
+        let text = if i == 0 { format!("{mark} {text}") } else { text };
+        add(page, paint, &text);
     }
     if let Some(ending) = headline::ending(&summary.run) {
-        line.push_str(" · ");
-        line.push_str(&ending);
+        add(page, Paint::Plain, &ending);
     }
     page.line(&line);
     if let Some(nothing) = &verdict.nothing_ok {
         page.wrapped(4, "  →", Paint::Plain, nothing.advice);
+    }
+    let target = headline::target(summary).into_iter().map(|one| one.meaning);
+    for meaning in target.filter(|meaning| !meaning.is_empty()) {
+        page.wrapped(4, "  •", Paint::Plain, &meaning);
     }
     for reason in &verdict.reasons {
         page.wrapped(4, "  •", Paint::Plain, &reason.text);

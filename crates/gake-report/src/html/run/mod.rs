@@ -18,6 +18,7 @@ use self::metrics::{MetricForm, metrics};
 use self::series::{CurveForm, HistogramForm, SeriesForm, curves, histogram};
 use self::target::TargetForm;
 use super::{NoUi, SCHEMA, bounded, cut, cut_to, instant};
+use crate::formats::headline::{self, Tone};
 
 /// Points of the series shown at most: wide screens have about as many columns for a chart.
 pub(super) const POINTS_MAX: usize = 900;
@@ -57,6 +58,8 @@ pub(super) struct RunForm {
     validity: &'static str,
     reasons: Vec<String>,
     objectives: Vec<ObjectiveForm>,
+    /// How the target did, where that is no good news.
+    target_news: Vec<TargetNews>,
     findings: Vec<FindingForm>,
     figures: Figures,
     latencies: Vec<LatencyForm>,
@@ -88,6 +91,23 @@ pub(super) struct RunForm {
     /// How far a run in progress is; of one that is over nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     live: Option<ProgressForm>,
+}
+
+/// A statement of the headline about the target.
+#[derive(Serialize)]
+struct TargetNews {
+    text: String,
+    state: &'static str,
+    meaning: String,
+}
+
+fn target_news(summary: &Summary) -> Vec<TargetNews> {
+    let news = headline::target(summary).into_iter().map(|one| TargetNews {
+        text: one.text,
+        state: if one.tone == Tone::Bad { "invalid" } else { "suspect" },
+        meaning: one.meaning,
+    });
+    news.collect()
 }
 
 /// A run in progress.
@@ -230,6 +250,7 @@ impl RunForm {
             },
             reasons: verdict.reasons.iter().map(|reason| cut(&reason.text)).collect(),
             objectives: objectives(&verdict.objectives),
+            target_news: target_news(summary),
             findings: findings.collect(),
             figures: Figures::new(run),
             latencies: latencies(run),

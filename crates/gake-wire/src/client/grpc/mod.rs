@@ -5,13 +5,21 @@
 
 mod error;
 mod message;
+#[cfg(feature = "grpc")]
 mod reflection;
+#[cfg(feature = "grpc")]
 mod schema;
+#[cfg(not(feature = "grpc"))]
+mod without_schema;
 
 pub use error::GrpcError;
 pub use message::{GrpcMessages, grpc_frame};
+#[cfg(feature = "grpc")]
 pub use reflection::GrpcReflection;
+#[cfg(feature = "grpc")]
 pub use schema::{GrpcMethod, GrpcSchema};
+#[cfg(not(feature = "grpc"))]
+pub use without_schema::{GrpcMethod, GrpcReflection, GrpcSchema};
 
 use std::time::Duration;
 

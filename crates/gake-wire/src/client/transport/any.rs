@@ -27,7 +27,7 @@ impl AnyTransport {
         match self {
             Self::Http1(http1) => Some(&http1.facts),
             Self::Http2(http2) => Some(&http2.facts),
-            Self::Http3(http3) => Some(&http3.facts),
+            Self::Http3(http3) => Some(http3.facts()),
             Self::WebSocket(_) => None,
         }
     }

@@ -36,7 +36,8 @@ impl Conn {
         open: OpenGuard,
         (now, connect): (Nanos, Nanos),
     ) -> Self {
-        let (parser, sampler) = (ResponseParser::new(limits), TcpSampler::new(now, connect));
+        let (parser, sampler) =
+            (ResponseParser::new(limits).lenient(), TcpSampler::new(now, connect));
         Self { stream, parser, known, sampler, early: 0, open }
     }
 

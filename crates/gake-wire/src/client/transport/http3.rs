@@ -32,7 +32,7 @@ const UNPREPARED: Fault = Fault::Malformed("request");
 #[derive(Debug)]
 pub(crate) struct Http3 {
     link: Rc<Http3Link>,
-    pub(super) facts: ConnectionFacts,
+    facts: ConnectionFacts,
 }
 
 impl Http3 {
@@ -48,6 +48,10 @@ impl Http3 {
         let link = Http3Link::new(connection, limits, is_single_use, open);
         tokio::task::spawn_local(http3_task::run(Rc::clone(&link), socket));
         Self { link, facts }
+    }
+
+    pub(super) fn facts(&self) -> &ConnectionFacts {
+        &self.facts
     }
 
     /// Its first request went with the handshake, on this stream.

@@ -9,8 +9,11 @@ mod conn;
 mod http1;
 mod http2;
 mod http2_task;
+#[cfg_attr(not(feature = "http3"), path = "without_http3.rs")]
 mod http3;
+#[cfg(feature = "http3")]
 mod http3_link;
+#[cfg(feature = "http3")]
 mod http3_task;
 mod interface;
 mod link;

@@ -57,7 +57,9 @@ pub(super) fn interpret(
         Version::Http11 => !fields.close,
         Version::Http10 => fields.keep_alive && !fields.close,
     };
-    Ok((framing, persistent && framing != Framing::Close))
+    // Where two lengths are said, the next response cannot be trusted to begin where this one ends.
+    let is_sure = fields.length.is_none() || framing != Framing::Chunked;
+    Ok((framing, persistent && framing != Framing::Close && is_sure))
 }
 
 /// What one pass over the headers collects.

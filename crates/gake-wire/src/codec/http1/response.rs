@@ -41,6 +41,7 @@ pub struct ResponseParser {
     state: State,
     request_is_head: bool,
     ignores_length: bool,
+    is_lenient: bool,
     may_switch: bool,
     started: bool,
     interim: u32,
@@ -62,6 +63,7 @@ impl ResponseParser {
             state: State::Idle,
             request_is_head: false,
             ignores_length: false,
+            is_lenient: false,
             may_switch: false,
             started: false,
             interim: 0,
@@ -69,7 +71,7 @@ impl ResponseParser {
             version: Version::Http11,
             keep_alive: false,
             body_bytes: 0,
-            scanner: HeadScanner::head(),
+            scanner: HeadScanner::head(false),
             partial: Vec::new(),
         }
     }
@@ -80,6 +82,16 @@ impl ResponseParser {
     pub const fn ignoring_length_beside_transfer_encoding(mut self) -> Self {
         self.ignores_length = true;
         self
+    }
+
+    /// Reads what a client may read and an intermediary must not pass on (RFC 9112): folded header
+    /// lines as blanks (section 5.2), blanks before a colon, and a `Content-Length` beside
+    /// `Transfer-Encoding` as if it was not there (section 6.3).
+    #[must_use]
+    pub const fn lenient(mut self) -> Self {
+        self.is_lenient = true;
+        self.scanner = HeadScanner::head(true);
+        self.ignoring_length_beside_transfer_encoding()
     }
 
     /// Expects the answer to a new request. The answer to HEAD has no body, whatever its head
@@ -318,6 +330,33 @@ impl ResponseParser {
                 Ok(Some(length))
             }
             Ok(None) => Ok(None),
+            Err(_) if self.is_lenient => self.parse_mended(bytes, visitor),
+            Err(error) => Err(self.reason(bytes, error)),
+        }
+    }
+
+    /// Parses a head that httparse refuses once its folded lines and the blanks before its colons are
+    /// gone; `Some(length)` if it is whole.
+    #[cold]
+    #[inline(never)]
+    fn parse_mended<V: Visitor>(
+        &mut self,
+        bytes: &[u8],
+        visitor: &mut V,
+    ) -> Result<Option<usize>, Malformed> {
+        let Some(length) = HeadScanner::head(true).push(bytes, &self.limits)? else {
+            return Ok(None);
+        };
+        let whole = mended(&bytes[..length]);
+        let mut many = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        match parse_into(&whole, &mut many[..self.limits.header_bound()]) {
+            Ok(Some((head, _))) => {
+                if self.accept(&head)?.is_some() {
+                    visitor.head(&head);
+                }
+                Ok(Some(length))
+            }
+            Ok(None) => Err(Malformed::HeaderName),
             Err(error) => Err(self.reason(bytes, error)),
         }
     }
@@ -325,7 +364,7 @@ impl ResponseParser {
     /// Names the fault that httparse found, by the scanner, which tells more of them apart.
     #[cold]
     fn reason(&self, bytes: &[u8], error: httparse::Error) -> Malformed {
-        match HeadScanner::head().push(bytes, &self.limits) {
+        match HeadScanner::head(self.is_lenient).push(bytes, &self.limits) {
             Err(fault) => fault,
             Ok(_) => match error {
                 httparse::Error::Version => Malformed::Version,
@@ -374,7 +413,7 @@ impl ResponseParser {
     }
 
     fn reset_head(&mut self) {
-        self.scanner = HeadScanner::head();
+        self.scanner = HeadScanner::head(self.is_lenient);
         self.partial.clear();
         self.partial.shrink_to(KEPT_PARTIAL);
     }
@@ -384,6 +423,31 @@ impl Default for ResponseParser {
     fn default() -> Self {
         Self::new(ResponseLimits::default())
     }
+}
+
+/// A head with its folded lines joined by a blank (RFC 9112, section 5.2), and without blanks before
+/// colons.
+fn mended(head: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::with_capacity(head.len());
+    for (number, line) in head.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        if number > 1 && line.starts_with(b" ") | line.starts_with(b"\t") {
+            whole.truncate(whole.trim_ascii_end().len());
+            whole.push(b' ');
+            whole.extend_from_slice(line.trim_ascii_start());
+            if line.trim_ascii().is_empty() {
+                whole.extend_from_slice(b"\r\n");
+            }
+            continue;
+        }
+        match line.iter().position(|byte| *byte == b':').filter(|_| number > 0) {
+            Some(colon) => {
+                whole.extend_from_slice(line[..colon].trim_ascii_end());
+                whole.extend_from_slice(&line[colon..]);
+            }
+            None => whole.extend_from_slice(line),
+        }
+    }
+    whole
 }
 
 /// Parses the head at the start of `bytes` into `headers`; `None` while it is incomplete.

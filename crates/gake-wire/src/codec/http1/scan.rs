@@ -24,6 +24,8 @@ enum Place {
     StatusLf,
     LineStart,
     Name,
+    /// After a blank behind a name, where blanks are allowed there.
+    NameEnd,
     /// After the colon, before the value's first visible byte.
     ValueStart,
     Value,
@@ -40,20 +42,23 @@ pub(super) struct HeadScanner {
     headers: usize,
     /// A line ends in CR LF alone.
     is_strict: bool,
+    /// Folded lines and blanks before a colon are allowed.
+    is_lenient: bool,
 }
 
 const PROTOCOL: &[u8; 7] = b"HTTP/1.";
 
 impl HeadScanner {
-    /// A scanner that expects a status line.
-    pub(super) const fn head() -> Self {
-        Self { place: Place::Protocol(0), bytes: 0, headers: 0, is_strict: false }
+    /// A scanner that expects a status line. When it `is_lenient`, header lines may be folded, and
+    /// have blanks before their colon.
+    pub(super) const fn head(is_lenient: bool) -> Self {
+        Self { place: Place::Protocol(0), bytes: 0, headers: 0, is_strict: false, is_lenient }
     }
 
     /// A scanner that expects header lines only, up to the empty line. When it `is_strict`, lines
     /// end in CR LF without exception.
     pub(super) const fn trailers(is_strict: bool) -> Self {
-        Self { place: Place::LineStart, bytes: 0, headers: 0, is_strict }
+        Self { place: Place::LineStart, bytes: 0, headers: 0, is_strict, is_lenient: false }
     }
 
     /// Looks at the next bytes. `Some(n)`: the head ends after `n` of them.
@@ -84,13 +89,20 @@ impl HeadScanner {
             Place::LineStart => match byte {
                 b'\r' => Place::EndLf,
                 b'\n' => return Ok(true),
+                b' ' | b'\t' if self.headers > 0 && self.is_lenient => Place::Value,
                 b' ' | b'\t' if self.headers > 0 => return Err(Malformed::ObsFold),
                 _ if is_token(byte) => Place::Name,
                 _ => return Err(Malformed::HeaderName),
             },
             Place::Name => match byte {
                 b':' => Place::ValueStart,
+                b' ' | b'\t' if self.is_lenient => Place::NameEnd,
                 _ if is_token(byte) => Place::Name,
+                _ => return Err(Malformed::HeaderName),
+            },
+            Place::NameEnd => match byte {
+                b':' => Place::ValueStart,
+                b' ' | b'\t' => Place::NameEnd,
                 _ => return Err(Malformed::HeaderName),
             },
             place @ (Place::ValueStart | Place::Value) => match byte {

@@ -39,6 +39,8 @@ pub struct Facts {
     pub memory_group: Option<u64>,
     /// Cores that the process may use.
     pub cores: u64,
+    /// Cores that its control group lets it use, when that has a quota.
+    pub cpu_quota: Option<f64>,
     /// Cores of the machine.
     pub cores_online: Option<u64>,
     /// How the frequency is chosen.
@@ -70,6 +72,7 @@ impl Facts {
             memory: text("/proc/meminfo").and_then(|text| parse::available(&text)),
             memory_group: memory_group(),
             cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
+            cpu_quota: gake_watch::own_cpu_quota(),
             cores_online: text("/proc/stat").map(|text| parse::cores(&text)),
             governor: word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             clock: word("/sys/devices/system/clocksource/clocksource0/current_clocksource"),

@@ -8,8 +8,19 @@ use super::facts::Facts;
 /// What is known of the processor; `waited` is the share of time that a busy thread of this
 /// process waited for a core.
 pub fn group(facts: &Facts, waited: Option<f64>) -> Group {
-    let checks = vec![cores(facts), governor(facts), clock(facts), load(facts), contention(waited)];
+    let mut checks =
+        vec![cores(facts), governor(facts), clock(facts), load(facts), contention(waited)];
+    checks.extend(facts.cpu_quota.map(quota));
     Group { name: "processor", checks }
+}
+
+fn quota(cores: f64) -> Check {
+    let status = if cores < 1.0 { Status::Bad } else { Status::Note };
+    Check::new("CPU quota", status, format!("{} cores, by its control group", number(cores)))
+        .advise(
+            "what is over it is stopped until the next period: raise it (docker --cpus, \
+                 resources.limits.cpu, CPUQuota=), or keep the load far below",
+        )
 }
 
 fn cores(facts: &Facts) -> Check {
@@ -84,9 +95,12 @@ mod tests {
             governor: Some("powersave".to_owned()),
             clock: Some("hpet".to_owned()),
             load: Some(3.0),
+            cpu_quota: Some(0.2),
             ..Facts::default()
         };
         let checks = group(&facts, Some(0.2)).checks;
+        let quota = checks.last().unwrap();
+        assert_eq!((quota.name, quota.status), ("CPU quota", Status::Bad));
         assert!(checks.iter().all(|check| check.advice.is_some()), "{checks:?}");
         assert_eq!(checks[0].value, "1 of 8 may be used");
         assert_eq!(checks[2].status, Status::Bad);

@@ -1,13 +1,10 @@
 //! `gake fleet`: who is there, what happened to them, and the end of their runs.
 
-mod manifest;
-mod yaml;
-
 use gake_fleet::{AgentList, AgentLogLine, ListedAgent, Stopped};
 
 use crate::cli::{FleetCommand, FleetCommandArgs};
 use gake_session::Console;
-use gake_session::fleet;
+use gake_session::fleet::{self, manifest};
 use gake_session::{Exit, Failure};
 
 /// Does what is asked of the fleet at a NATS server.

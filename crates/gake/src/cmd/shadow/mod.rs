@@ -3,10 +3,12 @@
 mod config;
 mod page;
 mod report;
-mod script;
 mod taps;
 
+use std::sync::Arc;
+
 use gake_shadow::config::Config;
+use gake_shadow::script_hooks::{ConsoleSink, Level};
 use gake_shadow::{Category, Proxy, ProxySummary, RunningProxy};
 use gake_text::units::{count, plural};
 
@@ -52,7 +54,10 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     let mut proxy = Proxy::new(config.clone()).map_err(Failure::usage)?;
     let redactor = redaction::told(&args.taps.redaction, args.taps.record_secrets, console)?;
     let taps = Taps::start(&args.taps, &config, &redactor, &mut proxy)?;
-    let proxy = script::add(&args.script, &config, console, proxy)?;
+    let proxy = match args.script.hooks() {
+        Some(script) => script.add(&config, log(*console), proxy).map_err(Failure::usage)?,
+        None => proxy,
+    };
     let running = proxy.start().map_err(Failure::could_not)?;
     announce(args, console, &config, &running, new_token.as_deref())?;
     warn(console, &config, descriptors);
@@ -124,6 +129,15 @@ fn plan(config: &Config) -> String {
         parts.push(part);
     }
     parts.join("; ")
+}
+
+/// Where the console of a script goes, and its faults.
+fn log(console: Console) -> ConsoleSink {
+    Arc::new(move |level, line| match level {
+        Level::Log => console.note(line),
+        Level::Warn => console.warn(line),
+        Level::Error => console.error(line),
+    })
 }
 
 fn warn(console: &Console, config: &Config, descriptors: u64) {

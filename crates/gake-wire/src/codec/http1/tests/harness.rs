@@ -117,8 +117,16 @@ pub(super) fn bounded(bytes: impl AsRef<[u8]>, limits: ResponseLimits) -> Outcom
     both_ways(bytes.as_ref(), false, limits)
 }
 
+/// The same as the answer to GET, to a client that reads what an intermediary must not pass on.
+pub(super) fn leniently(bytes: impl AsRef<[u8]>) -> Outcome {
+    fed(ResponseParser::default().lenient(), bytes.as_ref(), false)
+}
+
 fn both_ways(bytes: &[u8], is_head: bool, limits: ResponseLimits) -> Outcome {
-    let mut parser = ResponseParser::new(limits);
+    fed(ResponseParser::new(limits), bytes, is_head)
+}
+
+fn fed(mut parser: ResponseParser, bytes: &[u8], is_head: bool) -> Outcome {
     parser.start(is_head);
     let whole = run(&mut parser, bytes, &[]);
     parser.start(is_head);

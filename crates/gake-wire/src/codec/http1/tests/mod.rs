@@ -3,6 +3,7 @@
 mod bounds;
 mod generate;
 mod harness;
+mod lenient;
 mod requests;
 mod rules;
 mod splits;

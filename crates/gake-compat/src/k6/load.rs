@@ -1,0 +1,130 @@
+//! Loading a script with the flags and the environment of k6.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use gake_k6::test::{LogLevel, LogLine, ScriptLog};
+use gake_k6::user::script_user::LoadError;
+use gake_run::script::{
+    ConfiguredScript, ScriptRefusal, ScriptRunError, ScriptSettings, ScriptSource,
+};
+use gake_session::script::{environment, source};
+use gake_session::{Console, Exit};
+
+use super::ANY;
+use super::exit::{code, exit_of};
+use super::flags::RunFlags;
+
+/// How k6 begins to say that a script is no program.
+const NOT_INITIALIZED: &str = "could not initialize";
+
+/// What k6 says of a script that is no program: it imports what is not there, or its syntax is
+/// wrong.
+fn not_initialized(error: &LoadError) -> Option<String> {
+    match error {
+        LoadError::Unresolved(why) => Some(why.clone()),
+        LoadError::Syntax(exception) => {
+            let (file, at) = exception.place.rsplit_once(".js:")?;
+            let why = exception.message.strip_prefix("SyntaxError: ")?;
+            Some(format!("{file}.js: Line {at} {}", syntax_error(why)))
+        }
+        _ => None,
+    }
+}
+
+/// What k6 says where a program's syntax is wrong.
+fn syntax_error(why: &str) -> Cow<'_, str> {
+    let token = ["unexpected token in expression: ", "Unexpected token "];
+    let token = token.into_iter().find_map(|begin| why.strip_prefix(begin));
+    match token.map(|token| token.trim_matches('\'')) {
+        Some("") => "Unexpected end of input".into(),
+        Some(token) => format!("Unexpected token {token}").into(),
+        None if why.starts_with("Unexpected identifier ") => "Unexpected identifier".into(),
+        None => why.into(),
+    }
+}
+
+/// Why there is no run.
+pub(super) struct Refused {
+    pub(super) why: String,
+    pub(super) exit: Exit,
+    /// Where that is logged, once there is a log.
+    pub(super) log: Option<ScriptLog>,
+}
+
+impl Refused {
+    /// The error of a command that has no log.
+    pub(super) fn into_error(self) -> (String, Exit) {
+        (self.why, self.exit)
+    }
+
+    /// Tells why, where that belongs; the exit code.
+    pub(super) fn tell(self, console: &Console) -> Exit {
+        let Self { why, exit, log } = self;
+        match log {
+            Some(log) => {
+                let hint = ("hint", "script exception".to_owned());
+                let is_hinted = exit == code::EXCEPTION && !why.starts_with(NOT_INITIALIZED);
+                let fields = if is_hinted { vec![hint] } else { Vec::new() };
+                log(&LogLine { level: LogLevel::Error, message: why, fields });
+            }
+            None => console.error(&why),
+        }
+        exit
+    }
+}
+
+/// Loads the script, and joins the options of all tiers.
+pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<ConfiguredScript, Refused> {
+    match source(&flags.script) {
+        Ok(source) => {
+            let settings = ScriptSettings { system: environment(), ..flags.settings.clone() };
+            load_source((&flags.script, source), &settings, log)
+        }
+        Err(why) => Err(Refused { why, exit: ANY, log: Some(log) }),
+    }
+}
+
+/// The same for a script that is read already.
+pub(super) fn load_source(
+    (script, source): (&str, ScriptSource),
+    settings: &ScriptSettings,
+    log: ScriptLog,
+) -> Result<ConfiguredScript, Refused> {
+    let url = source.url();
+    let loaded = ConfiguredScript::load(source, settings, Arc::clone(&log));
+    loaded.map_err(|refusal| {
+        let exit = match &refusal {
+            ScriptRefusal::Load(error) => exit_of(error),
+            ScriptRefusal::Options(_) => code::INVALID,
+            ScriptRefusal::Other(_) => ANY,
+        };
+        let why = match &refusal {
+            ScriptRefusal::Load(ScriptRunError::Load(error)) => not_initialized(error),
+            _ => None,
+        };
+        let why = why.map_or_else(
+            || refusal.with_stack(),
+            |why| format!("{NOT_INITIALIZED} '{script}': could not load JS test '{url}': {why}"),
+        );
+        Refused { why, exit, log: Some(log) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::syntax_error;
+
+    #[test]
+    fn tokens_are_told_without_quotes() {
+        for (why, said) in [
+            ("unexpected token in expression: ';'", "Unexpected token ;"),
+            ("Unexpected token '{'", "Unexpected token {"),
+            ("unexpected token in expression: ''", "Unexpected end of input"),
+            ("Unexpected identifier 'c'", "Unexpected identifier"),
+            ("Unexpected string", "Unexpected string"),
+        ] {
+            assert_eq!(syntax_error(why), said);
+        }
+    }
+}

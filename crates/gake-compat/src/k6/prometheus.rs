@@ -1,0 +1,144 @@
+//! `--out experimental-prometheus-rw`: where the series go, by k6's environment.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gake_sinks::{ScriptSeries, SinkAddress};
+use gake_text::duration::parse_duration;
+
+/// Where k6 writes when nothing names another place.
+const USUAL_URL: &str = "http://localhost:9090/api/v1/write";
+/// How often k6 writes.
+const USUAL_INTERVAL: Duration = Duration::from_secs(5);
+/// What all variables begin with.
+const PREFIX: &str = "K6_PROMETHEUS_RW_";
+/// Those that gake follows.
+const KNOWN: [&str; 7] = [
+    "SERVER_URL",
+    "TREND_STATS",
+    "TREND_AS_NATIVE_HISTOGRAM",
+    "PUSH_INTERVAL",
+    "USERNAME",
+    "PASSWORD",
+    "BEARER_TOKEN",
+];
+
+/// The variables `K6_PROMETHEUS_RW_*`, by what follows.
+#[derive(Debug, Default)]
+pub struct PrometheusSettings(BTreeMap<String, String>);
+
+impl PrometheusSettings {
+    /// Those of an environment.
+    pub fn of(environment: &BTreeMap<String, String>) -> Self {
+        let own = environment.iter().filter_map(|(name, value)| {
+            Some((name.strip_prefix(PREFIX)?.to_owned(), value.clone()))
+        });
+        Self(own.collect())
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// What writes the series, and where. `url` is what `--out` names; it may be empty.
+    ///
+    /// # Errors
+    /// When a variable has no such value, or is not followed here.
+    pub fn series(&self, url: &str) -> Result<(SinkAddress, ScriptSeries), String> {
+        if let Some(name) = self.0.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+            return Err(format!("{PREFIX}{name} is not supported"));
+        }
+        let address = self.address(url)?;
+        let every = self.get("PUSH_INTERVAL").map_or(Ok(USUAL_INTERVAL), |text| {
+            parse_duration(text).map_err(|error| format!("{PREFIX}PUSH_INTERVAL: {error}"))
+        })?;
+        if every.is_zero() {
+            return Err(format!("{PREFIX}PUSH_INTERVAL: write a time above 0, such as 5s"));
+        }
+        let series = ScriptSeries::new(&address, every, self.get("TREND_STATS"))
+            .map_err(|why| format!("{PREFIX}TREND_STATS: {why}"))?;
+        Ok((address, series))
+    }
+
+    fn address(&self, url: &str) -> Result<SinkAddress, String> {
+        let url = if url.is_empty() { self.get("SERVER_URL").unwrap_or(USUAL_URL) } else { url };
+        let mut options = url::form_urlencoded::Serializer::new(String::new());
+        match self.get("TREND_AS_NATIVE_HISTOGRAM") {
+            None => {}
+            Some(native @ ("true" | "false")) => {
+                options.append_pair("native", native);
+            }
+            Some(other) => {
+                return Err(format!(
+                    "{PREFIX}TREND_AS_NATIVE_HISTOGRAM={other:?}: write true or false"
+                ));
+            }
+        }
+        if let Some(token) = self.get("BEARER_TOKEN") {
+            options.append_pair("token", token);
+        }
+        let options = options.finish();
+        let mark = if url.contains('?') { '&' } else { '?' };
+        let url = self.with_user(url)?;
+        let address: Result<SinkAddress, _> = format!("prometheus-rw={url}{mark}{options}").parse();
+        address.map_err(|error| error.to_string())
+    }
+
+    /// The URL with user and password.
+    fn with_user(&self, url: &str) -> Result<String, String> {
+        let Some(user) = self.get("USERNAME") else { return Ok(url.to_owned()) };
+        // It may hold a password or a token.
+        let bad = |_| format!("what --out or {PREFIX}SERVER_URL names is not a URL");
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let mut parsed = url::Url::parse(base).map_err(bad)?;
+        // A URL with a host takes both.
+        let _ = parsed.set_username(user);
+        let _ = parsed.set_password(self.get("PASSWORD"));
+        let query = if query.is_empty() { String::new() } else { format!("?{query}") };
+        Ok(format!("{parsed}{query}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> PrometheusSettings {
+        let pairs = pairs.iter().map(|(name, value)| (format!("{PREFIX}{name}"), (*value).into()));
+        PrometheusSettings::of(&pairs.collect())
+    }
+
+    #[test]
+    fn the_environment_of_k6_says_where_and_what() {
+        let (address, _) = settings(&[]).series("").unwrap();
+        assert_eq!(address.to_string(), format!("prometheus-rw={USUAL_URL}"));
+        let all = settings(&[
+            ("SERVER_URL", "http://h:9/w"),
+            ("TREND_STATS", "p(95),avg"),
+            ("TREND_AS_NATIVE_HISTOGRAM", "true"),
+            ("PUSH_INTERVAL", "2s"),
+            ("USERNAME", "me"),
+            ("PASSWORD", "s e?cret"),
+            ("BEARER_TOKEN", "t0ken"),
+        ]);
+        let (address, _) = all.series("").unwrap();
+        assert_eq!(address.to_string(), "prometheus-rw=http://h:9/w");
+        assert!(!format!("{address:?}").contains("cret"));
+        let named = "http://h:1/w?native&tags=env:t";
+        assert_eq!(all.series(named).unwrap().0.to_string(), "prometheus-rw=http://h:1/w");
+        for (name, value, told) in [
+            ("TREND_STATS", "p95", "avg, min, max"),
+            ("TREND_AS_NATIVE_HISTOGRAM", "yes", "true or false"),
+            ("PUSH_INTERVAL", "soon", "PUSH_INTERVAL"),
+            ("PUSH_INTERVAL", "0s", "above 0"),
+            ("STALE_MARKERS", "true", "K6_PROMETHEUS_RW_STALE_MARKERS is not supported"),
+            ("SERVER_URL", "h:9", "is not a URL"),
+        ] {
+            let error = settings(&[(name, value)]).series("").map(drop).unwrap_err();
+            assert!(error.contains(told), "{name}: {error}");
+        }
+        let bad = settings(&[("USERNAME", "me"), ("SERVER_URL", "http://me:s3cret@h:port/w")]);
+        let error = bad.series("").map(drop).unwrap_err();
+        assert!(error.contains("not a URL") && !error.contains("s3cret"), "{error}");
+    }
+}

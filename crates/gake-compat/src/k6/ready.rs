@@ -1,0 +1,152 @@
+//! Everything that is known before a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gake_core::metric::{Registry, SeriesTable};
+use gake_k6::metrics::registry;
+use gake_k6::options::Options;
+use gake_k6::summary::{SummaryData, SummaryInput, summary_data};
+use gake_k6::test::ScriptLog;
+use gake_k6::threshold::{ThresholdResults, Thresholds};
+use gake_run::Prepared;
+use gake_run::script::ConfiguredScript;
+use gake_session::fleet::{AgentScript, FleetMaker};
+use gake_session::run::{Reconciliation, RunAgents, assemble};
+use gake_session::script::{environment, log};
+use gake_session::{Console, Failure};
+use serde_json::Value;
+
+use super::ANY;
+use super::agents::{self, Showing};
+use super::flags::RunFlags;
+use super::load::{Refused, load};
+use super::out::{self, OutSettings, Outputs};
+
+/// Everything that is known before the run.
+pub(super) struct Ready {
+    pub(super) loaded: ConfiguredScript,
+    pub(super) prepared: Prepared,
+    pub(super) outputs: Option<Outputs>,
+    /// The rows before the run, when they are compared.
+    pub(super) rows: Option<Reconciliation>,
+}
+
+/// Loads the script and prepares its run.
+pub(super) fn ready(
+    flags: &RunFlags,
+    has_agents: bool,
+    console: &Console,
+) -> Result<Ready, Refused> {
+    let (loaded, log) = loaded(flags, console)?;
+    let why = agents::cannot(flags, &loaded.options, &loaded.run.spec);
+    if let Some(why) = why.filter(|_| has_agents) {
+        return Err(Refused { why, exit: ANY, log: Some(log) });
+    }
+    Ready::new(loaded, flags, &log, console)
+}
+
+/// The script and its log.
+pub(super) fn loaded(
+    flags: &RunFlags,
+    console: &Console,
+) -> Result<(ConfiguredScript, ScriptLog), Refused> {
+    let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
+        .map_err(|why| Refused { why, exit: ANY, log: None })?;
+    let log = match flags.settings.options.console_output.as_deref() {
+        None | Some("") => log,
+        Some(path) => log::with_console_file(Arc::clone(&log), path, flags.log_format)
+            .map_err(|why| Refused { why, exit: ANY, log: Some(log) })?,
+    };
+    Ok((load(flags, Arc::clone(&log))?, log))
+}
+
+impl Ready {
+    /// What is ready when its script is loaded.
+    ///
+    /// # Errors
+    /// When the run cannot be prepared, or an output not be started.
+    pub(super) fn new(
+        loaded: ConfiguredScript,
+        flags: &RunFlags,
+        log: &ScriptLog,
+        console: &Console,
+    ) -> Result<Self, Refused> {
+        let ConfiguredScript { script, options, run, .. } = &loaded;
+        let outs = OutSettings::of(&environment());
+        let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(log)) };
+        let prepared = script.prepare(run).map_err(|error| refused(error.to_string()))?;
+        let outputs = out::start(&flags.out, options, &outs, console).map_err(refused)?;
+        if let Some(outputs) = &outputs {
+            let _ = script.test.system_tags.set(options.system_tags.clone().unwrap_or_default());
+            let _ = script.test.tap.set(Arc::clone(&outputs.tap));
+        }
+        Ok(Self { loaded, prepared, outputs, rows: None })
+    }
+
+    /// The agents that are to run it, if it is not this process.
+    pub(super) fn agents<'a>(
+        &'a self,
+        maker: Option<&'a FleetMaker>,
+        flags: &RunFlags,
+        console: &'a Console,
+    ) -> Result<Option<RunAgents<'a>>, Failure> {
+        let script = AgentScript {
+            is_verbose: flags.verbose,
+            showing: Showing::of(flags).text(),
+            ..AgentScript::new(&self.loaded, &flags.settings)
+        };
+        let what = (&self.loaded.run.spec, Some(&script));
+        assemble(maker, what, &self.prepared, flags.quiet, console)
+    }
+
+    /// What its summary needs besides what was recorded.
+    pub(super) fn shown<'a>(&'a self, flags: &RunFlags, console: &'a Console) -> Shown<'a> {
+        Shown {
+            metrics: registry(&self.loaded.script.metrics),
+            thresholds: &self.loaded.thresholds,
+            options: &self.loaded.options,
+            no_color: flags.no_color || asks_for_no_colour(),
+            console,
+        }
+    }
+}
+
+/// Whether the environment wants no colours.
+fn asks_for_no_colour() -> bool {
+    let environment = environment();
+    let is_set = |name: &str| environment.contains_key(name);
+    is_set("NO_COLOR") || environment.get("K6_NO_COLOR").is_some_and(|value| !value.is_empty())
+}
+
+/// What a summary needs besides what was recorded.
+pub(super) struct Shown<'a> {
+    pub(super) metrics: Registry,
+    pub(super) thresholds: &'a Thresholds,
+    pub(super) options: &'a Options,
+    pub(super) no_color: bool,
+    pub(super) console: &'a Console,
+}
+
+impl Shown<'_> {
+    pub(super) fn data(
+        &self,
+        series: &SeriesTable,
+        elapsed: Duration,
+        results: &ThresholdResults,
+        setup_data: Option<&Value>,
+    ) -> SummaryData {
+        summary_data(&SummaryInput {
+            series,
+            metrics: &self.metrics,
+            thresholds: self.thresholds,
+            results,
+            options: self.options,
+            elapsed,
+            setup_data,
+            no_color: self.no_color,
+            is_stdout_terminal: self.console.out_is_terminal(),
+            is_stderr_terminal: self.console.live(),
+        })
+    }
+}

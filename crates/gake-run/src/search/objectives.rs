@@ -1,0 +1,94 @@
+//! The objectives of a search: those given, or what suits the target.
+
+use std::time::Duration;
+
+use gake_judge::search::{Purpose, Trial, TrialLoad};
+use gake_judge::{Clause, Objective};
+
+use super::trials::Trials;
+use crate::RunError;
+use crate::spec::FieldPath;
+
+/// Without objectives, the 99th percentile may be this multiple of the one without load ...
+const TIMES: f64 = 5.0;
+/// ... and this at least, in milliseconds, since no user notices less.
+const LEAST_MS: f64 = 100.0;
+/// Requests that show how fast the target is without load.
+const ENOUGH: u64 = 20;
+/// How long they may take, in seconds, one attempt after the other.
+const ATTEMPTS: [u64; 3] = [1, 5, 30];
+
+impl Trials<'_> {
+    /// The objectives as a search bounds them. Those that bound only the target itself do not say
+    /// whether it still responds: then, as without any, the usual ones apply too.
+    ///
+    /// # Errors
+    /// When an objective bounds nothing that grows with the load, or the target refuses connections
+    /// or does not respond.
+    pub(super) fn clauses(&mut self) -> Result<Vec<Clause>, RunError> {
+        let given = self.objectives();
+        let clauses: Result<Vec<_>, _> = given.iter().map(Objective::clause).collect();
+        let mut clauses = clauses.map_err(|why| RunError::spec(FieldPath::root(), why))?;
+        let needs_usual = given.iter().all(Objective::is_about_target);
+        self.reach()?;
+        if needs_usual {
+            clauses.extend(self.usual()?);
+        }
+        Ok(clauses)
+    }
+
+    /// Objectives for an unknown target: one user finds out how fast it is.
+    fn usual(&mut self) -> Result<Vec<Clause>, RunError> {
+        let mut p99 = None;
+        for seconds in ATTEMPTS {
+            let trial = Trial {
+                number: 0,
+                purpose: Purpose::Ladder,
+                load: TrialLoad::Users(1),
+                warmup: Duration::ZERO,
+                duration: Duration::from_secs(seconds),
+                seed: 0,
+                enough: Vec::new(),
+            };
+            let run = self.unjudged(&trial)?;
+            let counts = run.tally.counts;
+            if counts.ok > 0 {
+                p99 = Some(run.tally.latency.response().quantile(0.99));
+            }
+            if counts.ok >= ENOUGH || self.is_interrupted() {
+                break;
+            }
+        }
+        let Some(p99) = p99 else {
+            return Err(RunError::cannot(
+                "the target does not answer one user: try it with `gake run -c 1 -d 2s`",
+            ));
+        };
+        let limit = rounded((TIMES * p99 as f64 / 1e6).max(LEAST_MS));
+        let texts = [format!("p99<{limit}ms"), "errors<0.1%".to_owned()];
+        let clause = |text: &String| {
+            let objective: Objective = text.parse().map_err(RunError::cannot)?;
+            objective.clause().map_err(RunError::cannot)
+        };
+        texts.iter().map(clause).collect()
+    }
+}
+
+/// Up to two significant digits.
+fn rounded(value: f64) -> f64 {
+    let unit = 10f64.powf(value.log10().floor() - 1.0);
+    (value / unit).ceil() * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_round_numbers() {
+        for (value, limit) in [(100.0, 100.0), (101.0, 110.0), (1_234.0, 1_300.0), (999.0, 1_000.0)]
+        {
+            assert!((rounded(value) - limit).abs() < 1e-9, "{value}");
+        }
+    }
+}

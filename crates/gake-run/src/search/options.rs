@@ -1,0 +1,70 @@
+//! The options of a search, and how many connections its trials can have.
+
+use gake_core::plan::{OTHER_DESCRIPTORS, tables_hold};
+use gake_core::schedule::Process;
+use gake_judge::search::SearchOptions;
+use gake_text::redact::Redactor;
+
+use crate::Interrupt;
+
+/// What a search is to find, and within which bounds.
+#[derive(Debug, Clone)]
+pub struct CapacityOptions {
+    /// What is searched for, in which time, and how precisely.
+    pub search: SearchOptions,
+    /// How the arrivals of an open loop are spread.
+    pub arrivals: Process,
+    /// Connections of an open loop, or users of a script; as many as the objectives need if `None`.
+    /// The connections that [`Dimension::Streams`](gake_judge::search::Dimension::Streams) shares.
+    pub connections: Option<usize>,
+    /// Maximum number of connections of a trial.
+    pub connections_max: usize,
+    /// Whether to go beyond the capacity and back once it is known.
+    pub maps: bool,
+    /// Ends the search early.
+    pub interrupt: Interrupt,
+    /// Hides secrets in what is shown and stored.
+    pub redactor: Redactor,
+}
+
+impl Default for CapacityOptions {
+    fn default() -> Self {
+        Self {
+            search: SearchOptions::default(),
+            arrivals: Process::Poisson,
+            connections: None,
+            connections_max: connections_max(gake_files::table_size(), true, None),
+            maps: false,
+            interrupt: Interrupt::default(),
+            redactor: Redactor::off(),
+        }
+    }
+}
+
+/// Connections that a trial can have at once with descriptor tables of `size`: those of this
+/// process, which may have one table only, or of a number of agents.
+#[must_use]
+pub fn connections_max(size: usize, has_one_table: bool, agents: Option<usize>) -> usize {
+    let one = size.saturating_sub(OTHER_DESCRIPTORS);
+    let most = match agents {
+        // Each agent may have as many as this process.
+        Some(agents) => one.saturating_mul(agents),
+        None if has_one_table => one,
+        None => tables_hold(size),
+    };
+    most.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_of_one_process_may_use_many_descriptor_tables() {
+        let most = |has_one_table, agents| connections_max(256, has_one_table, agents);
+        assert_eq!([most(true, None), most(false, None)], [192, 2_304]);
+        // Agents have one table each.
+        assert_eq!([most(false, Some(4)), most(true, Some(4))], [768, 768]);
+        assert_eq!(connections_max(10, true, None), 1);
+    }
+}

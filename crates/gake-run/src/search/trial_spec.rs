@@ -1,0 +1,83 @@
+//! The spec of a trial: that of the search, with the load that the trial asks for.
+
+use std::time::Duration;
+
+use gake_core::Load;
+use gake_core::plan::{OPEN_CONNECTIONS, Stage};
+use gake_judge::search::{Dimension, Trial, TrialLoad};
+
+use super::options::CapacityOptions;
+use crate::spec::{RunSpec, ScenarioSpec};
+
+/// How long the responses in flight may take at the end of a trial.
+const DRAIN: Duration = Duration::from_secs(10);
+/// Requests a second beside connections that are held open.
+const LIGHT: f64 = 20.0;
+/// Connections for a rate: this multiple of what the objective's latency puts in flight.
+const CONNECTIONS_TIMES: f64 = 3.0;
+/// An objective without a latency allows responses this many times as long as without load.
+const UNLOADED_TIMES: f64 = 2.0;
+/// Users of a script for a low rate: each takes memory and time to make.
+const SCRIPT_USERS: usize = 50;
+
+/// What the number of connections of a trial follows from.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Room {
+    /// The latency that must be kept, in seconds.
+    pub(super) limit: f64,
+    /// The response time without load, in seconds; 0 while it is not known.
+    pub(super) unloaded: f64,
+    /// Whether users of a script are what is loaded with.
+    pub(super) has_scripts: bool,
+}
+
+impl Room {
+    /// Enough connections that the bound on them is not what an objective meets.
+    fn connections_for(self, rate: f64, options: &CapacityOptions) -> usize {
+        let longest = self.limit.max(UNLOADED_TIMES * self.unloaded);
+        let needed = (CONNECTIONS_TIMES * rate * longest).ceil() as usize;
+        let least = if self.has_scripts { SCRIPT_USERS } else { OPEN_CONNECTIONS };
+        let connections = options.connections.unwrap_or(least.max(needed));
+        connections.min(options.connections_max)
+    }
+}
+
+/// The spec of `trial`, which sends what `spec` sends.
+pub(super) fn of(trial: &Trial, spec: &RunSpec, options: &CapacityOptions, room: Room) -> RunSpec {
+    let dimension = options.search.dimension;
+    let (rate, connections, idle) = match trial.load {
+        TrialLoad::Rate(rate) => (Some(rate), room.connections_for(rate, options), 0),
+        TrialLoad::Users(_) if dimension == Dimension::Streams => {
+            (None, options.connections.unwrap_or(1).min(options.connections_max), 0)
+        }
+        TrialLoad::Users(users) => (None, users, 0),
+        TrialLoad::Connections(idle) => (Some(LIGHT), OPEN_CONNECTIONS, idle),
+    };
+    let load = match rate {
+        Some(rate) => {
+            let stages = vec![Stage::step(rate, trial.duration)];
+            Load::Open { stages, process: options.arrivals }
+        }
+        None => Load::closed(trial.load.level() as usize),
+    };
+    let max_in_flight = load.users().unwrap_or(connections);
+    let mut spec = spec.clone();
+    spec.seed = trial.seed;
+    spec.warmup = trial.warmup;
+    spec.abort = false;
+    spec.connection.idle_connections = idle;
+    spec.connection.keepalive &= !dimension.connects_each();
+    for scenario in &mut spec.scenarios {
+        *scenario = ScenarioSpec {
+            load: load.clone(),
+            duration: rate.is_none().then_some(trial.duration),
+            requests: None,
+            start: Duration::ZERO,
+            connections,
+            max_in_flight,
+            graceful_stop: DRAIN.max(Duration::from_secs_f64(2.0 * room.unloaded.min(60.0))),
+            ..scenario.clone()
+        };
+    }
+    spec
+}

@@ -1,0 +1,88 @@
+//! What stands for scripts in a build without the feature `scripts`: a spec that names one is
+//! refused, and there is no value of a script.
+
+use std::convert::Infallible;
+
+use crate::{Beside, Moment, Prepared, Recorded, RunError};
+
+const ABSENT: &str = "this build runs no scripts: it was made without the feature `scripts`";
+
+/// A script with its options.
+#[derive(Debug, Clone)]
+pub enum ConfiguredScript {}
+
+/// A script of a prepared run.
+#[derive(Debug, Clone)]
+pub enum PreparedScript {}
+
+/// How a script's part of a run ended.
+#[derive(Debug)]
+pub enum ScriptEnd {}
+
+impl PreparedScript {
+    pub(crate) fn leave_out_thresholds(&mut self) {
+        match *self {}
+    }
+
+    pub(crate) fn failure(&self, _: &ScriptEnd) -> Option<String> {
+        match *self {}
+    }
+}
+
+pub(crate) mod scenario {
+    use gake_core::metric::Registry;
+    use gake_core::spec::{FieldPath, RequestSource, RunSpec};
+
+    use super::{ABSENT, ConfiguredScript, PreparedScript};
+    use crate::{RunError, Scripts};
+
+    #[derive(Debug)]
+    pub(crate) enum ScenarioScript {}
+
+    pub(crate) fn read(
+        spec: &RunSpec,
+        _: Option<&dyn Scripts>,
+    ) -> Result<Vec<ScenarioScript>, RunError> {
+        let is_script = |source: &RequestSource| matches!(source, RequestSource::Script(_));
+        match spec.scenarios.iter().position(|one| is_script(&one.source)) {
+            Some(number) => {
+                let at = FieldPath::root().key("scenario").index(number).key("script");
+                Err(RunError::spec(at, ABSENT))
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
+    impl ScenarioScript {
+        pub(crate) fn name(&self) -> &str {
+            match *self {}
+        }
+
+        pub(crate) fn configured(&self) -> &ConfiguredScript {
+            match *self {}
+        }
+
+        pub(crate) fn fires(&self, _: usize) -> bool {
+            match *self {}
+        }
+
+        pub(crate) fn define(&self, _: &mut Registry) -> Result<(), RunError> {
+            match *self {}
+        }
+
+        pub(crate) fn prepared(&self, _: &RunSpec) -> Result<PreparedScript, RunError> {
+            match *self {}
+        }
+    }
+}
+
+impl Prepared {
+    pub(crate) fn run_scripts(
+        &self,
+        _: Option<Infallible>,
+        _: Beside<'_>,
+        _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+    ) -> Result<Recorded, RunError> {
+        Err(RunError::cannot(ABSENT))
+    }
+}

@@ -1,0 +1,134 @@
+//! The trials of a search: run here or on agents, with a run file of each when they are kept.
+
+use std::path::{Path, PathBuf};
+
+use gake_judge::search::{Trial, TrialLoad};
+use gake_run::search::{EachSecond, PreparedTrial, TrialRunner};
+use gake_run::sink::RunFileSink;
+use gake_run::{Beside, Recorded, RunError, Sink, Watching};
+use gake_text::redact::Redactor;
+
+use crate::fleet::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents};
+use crate::origin::origin;
+
+/// Runs the trials of a search.
+#[derive(Debug)]
+pub struct SessionTrials<'a> {
+    /// Where their run files go, when they are kept.
+    folder: Option<&'a Path>,
+    /// Makes the agents of each trial, when it is not this process that does it.
+    agents: Option<&'a FleetMaker>,
+    redactor: &'a Redactor,
+    /// Trials begun so far.
+    begun: u64,
+    losses: Vec<String>,
+}
+
+impl<'a> SessionTrials<'a> {
+    /// Trials on `agents`, if there are some, whose run files go into `folder`.
+    #[must_use]
+    pub fn new(
+        folder: Option<&'a Path>,
+        agents: Option<&'a FleetMaker>,
+        redactor: &'a Redactor,
+    ) -> Self {
+        Self { folder, agents, redactor, begun: 0, losses: Vec::new() }
+    }
+
+    /// What was lost of the run files, a sentence each.
+    #[must_use]
+    pub fn losses(&self) -> &[String] {
+        &self.losses
+    }
+
+    /// The file of the next trial. What cannot be written before anything is sent is an error; later
+    /// it costs the file, and not the search.
+    fn sinks(&mut self, trial: &Trial) -> Result<Vec<Box<dyn Sink>>, RunError> {
+        let path = self.file(trial);
+        let sink = path.and_then(|path| path.map(|path| RunFileSink::create(&path)).transpose());
+        match sink {
+            Err(error) if self.begun > 0 => {
+                self.losses.push(error.to_string());
+                Ok(Vec::new())
+            }
+            sink => Ok(sink?.into_iter().map(|sink| Box::new(sink) as Box<dyn Sink>).collect()),
+        }
+    }
+
+    /// The run file of the next trial, when they are kept: its number, purpose and load.
+    fn file(&self, trial: &Trial) -> Result<Option<PathBuf>, RunError> {
+        let Some(folder) = self.folder else { return Ok(None) };
+        std::fs::create_dir_all(folder).map_err(|error| {
+            RunError::cannot(format!("{} cannot be made: {error}", folder.display()))
+        })?;
+        let load = match trial.load {
+            TrialLoad::Rate(rate) => format!("{rate:.0}-per-s"),
+            TrialLoad::Users(n) => format!("{n}-users"),
+            TrialLoad::Connections(n) => format!("{n}-connections"),
+        };
+        let name = format!("{:03}-{}-{load}.hlog", self.begun, trial.purpose.name());
+        Ok(Some(folder.join(name)))
+    }
+
+    fn record(
+        &self,
+        of: PreparedTrial<'_>,
+        sinks: Vec<Box<dyn Sink>>,
+        watching: &mut Watching,
+        each: &mut EachSecond<'_>,
+    ) -> Result<Recorded, RunError> {
+        let beside = Beside {
+            sinks,
+            interrupt: Some(of.interrupt),
+            watching: Some(watching),
+            origin: origin(&of.prepared.objectives, self.redactor),
+            ..Beside::default()
+        };
+        match self.agents {
+            Some(agents) => on_agents(agents, of, beside, each),
+            None => of.prepared.run_beside(beside, each),
+        }
+    }
+}
+
+impl TrialRunner for SessionTrials<'_> {
+    fn run(
+        &mut self,
+        of: PreparedTrial<'_>,
+        watching: &mut Watching,
+        each: &mut EachSecond<'_>,
+    ) -> Result<Recorded, RunError> {
+        let sinks = self.sinks(of.trial)?;
+        self.begun += 1;
+        let mut recorded = self.record(of, sinks, watching, each);
+        if let Err(RunError::Sink(lost)) = &recorded
+            && self.begun > 1
+        {
+            self.losses.push(lost.clone());
+            recorded = self.record(of, Vec::new(), watching, each);
+        }
+        let mut recorded = recorded?;
+        self.losses.extend(recorded.losses.drain(..).map(|loss| loss.text));
+        Ok(recorded)
+    }
+}
+
+/// Runs a trial on agents, all of which it needs; `setup` and `teardown` of its script run here.
+fn on_agents(
+    agents: &FleetMaker,
+    of: PreparedTrial<'_>,
+    beside: Beside<'_>,
+    each: &mut EachSecond<'_>,
+) -> Result<Recorded, RunError> {
+    let PreparedTrial { loaded, prepared, spec, .. } = of;
+    let (Some(script), Some(fired)) = (loaded.scripts().next(), prepared.scripts.first()) else {
+        return agents.run(&loaded.inlined(spec), prepared, beside, each);
+    };
+    let users = ScriptAgents::new(agents, &AgentScript::of(script), (&fired.run, prepared));
+    let mut users = users.map_err(RunError::cannot)?;
+    let recorded = prepared.run_users_elsewhere((&mut users, None), beside, each)?;
+    match users.finish().map_or(0, |fleet| fleet.lost()) {
+        0 => Ok(recorded),
+        _ => Err(RunError::cannot(AGENT_LOST)),
+    }
+}

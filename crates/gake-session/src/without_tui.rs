@@ -1,0 +1,33 @@
+//! What stands for the full-screen view in a build without the feature `tui`: `--tui` is refused.
+
+use gake_run::{Interrupt, Moment, Prepared};
+
+use crate::console::Console;
+use crate::exit::Failure;
+
+/// The view, of which there is none.
+#[derive(Debug)]
+pub enum Tui {}
+
+impl Tui {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn start(_: &Console, _: &Prepared, _: &Interrupt) -> Result<Self, Failure> {
+        Err(Failure::usage("--tui: this build was made without the feature `tui`"))
+    }
+
+    /// Is never called.
+    pub fn show(&self, _: &Moment<'_>, _: &Prepared) {
+        match *self {}
+    }
+
+    /// Is never called.
+    pub fn end(self) {
+        match self {}
+    }
+}
+
+/// Does nothing: no terminal was taken.
+pub fn close() {}

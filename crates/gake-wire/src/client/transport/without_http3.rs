@@ -1,0 +1,40 @@
+//! What stands for HTTP/3 in a build without the feature `http3`: a transport of which there is no
+//! value.
+
+use gake_core::clock::Clock;
+use gake_core::record::{Answer, Exchange};
+
+use super::interface::{Timing, Transport, TransportError};
+use crate::client::request::PreparedRequest;
+use crate::codec::http1::Visitor;
+use crate::tls::facts::ConnectionFacts;
+
+/// A connection of HTTP/3.
+#[derive(Debug)]
+pub(crate) enum Http3 {}
+
+impl Http3 {
+    pub(crate) fn facts(&self) -> &ConnectionFacts {
+        match *self {}
+    }
+
+    pub(crate) async fn until_ended(&self) {
+        match *self {}
+    }
+}
+
+impl Transport for Http3 {
+    fn capacity(&self) -> usize {
+        match *self {}
+    }
+
+    async fn exchange<C: Clock, V: Visitor>(
+        &self,
+        _: &PreparedRequest,
+        _: &mut Exchange,
+        _: &Timing<'_, C>,
+        _: &mut V,
+    ) -> Result<Answer, TransportError> {
+        match *self {}
+    }
+}
