@@ -39,8 +39,16 @@ pub(super) fn main(args: &[String], console: &Console) -> Printed {
 /// The options that the script exports.
 fn own(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
     let given = loaded.own.as_deref().map_or(Ok(Value::Null), serde_json::from_str)?;
+    exported(&given)
+}
+
+fn exported(given: &Value) -> Result<String, serde_json::Error> {
     // It was read before, when the script was loaded.
-    let options = Options::read(&given).map(|read| read.options).unwrap_or_default();
+    let mut options = Options::read(given).map(|read| read.options).unwrap_or_default();
+    if let Some(tags) = &mut options.system_tags {
+        tags.sort();
+        tags.dedup();
+    }
     shown(options.shown_to_users(), "")
 }
 
@@ -119,5 +127,12 @@ mod tests {
         assert!(text.contains("\"rate\\u003e0.9\"") && text.contains("\"ttl\": null"), "{text}");
         assert!(text.ends_with("\"discardResponseBodies\": null,\n  \"maxVUs\": 1\n}"), "{text}");
         assert!(serde_json::from_str::<Value>(&text).is_ok());
+    }
+
+    #[test]
+    fn system_tags_are_a_set() {
+        let text = exported(&json!({ "systemTags": ["url", "name", "check", "url"] })).unwrap();
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read["systemTags"], json!(["check", "name", "url"]));
     }
 }

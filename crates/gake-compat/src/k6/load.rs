@@ -1,5 +1,6 @@
 //! Loading a script with the flags and the environment of k6.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
@@ -25,14 +26,21 @@ fn not_initialized(error: &LoadError) -> Option<String> {
         LoadError::Syntax(exception) => {
             let (file, at) = exception.place.rsplit_once(".js:")?;
             let why = exception.message.strip_prefix("SyntaxError: ")?;
-            let token = why.strip_prefix("unexpected token in expression: ");
-            let why = match token {
-                Some(token) => format!("Unexpected token {}", token.trim_matches('\'')),
-                None => why.to_owned(),
-            };
-            Some(format!("{file}.js: Line {at} {why}"))
+            Some(format!("{file}.js: Line {at} {}", syntax_error(why)))
         }
         _ => None,
+    }
+}
+
+/// What k6 says where a program's syntax is wrong.
+fn syntax_error(why: &str) -> Cow<'_, str> {
+    let token = ["unexpected token in expression: ", "Unexpected token "];
+    let token = token.into_iter().find_map(|begin| why.strip_prefix(begin));
+    match token.map(|token| token.trim_matches('\'')) {
+        Some("") => "Unexpected end of input".into(),
+        Some(token) => format!("Unexpected token {token}").into(),
+        None if why.starts_with("Unexpected identifier ") => "Unexpected identifier".into(),
+        None => why.into(),
     }
 }
 
@@ -101,4 +109,22 @@ pub(super) fn load_source(
         );
         Refused { why, exit, log: Some(log) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::syntax_error;
+
+    #[test]
+    fn tokens_are_told_without_quotes() {
+        for (why, said) in [
+            ("unexpected token in expression: ';'", "Unexpected token ;"),
+            ("Unexpected token '{'", "Unexpected token {"),
+            ("unexpected token in expression: ''", "Unexpected end of input"),
+            ("Unexpected identifier 'c'", "Unexpected identifier"),
+            ("Unexpected string", "Unexpected string"),
+        ] {
+            assert_eq!(syntax_error(why), said);
+        }
+    }
 }
