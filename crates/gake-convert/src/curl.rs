@@ -1,9 +1,11 @@
 //! A curl command, as browsers copy it.
 
-use super::{ConvertError, ConvertedRequest, is_own_header};
+use crate::script::{Node, Request, Script, basic_auth, is_own_header};
+use crate::template::{Template, component, quoted};
+use crate::{ConvertError, default_function};
 
 /// Flags that change nothing of what a script sends.
-const IDLE: [&str; 16] = [
+const IDLE: [&str; 14] = [
     "-s",
     "--silent",
     "-S",
@@ -14,41 +16,61 @@ const IDLE: [&str; 16] = [
     "--include",
     "-L",
     "--location",
-    "--compressed",
     "-f",
     "--fail",
-    "-k",
-    "--insecure",
     "--http1.1",
+    "-N",
 ];
 
 /// Those with a value.
-const IDLE_VALUES: [&str; 6] = ["-o", "--output", "-m", "--max-time", "--connect-timeout", "-w"];
+const IDLE_VALUES: [&str; 4] = ["-o", "--output", "--connect-timeout", "-w"];
 
-/// The request of a command.
-pub(super) fn request(command: &str) -> Result<ConvertedRequest, ConvertError> {
+/// A command line of separate words, as a shell gives them.
+#[must_use]
+pub fn command_line(words: &[String]) -> String {
+    let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
+    // The first names the command.
+    let first = words.first().cloned().unwrap_or_default();
+    let rest = words.iter().skip(1).map(|word| format!(" {}", quoted(word)));
+    first + &rest.collect::<String>()
+}
+
+/// The script of a command.
+pub(crate) fn script(command: &str) -> Result<Script, ConvertError> {
     let mut words = words(command)?.into_iter().skip(1);
-    let mut request = ConvertedRequest::default();
-    let mut method = None;
-    let mut data: Vec<String> = Vec::new();
-    let mut is_query = false;
+    let mut script = Script::default();
+    let mut request = Request::default();
+    let (mut url, mut method, mut is_query) = (String::new(), None, false);
+    let mut data: Vec<Template> = Vec::new();
     while let Some(word) = words.next() {
         let (flag, attached) = split(&word);
         let mut value = || attached.clone().or_else(|| words.next()).ok_or(ConvertError::CutShort);
         match flag {
             "-X" | "--request" => method = Some(value()?),
             "-H" | "--header" => header(&mut request, &value()?),
-            "-d" | "--data" | "--data-raw" | "--data-ascii" | "--data-binary"
-            | "--data-urlencode" => data.push(value()?),
+            "-d" | "--data" | "--data-ascii" => data.push(body(&mut script, &value()?, true)),
+            "--data-binary" => data.push(body(&mut script, &value()?, false)),
+            "--data-raw" => data.push(value()?.into()),
+            "--data-urlencode" => data.push(encoded(&value()?).into()),
             "--json" => {
-                data.push(value()?);
-                header(&mut request, "Content-Type: application/json");
-                header(&mut request, "Accept: application/json");
+                data.push(body(&mut script, &value()?, false));
+                request.default_header("Content-Type", "application/json");
+                request.default_header("Accept", "application/json");
             }
             "-A" | "--user-agent" => header(&mut request, &format!("User-Agent: {}", value()?)),
             "-e" | "--referer" => header(&mut request, &format!("Referer: {}", value()?)),
             "-b" | "--cookie" => header(&mut request, &format!("Cookie: {}", value()?)),
-            "--url" => request.url = value()?,
+            "-u" | "--user" => {
+                let pair = value()?;
+                let (user, password) = pair.split_once(':').unwrap_or((&pair, ""));
+                request.set_header("Authorization", basic_auth(&user.into(), &password.into()));
+            }
+            "-m" | "--max-time" => {
+                request.params.push(format!("timeout: {}", quoted(&(value()? + "s"))))
+            }
+            "-k" | "--insecure" => script.options = INSECURE.map(str::to_owned).to_vec(),
+            "--compressed" => request.default_header("Accept-Encoding", "deflate, gzip, br, zstd"),
+            "--url" => url = value()?,
             "-I" | "--head" => method = Some("HEAD".to_owned()),
             "-G" | "--get" => is_query = true,
             flag if IDLE.contains(&flag) => {}
@@ -56,29 +78,71 @@ pub(super) fn request(command: &str) -> Result<ConvertedRequest, ConvertError> {
             flag if flag.starts_with('-') && flag.len() > 1 => {
                 return Err(ConvertError::Flag(flag.to_owned()));
             }
-            _ => request.url = word,
+            _ => url = word,
         }
     }
-    if request.url.is_empty() {
+    if url.is_empty() {
         return Err(ConvertError::Empty);
     }
-    if !request.url.contains("://") {
-        request.url = format!("http://{}", request.url);
+    if !url.contains("://") {
+        url = format!("http://{url}");
     }
-    let body = data.join("&");
-    if is_query && !data.is_empty() {
-        let mark = if request.url.contains('?') { '&' } else { '?' };
-        request.url = format!("{}{mark}{body}", request.url);
-    } else if !data.is_empty() {
-        let typed = request.headers.iter().any(|one| one.0.eq_ignore_ascii_case("content-type"));
-        if !typed {
-            header(&mut request, "Content-Type: application/x-www-form-urlencoded");
-        }
-        request.body = Some(body);
+    request.url = url.into();
+    request.method = method.unwrap_or_else(|| match data.is_empty() || is_query {
+        true => "GET".to_owned(),
+        false => "POST".to_owned(),
+    });
+    add_data(&mut request, data, is_query);
+    script.functions = default_function(vec![Node::Request(Box::new(request))]);
+    Ok(script)
+}
+
+const INSECURE: [&str; 3] = ["vus: 1,", "iterations: 1,", "insecureSkipTLSVerify: true,"];
+
+/// Puts the data into the URL or the body.
+fn add_data(request: &mut Request, data: Vec<Template>, is_query: bool) {
+    if data.is_empty() {
+        return;
     }
-    let usual = if request.body.is_some() { "POST" } else { "GET" };
-    request.method = method.unwrap_or_else(|| usual.to_owned());
-    Ok(request)
+    let mut joined = Template::default();
+    for (at, one) in data.into_iter().enumerate() {
+        joined.push(if at > 0 { "&" } else { "" });
+        joined.append(one);
+    }
+    if is_query {
+        request.url.push(if request.url.contains("?") { "&" } else { "?" });
+        request.url.append(joined);
+    } else {
+        request.default_header("Content-Type", "application/x-www-form-urlencoded");
+        request.body = Some(joined);
+    }
+}
+
+/// Data, or the file that it names; `-d` takes line ends out of files.
+fn body(script: &mut Script, data: &str, is_one_line: bool) -> Template {
+    let Some(path) = data.strip_prefix('@') else { return data.into() };
+    let file = script.file(path);
+    if !is_one_line {
+        return Template::code(file);
+    }
+    // As text, for a part of a text.
+    let opening = format!("const {file} = open({}, 'b');", quoted(path));
+    let as_text = format!("const {file} = open({}).replace(/[\\r\\n]/g, '');", quoted(path));
+    script
+        .init
+        .iter_mut()
+        .filter(|line| **line == opening)
+        .for_each(|line| line.clone_from(&as_text));
+    Template::code(file)
+}
+
+/// The value of `--data-urlencode`: `content`, `=content`, `name=content`.
+fn encoded(value: &str) -> String {
+    match value.split_once('=') {
+        Some(("", content)) => component(content),
+        Some((name, content)) => format!("{name}={}", component(content)),
+        None => component(value),
+    }
 }
 
 /// A flag, and the value that is written to it: `-XPOST`, `--request=POST`.
@@ -89,18 +153,18 @@ fn split(word: &str) -> (&str, Option<String>) {
             None => (word, None),
         };
     }
-    let takes_value = ["-X", "-H", "-d", "-A", "-e", "-b", "-o", "-m", "-w"];
+    let takes_value = ["-X", "-H", "-d", "-A", "-e", "-b", "-o", "-m", "-w", "-u"];
     match word.get(..2).filter(|flag| takes_value.contains(flag) && word.len() > 2) {
         Some(flag) => (flag, Some(word[2..].to_owned())),
         None => (word, None),
     }
 }
 
-fn header(request: &mut ConvertedRequest, line: &str) {
+fn header(request: &mut Request, line: &str) {
     if let Some((name, value)) = line.split_once(':')
         && !is_own_header(name.trim())
     {
-        request.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        request.headers.push((name.trim().to_owned(), value.trim().into()));
     }
 }
 
@@ -117,11 +181,11 @@ fn words(line: &str) -> Result<Vec<String>, ConvertError> {
                 Some(next) => word.get_or_insert_default().push(next),
                 None => return Err(ConvertError::CutShort),
             },
-            '\'' => quoted(&mut chars, '\'', false, word.get_or_insert_default())?,
-            '"' => quoted(&mut chars, '"', true, word.get_or_insert_default())?,
+            '\'' => quoted_part(&mut chars, '\'', false, word.get_or_insert_default())?,
+            '"' => quoted_part(&mut chars, '"', true, word.get_or_insert_default())?,
             '$' if chars.peek() == Some(&'\'') => {
                 chars.next();
-                quoted(&mut chars, '\'', true, word.get_or_insert_default())?;
+                quoted_part(&mut chars, '\'', true, word.get_or_insert_default())?;
             }
             c if c.is_whitespace() => words.extend(word.take()),
             c => word.get_or_insert_default().push(c),
@@ -131,7 +195,7 @@ fn words(line: &str) -> Result<Vec<String>, ConvertError> {
     Ok(words)
 }
 
-fn quoted(
+fn quoted_part(
     chars: &mut impl Iterator<Item = char>,
     end: char,
     escapes: bool,

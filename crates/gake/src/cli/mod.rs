@@ -27,7 +27,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 pub use agent::{AgentArgs, WeightArg};
 pub use compare::CompareArgs;
-pub use convert::ConvertRequestsArgs;
+pub use convert::{ConvertRequestsArgs, Pauses, StaticFiles};
 pub use dashboard::{DashboardArgs, DashboardKind};
 pub use doctor::DoctorArgs;
 pub use experiment::ExperimentArgs;
@@ -105,8 +105,8 @@ pub enum Command {
     Fleet(FleetCommandArgs),
     /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
-    /// Make a k6 script from a HAR file, a curl command, a Postman collection or an OpenAPI
-    /// description
+    /// Make a k6 script from a HAR, a curl command, a Postman collection, an OpenAPI
+    /// description or a JMeter plan
     Convert(ConvertRequestsArgs),
     /// Print a Grafana dashboard for the figures that --sink sends
     Dashboard(DashboardArgs),
@@ -178,7 +178,7 @@ const COMMANDS: KnownValues<String> = KnownValues::new(
 /// # Errors
 /// Help, version and usage errors, as clap words them.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
-    let args: Vec<OsString> = with_run(args.into_iter().collect());
+    let args: Vec<OsString> = convert::join_command(with_run(args.into_iter().collect()));
     Cli::try_parse_from(&args).map_err(|error| {
         let mut definition = definition();
         definition.build();
