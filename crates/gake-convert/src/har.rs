@@ -32,7 +32,7 @@ pub(crate) fn script(har: &Value, options: Options) -> Script {
     let entries: Vec<&Value> = entries.into_iter().flatten().collect();
     // A recording has each request of a redirect: none is followed, or it would be sent twice.
     let is_redirect = |entry: &&Value| status(entry).is_some_and(|code| code / 100 == 3);
-    if entries.iter().any(|entry| is_redirect(entry)) {
+    if entries.iter().any(is_redirect) {
         script.options =
             ["vus: 1,", "iterations: 1,", "maxRedirects: 0,"].map(str::to_owned).to_vec();
     }

@@ -84,6 +84,8 @@ pub fn convert(text: &str, options: Options) -> Result<Converted, ConvertError> 
     if requests == 0 {
         return Err(ConvertError::Empty);
     }
+    let warnings = &mut script.warnings;
+    script.functions.iter_mut().for_each(|function| keep_valid(&mut function.nodes, warnings));
     missing(&mut script);
     Ok(Converted { script: writer::write(&script), warnings: script.warnings.sentences() })
 }
@@ -122,6 +124,26 @@ fn missing(script: &mut Script) {
     names.dedup();
     for name in names {
         script.warnings.add("a variable has no value: give it with -e NAME=VALUE", name);
+    }
+}
+
+/// Leaves out headers whose names no client sends.
+fn keep_valid(nodes: &mut [Node], warnings: &mut warnings::Warnings) {
+    let is_valid = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c))
+    };
+    for node in nodes {
+        match node {
+            Node::Request(request) => request.headers.retain(|(name, _)| {
+                if !is_valid(name) {
+                    warnings.add("a header whose name is not valid is left out", name);
+                }
+                is_valid(name)
+            }),
+            Node::Lines(_) => {}
+            Node::Block(_, inner, _) => keep_valid(inner, warnings),
+        }
     }
 }
 

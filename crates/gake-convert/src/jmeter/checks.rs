@@ -15,7 +15,7 @@ const OR: u32 = 32;
 const FIELDS: [(&str, &str); 6] = [
     ("Assertion.response_data", "r.body"),
     ("Assertion.response_data_as_document", "r.body"),
-    ("Assertion.response_code", "String(r.status)"),
+    ("Assertion.response_code", "`${r.status}`"),
     ("Assertion.response_message", "r.status_text"),
     ("Assertion.response_headers", "JSON.stringify(r.headers)"),
     ("Assertion.sample_label", "r.url"),
@@ -62,7 +62,8 @@ impl Plan {
             let text = self.template(one.own.text().unwrap_or_default());
             let is_found = match kind & !(NOT | OR) {
                 EQUALS => format!("{field} === {}", text.js()),
-                SUBSTRING => format!("{field}.includes({})", text.js()),
+                // A failed request has no body.
+                SUBSTRING => format!("String({field}).includes({})", text.js()),
                 WHOLE => {
                     let mut whole = crate::template::Template::from("^(?:");
                     whole.append(text);

@@ -78,7 +78,7 @@ fn child_number(own: Element) -> String {
         node.attribute("name") == Some("ThroughputController.percentThroughput")
             || node.has_tag_name("value")
     });
-    let number = texts.filter_map(|node| node.text()?.trim().parse::<f64>().ok()).last();
+    let number = texts.filter_map(|node| node.text()?.trim().parse::<f64>().ok()).next_back();
     number.unwrap_or(100.0).to_string()
 }
 

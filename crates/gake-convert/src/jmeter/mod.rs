@@ -79,7 +79,9 @@ fn elements<'a>(tree: Xml<'a, 'a>) -> Vec<Element<'a>> {
 
 impl<'a> Element<'a> {
     fn tag(&self) -> &'a str {
-        self.own.tag_name().name()
+        // Plugins are named by their classes.
+        let name = self.own.tag_name().name();
+        name.rsplit('.').next().unwrap_or(name)
     }
 
     fn name(&self) -> &'a str {

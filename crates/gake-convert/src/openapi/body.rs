@@ -80,14 +80,14 @@ impl<'a> Description<'a> {
                 continue;
             }
             let name = field.get("name").and_then(Value::as_str).unwrap_or_default();
-            parts.push(if is_file(&field) {
+            parts.push(if is_file(field) {
                 self.sample_file(name)
             } else {
                 let (value, _) = self.sample_of(field);
                 Part { name: name.into(), value: text_of(&value).into(), ..Part::default() }
             });
         }
-        if is_multipart && !consumes.contains(&FORM) || fields.iter().any(|one| is_file(&one)) {
+        if is_multipart && !consumes.contains(&FORM) || fields.iter().any(is_file) {
             request.multipart_body(&parts, BOUNDARY, &mut self.script.warnings);
         } else {
             request.form_body(parts.into_iter().map(|part| (part.name, part.value)).collect());

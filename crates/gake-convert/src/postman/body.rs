@@ -45,8 +45,10 @@ pub(super) fn add(body: &Value, request: &mut Request, script: &mut Script) {
             let fields = enabled(own)
                 .into_iter()
                 .map(|(name, value)| (template(&name, script), template(&value, script)));
-            let fields = fields.collect();
-            request.form_body(fields);
+            let fields: Vec<(Template, Template)> = fields.collect();
+            if !fields.is_empty() {
+                request.form_body(fields);
+            }
         }
         "formdata" => {
             let parts = parts(own, script);

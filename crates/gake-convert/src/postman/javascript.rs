@@ -29,6 +29,7 @@ const EXPRESSIONS: &[(&str, &str)] = &[
     ("responseBody", "res.body"),
     ("responseTime", "res.timings.duration"),
     ("pm.info.iteration", "__ITER"),
+    ("btoa(", "encoding.b64encode("),
 ];
 
 /// Objects that hold variables.
@@ -91,7 +92,6 @@ pub(super) fn translate(code: &str, is_test: bool) -> Translated {
         let end = if line.ends_with('}') || line.ends_with(';') { "" } else { ";" };
         translated.lines.push(line + end);
     }
-    // A check may refer to what the statements declare.
     translated
 }
 
@@ -206,7 +206,7 @@ fn expression(code: &str) -> Option<String> {
     };
     let balanced =
         call(&format!("({code})"), &mask(&format!("({code})")), 0)?.end == code.len() + 2;
-    (balanced && !UNKNOWN.iter().any(|token| is_unknown(&token))).then_some(code)
+    (balanced && !UNKNOWN.iter().any(is_unknown)).then_some(code)
 }
 
 /// Replaces each call of a function.
@@ -313,17 +313,42 @@ fn test_body(function: &str) -> Option<String> {
         } else if !declared(&statement).is_empty() && holds.is_empty() {
             declarations.push_str(&format!("{}; ", expression(statement.trim_end_matches(';'))?));
         } else if !mask(&statement).starts_with("console.") {
-            return None;
+            return throwing(inner?);
         }
     }
     if holds.is_empty() {
-        return None;
+        return throwing(inner?);
     }
     let holds = holds.join(" && ");
     Some(match declarations.is_empty() {
         true => holds,
         false => format!("{{ {declarations}return {holds}; }}"),
     })
+}
+
+/// A test's body in which an expectation that does not hold throws.
+fn throwing(body: &str) -> Option<String> {
+    let mut body = body.trim().to_owned();
+    loop {
+        let masked = mask(&body);
+        let starts = ["pm.expect(", "pm.response.to."];
+        let Some(at) = starts.iter().filter_map(|start| masked.find(start)).min() else { break };
+        let mut depth = 0;
+        let end = masked[at..].char_indices().find(|(offset, c)| {
+            match c {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth -= 1,
+                _ => {}
+            }
+            let end = at + offset;
+            let is_line = *c == '\n' && is_end(&masked[at..end], &masked[end..]);
+            depth < 0 || depth == 0 && (*c == ';' || is_line)
+        });
+        let end = end.map_or(body.len(), |(offset, _)| at + offset);
+        let holds = super::expect::expectation(&body[at..end])?;
+        body.replace_range(at..end, &format!("if (!({holds})) throw new Error('not as expected')"));
+    }
+    Some(format!("{{\n  {}\n  return true;\n}}", expression(&body)?))
 }
 
 /// The statements of code, without comments between them.

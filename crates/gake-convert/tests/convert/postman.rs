@@ -184,6 +184,27 @@ fn simple_scripts_are_translated() {
 }
 
 #[test]
+fn tests_with_statements_throw_what_they_do_not_expect() {
+    let (script, warnings) = of_script(
+        "const json = pm.response.json();\n\
+         pm.test('tokens', function () {\n  pm.expect(json).to.have.property('token');\n  \
+         if (json.token) {\n    pm.environment.set('token', json.token);\n  }\n});",
+    );
+    assert_lines(
+        &script,
+        &[
+            "const json = res.json();",
+            "check(res, { \"tokens\": () => holds(() => {",
+            "if (!(json['token'] !== undefined)) throw new Error('not as expected');",
+            "vars.token = json.token;",
+            "return true;",
+            "}) });",
+        ],
+    );
+    assert!(warnings.is_empty(), "{warnings:?}");
+}
+
+#[test]
 fn other_scripts_are_quoted() {
     let (script, warnings) = of_script(
         "const moment = require('moment');\n\
