@@ -1,6 +1,6 @@
 //! A curl command, as browsers copy it.
 
-use crate::script::{Node, Request, Script, basic_auth, is_own_header};
+use crate::script::{Node, ScriptDraft, ScriptRequest, basic_auth, is_own_header};
 use crate::template::{Template, component, quoted};
 use crate::{ConvertError, default_function};
 
@@ -36,10 +36,10 @@ pub fn command_line(words: &[String]) -> String {
 }
 
 /// The script of a command.
-pub(crate) fn script(command: &str) -> Result<Script, ConvertError> {
+pub(crate) fn script(command: &str) -> Result<ScriptDraft, ConvertError> {
     let mut words = words(command)?.into_iter().skip(1);
-    let mut script = Script::default();
-    let mut request = Request::default();
+    let mut script = ScriptDraft::default();
+    let mut request = ScriptRequest::default();
     let (mut url, mut method, mut is_query) = (String::new(), None, false);
     let mut data: Vec<Template> = Vec::new();
     while let Some(word) = words.next() {
@@ -93,14 +93,14 @@ pub(crate) fn script(command: &str) -> Result<Script, ConvertError> {
         false => "POST".to_owned(),
     });
     add_data(&mut request, data, is_query);
-    script.functions = default_function(vec![Node::Request(Box::new(request))]);
+    script.functions = default_function(vec![Node::ScriptRequest(Box::new(request))]);
     Ok(script)
 }
 
 const INSECURE: [&str; 3] = ["vus: 1,", "iterations: 1,", "insecureSkipTLSVerify: true,"];
 
 /// Puts the data into the URL or the body.
-fn add_data(request: &mut Request, data: Vec<Template>, is_query: bool) {
+fn add_data(request: &mut ScriptRequest, data: Vec<Template>, is_query: bool) {
     if data.is_empty() {
         return;
     }
@@ -119,7 +119,7 @@ fn add_data(request: &mut Request, data: Vec<Template>, is_query: bool) {
 }
 
 /// Data, or the file that it names; `-d` takes line ends out of files.
-fn body(script: &mut Script, data: &str, is_one_line: bool) -> Template {
+fn body(script: &mut ScriptDraft, data: &str, is_one_line: bool) -> Template {
     let Some(path) = data.strip_prefix('@') else { return data.into() };
     let file = script.file(path);
     if !is_one_line {
@@ -160,7 +160,7 @@ fn split(word: &str) -> (&str, Option<String>) {
     }
 }
 
-fn header(request: &mut Request, line: &str) {
+fn header(request: &mut ScriptRequest, line: &str) {
     if let Some((name, value)) = line.split_once(':')
         && !is_own_header(name.trim())
     {

@@ -3,10 +3,10 @@
 use base64::Engine as _;
 use serde_json::Value;
 
-use crate::script::{Node, Part, Request, Script, is_own_header, multipart_text};
+use crate::script::{Node, Part, ScriptDraft, ScriptRequest, is_own_header, multipart_text};
 use crate::template::{Template, component, quoted};
 use crate::warnings::Warnings;
-use crate::{Options, default_function};
+use crate::{ConvertOptions, default_function};
 
 /// Shortest value of a response that is looked for in later requests.
 const VALUE_MIN: usize = 8;
@@ -22,8 +22,8 @@ const STATIC_ENDS: [&str; 11] =
     ["png", "jpg", "jpeg", "gif", "svg", "ico", "webp", "woff", "woff2", "ttf", "css"];
 
 /// The requests of a HAR, and which of their values came from a response.
-pub(crate) fn script(har: &Value, options: Options) -> Script {
-    let mut script = Script::default();
+pub(crate) fn script(har: &Value, options: ConvertOptions) -> ScriptDraft {
+    let mut script = ScriptDraft::default();
     let mut nodes = Vec::new();
     let mut values: Vec<(String, String)> = Vec::new();
     let mut end: Option<i64> = None;
@@ -53,7 +53,7 @@ pub(crate) fn script(har: &Value, options: Options) -> Script {
         if options.think {
             nodes.extend(pause(entry, &mut end));
         }
-        nodes.push(Node::Request(Box::new(request)));
+        nodes.push(Node::ScriptRequest(Box::new(request)));
         count += 1;
         let body = entry.pointer("/response/content/text").and_then(Value::as_str);
         if let Some(json) = body.and_then(|text| serde_json::from_str::<Value>(text).ok()) {
@@ -99,7 +99,7 @@ fn pairs<'a>(entry: &'a Value, pointer: &str) -> Vec<(&'a str, &'a str)> {
     list.filter_map(pair).collect()
 }
 
-fn request(entry: &Value, warnings: &mut Warnings) -> Option<Request> {
+fn request(entry: &Value, warnings: &mut Warnings) -> Option<ScriptRequest> {
     let url = text(entry, "/request/url")?;
     if !url.starts_with("http") {
         if url.starts_with("ws") {
@@ -107,11 +107,11 @@ fn request(entry: &Value, warnings: &mut Warnings) -> Option<Request> {
         }
         return None;
     }
-    let mut request = Request {
+    let mut request = ScriptRequest {
         method: text(entry, "/request/method").unwrap_or("GET").to_owned(),
         url: url.split('#').next().unwrap_or_default().into(),
         status: status(entry).filter(|status| *status != 304),
-        ..Request::default()
+        ..ScriptRequest::default()
     };
     for (name, value) in pairs(entry, "/request/headers") {
         if !is_own_header(name) {
@@ -132,7 +132,7 @@ fn request(entry: &Value, warnings: &mut Warnings) -> Option<Request> {
     Some(request)
 }
 
-fn body(entry: &Value, request: &mut Request, warnings: &mut Warnings) {
+fn body(entry: &Value, request: &mut ScriptRequest, warnings: &mut Warnings) {
     let kind = text(entry, "/request/postData/mimeType").unwrap_or_default();
     let params = entry.pointer("/request/postData/params").and_then(Value::as_array);
     let params = params.filter(|params| !params.is_empty());
@@ -226,7 +226,7 @@ fn pause(entry: &Value, end: &mut Option<i64>) -> Option<Node> {
     (pause >= PAUSE_MIN_MS).then(|| Node::Lines(vec![String::new(), format!("sleep({seconds});")]))
 }
 
-fn holds(request: &Request, value: &str) -> bool {
+fn holds(request: &ScriptRequest, value: &str) -> bool {
     request.url.contains(value)
         || request.body.as_ref().is_some_and(|body| body.contains(value))
         || request.headers.iter().any(|header| header.1.contains(value))

@@ -14,20 +14,20 @@ mod writer;
 
 use serde_json::Value;
 
-use script::{Function, Node, Script};
+use script::{Function, Node, ScriptDraft};
 
 pub use curl::command_line;
 
 /// What is left out or kept of a recording.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct ConvertOptions {
     /// Whether the pauses between the requests of a recording are kept.
     pub think: bool,
     /// Whether images, fonts and style sheets are left out.
     pub skip_static: bool,
 }
 
-impl Default for Options {
+impl Default for ConvertOptions {
     fn default() -> Self {
         Self { think: true, skip_static: false }
     }
@@ -71,7 +71,7 @@ pub enum ConvertError {
 ///
 /// # Errors
 /// When the format is unknown, or there is no request.
-pub fn convert(text: &str, options: Options) -> Result<Converted, ConvertError> {
+pub fn convert(text: &str, options: ConvertOptions) -> Result<Converted, ConvertError> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let mut script = if text.split_whitespace().next() == Some("curl") {
         curl::script(text)?
@@ -91,7 +91,7 @@ pub fn convert(text: &str, options: Options) -> Result<Converted, ConvertError> 
 }
 
 /// The script of JSON or YAML.
-fn described(text: &str, options: Options) -> Result<Script, ConvertError> {
+fn described(text: &str, options: ConvertOptions) -> Result<ScriptDraft, ConvertError> {
     let unknown = || foreign::recognised(text).map_or(ConvertError::Unknown, ConvertError::Foreign);
     let value: Value = serde_json::from_str(text)
         .or_else(|_| serde_saphyr::from_str(text).map_err(|_| unknown()))?;
@@ -109,7 +109,7 @@ fn described(text: &str, options: Options) -> Result<Script, ConvertError> {
 }
 
 /// Names the variables without a value.
-fn missing(script: &mut Script) {
+fn missing(script: &mut ScriptDraft) {
     let main = writer::write(script);
     let mut names: Vec<&str> = main
         .split("value(\"")
@@ -135,7 +135,7 @@ fn keep_valid(nodes: &mut [Node], warnings: &mut warnings::Warnings) {
     };
     for node in nodes {
         match node {
-            Node::Request(request) => request.headers.retain(|(name, _)| {
+            Node::ScriptRequest(request) => request.headers.retain(|(name, _)| {
                 if !is_valid(name) {
                     warnings.add("a header whose name is not valid is left out", name);
                 }
@@ -149,7 +149,7 @@ fn keep_valid(nodes: &mut [Node], warnings: &mut warnings::Warnings) {
 
 fn requests(nodes: &[Node]) -> usize {
     let count = |node: &Node| match node {
-        Node::Request(_) => 1,
+        Node::ScriptRequest(_) => 1,
         Node::Lines(_) => 0,
         Node::Block(_, inner, _) => requests(inner),
     };

@@ -5,7 +5,7 @@ use crate::warnings::Warnings;
 
 /// A script, before it is written.
 #[derive(Debug, Default)]
-pub struct Script {
+pub struct ScriptDraft {
     /// The entries of its options, each in a line; one user and one iteration where there are none.
     pub options: Vec<String>,
     /// Statements at the top level, such as files that are opened.
@@ -31,7 +31,7 @@ pub struct Function {
 #[derive(Debug)]
 pub enum Node {
     /// A request.
-    Request(Box<Request>),
+    ScriptRequest(Box<ScriptRequest>),
     /// Lines of code.
     Lines(Vec<String>),
     /// `open`, parts, `close`.
@@ -40,7 +40,7 @@ pub enum Node {
 
 /// A request, and the expected status of its response.
 #[derive(Debug, Default)]
-pub struct Request {
+pub struct ScriptRequest {
     /// Notes for the user, in sentences; the first is its title.
     pub remarks: Vec<String>,
     /// The method.
@@ -78,7 +78,7 @@ pub struct Part {
     pub kind: Option<String>,
 }
 
-impl Script {
+impl ScriptDraft {
     /// A constant with the contents of a file, read once.
     pub fn file(&mut self, path: &str) -> String {
         let known = self.init.iter().position(|line| line.ends_with(&opening(path)));
@@ -95,7 +95,7 @@ fn opening(path: &str) -> String {
     format!("open({}, 'b');", quoted(path))
 }
 
-impl Request {
+impl ScriptRequest {
     /// Whether it has a header.
     pub fn has_header(&self, name: &str) -> bool {
         self.headers.iter().any(|header| header.0.eq_ignore_ascii_case(name))

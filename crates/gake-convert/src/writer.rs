@@ -1,6 +1,6 @@
 //! The text of a script.
 
-use crate::script::{Function, Node, Request, Script};
+use crate::script::{Function, Node, ScriptDraft, ScriptRequest};
 use crate::template::{quoted, variable_name};
 
 /// Modules, each with the word that needs it.
@@ -81,7 +81,7 @@ function value(name) {
 ";
 
 /// The text of a script.
-pub fn write(script: &Script) -> String {
+pub fn write(script: &ScriptDraft) -> String {
     let mut main = String::new();
     for function in &script.functions {
         main.push_str(&self::function(function));
@@ -119,7 +119,7 @@ fn calls(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| !text[..at].ends_with(is_part))
 }
 
-fn options(script: &Script) -> String {
+fn options(script: &ScriptDraft) -> String {
     if script.options.is_empty() {
         return "\nexport const options = { vus: 1, iterations: 1 };\n".to_owned();
     }
@@ -128,7 +128,7 @@ fn options(script: &Script) -> String {
 }
 
 /// The variables: those that refer to others follow these.
-fn variables(script: &Script, main: &str) -> String {
+fn variables(script: &ScriptDraft, main: &str) -> String {
     let (mut first, mut rest): (Vec<_>, Vec<_>) = script
         .variables
         .iter()
@@ -176,7 +176,7 @@ fn function(function: &Function) -> String {
 
 fn has_request(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
-        Node::Request(_) => true,
+        Node::ScriptRequest(_) => true,
         Node::Lines(_) => false,
         Node::Block(_, inner, _) => has_request(inner),
     })
@@ -185,7 +185,7 @@ fn has_request(nodes: &[Node]) -> bool {
 fn nodes(nodes: &[Node], depth: usize, number: &mut usize, text: &mut String) {
     for node in nodes {
         match node {
-            Node::Request(request) => {
+            Node::ScriptRequest(request) => {
                 *number += 1;
                 line(text, depth, "");
                 line(text, depth, &format!("// Request {number}"));
@@ -210,7 +210,7 @@ fn line(text: &mut String, depth: usize, line: &str) {
     text.push('\n');
 }
 
-fn request(request: &Request, depth: usize, text: &mut String) {
+fn request(request: &ScriptRequest, depth: usize, text: &mut String) {
     for remark in &request.remarks {
         line(text, depth, &comment(remark));
     }
@@ -253,7 +253,7 @@ fn request(request: &Request, depth: usize, text: &mut String) {
 }
 
 /// The headers; those of one name, which an object cannot hold twice, in one.
-fn headers(request: &Request) -> Vec<(String, String)> {
+fn headers(request: &ScriptRequest) -> Vec<(String, String)> {
     let mut headers: Vec<(String, crate::template::Template)> = Vec::new();
     for (name, value) in &request.headers {
         match headers.iter_mut().find(|known| known.0.eq_ignore_ascii_case(name)) {

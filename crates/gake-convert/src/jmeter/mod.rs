@@ -10,7 +10,7 @@ mod values;
 use roxmltree::{Document, Node as Xml};
 
 use crate::ConvertError;
-use crate::script::{Node, Script};
+use crate::script::{Node, ScriptDraft};
 use crate::template::{Template, quoted};
 
 /// An element with the tree of what is below it.
@@ -37,7 +37,7 @@ struct Scope<'a> {
 /// A plan on its way to a script.
 #[derive(Default)]
 struct Plan {
-    script: Script,
+    script: ScriptDraft,
     /// Lines at the start of each iteration of a thread group: rows of its files.
     start: Vec<String>,
 }
@@ -46,7 +46,7 @@ struct Plan {
 const DEPTH_MAX: usize = 64;
 
 /// The script of a plan: a scenario for each thread group.
-pub(crate) fn script(text: &str) -> Result<Script, ConvertError> {
+pub(crate) fn script(text: &str) -> Result<ScriptDraft, ConvertError> {
     let document = Document::parse(text).map_err(|error| ConvertError::Xml(error.to_string()))?;
     let mut plan = Plan::default();
     let top = document.root_element().children().find(|node| node.has_tag_name("hashTree"));
@@ -288,7 +288,7 @@ impl Plan {
             if tag.starts_with("HTTPSampler") {
                 let scope = self.scope(scope, element);
                 let request = self.request(element, &scope);
-                nodes.push(Node::Request(Box::new(request)));
+                nodes.push(Node::ScriptRequest(Box::new(request)));
             } else if tag.ends_with("Controller")
                 || tag == "InterleaveControl"
                 || tag == "RandomOrderController"

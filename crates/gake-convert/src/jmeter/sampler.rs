@@ -1,23 +1,23 @@
 //! HTTP samplers.
 
 use super::{Element, Plan, Scope};
-use crate::script::{Part, Request, is_own_header};
+use crate::script::{Part, ScriptRequest, is_own_header};
 use crate::template::{Template, component, quoted, url_text};
 
 impl Plan {
     /// The request of a sampler, with what its scope adds.
-    pub(super) fn request<'a>(&mut self, own: Element<'a>, scope: &Scope<'a>) -> Request {
+    pub(super) fn request<'a>(&mut self, own: Element<'a>, scope: &Scope<'a>) -> ScriptRequest {
         let text = |name: &str| {
             let nearest = std::iter::once(&own).chain(&scope.defaults);
             nearest.clone().find_map(|element| element.text(&format!("HTTPSampler.{name}")))
         };
-        let mut request = Request {
+        let mut request = ScriptRequest {
             method: text("method").unwrap_or("GET").to_uppercase(),
             url: self.url(&text),
             before: scope.before.clone(),
             checks: scope.checks.clone(),
             after: scope.after.clone(),
-            ..Request::default()
+            ..ScriptRequest::default()
         };
         if !own.name().is_empty() {
             request.remarks.push(own.name().to_owned());
@@ -72,7 +72,7 @@ impl Plan {
     }
 
     /// Puts arguments and files into URL or body.
-    fn arguments<'a>(&mut self, own: Element<'a>, scope: &Scope<'a>, request: &mut Request) {
+    fn arguments<'a>(&mut self, own: Element<'a>, scope: &Scope<'a>, request: &mut ScriptRequest) {
         let owners = std::iter::once(&own).chain(&scope.defaults);
         let arguments: Vec<Element> =
             owners.flat_map(|owner| owner.list("Arguments.arguments")).collect();
@@ -143,7 +143,7 @@ impl Plan {
         pairs
     }
 
-    fn upload(&mut self, arguments: &[Element], files: &[Element], request: &mut Request) {
+    fn upload(&mut self, arguments: &[Element], files: &[Element], request: &mut ScriptRequest) {
         // A single file without a field is the body itself.
         if let [file] = files
             && arguments.is_empty()

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::sample::{sample, text_of};
 use super::{Description, object};
-use crate::script::{Part, Request};
+use crate::script::{Part, ScriptRequest};
 use crate::template::Template;
 
 const FORM: &str = "application/x-www-form-urlencoded";
@@ -21,7 +21,7 @@ impl<'a> Description<'a> {
         &mut self,
         operation: &'a Value,
         parameters: &[&'a Value],
-        request: &mut Request,
+        request: &mut ScriptRequest,
     ) {
         if self.root.get("swagger").is_some() {
             return self.body_of_parameters(operation, parameters, request);
@@ -44,7 +44,7 @@ impl<'a> Description<'a> {
         &mut self,
         operation: &'a Value,
         parameters: &[&'a Value],
-        request: &mut Request,
+        request: &mut ScriptRequest,
     ) {
         let place =
             |one: &Value| one.get("in").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -106,7 +106,13 @@ impl<'a> Description<'a> {
     }
 
     /// A body of some type.
-    fn content(&mut self, kind: &str, value: Value, schema: &'a Value, request: &mut Request) {
+    fn content(
+        &mut self,
+        kind: &str,
+        value: Value,
+        schema: &'a Value,
+        request: &mut ScriptRequest,
+    ) {
         if kind.starts_with("multipart/") {
             let schema = self.resolve(schema);
             let mut parts = Vec::new();

@@ -7,7 +7,7 @@ mod security;
 use serde_json::Value;
 
 use crate::default_function;
-use crate::script::{Node, Request, Script};
+use crate::script::{Node, ScriptDraft, ScriptRequest};
 use crate::template::{Template, component, url_text};
 
 use sample::{sample, text_of};
@@ -20,7 +20,7 @@ const BASE_URL: &str = "BASE_URL";
 /// A description, and the script that is made of it.
 struct Description<'a> {
     root: &'a Value,
-    script: Script,
+    script: ScriptDraft,
 }
 
 /// An operation, with what its path says.
@@ -32,8 +32,8 @@ struct Operation<'a> {
 
 /// A request for each operation, in the order of the text. Values are those that the description
 /// gives: examples, defaults, first values, bounds; others are made up, and are variables.
-pub(crate) fn script(root: &Value, text: &str) -> Script {
-    let mut description = Description { root, script: Script::default() };
+pub(crate) fn script(root: &Value, text: &str) -> ScriptDraft {
+    let mut description = Description { root, script: ScriptDraft::default() };
     let server = description.server(root);
     if let Some(server) = server {
         description.script.variables.push((BASE_URL.to_owned(), server.into()));
@@ -51,7 +51,7 @@ pub(crate) fn script(root: &Value, text: &str) -> Script {
         for method in METHODS {
             let Some(own) = item.get(method) else { continue };
             let request = description.request(method, &Operation { path, item, own });
-            nodes.push(Node::Request(Box::new(request)));
+            nodes.push(Node::ScriptRequest(Box::new(request)));
         }
     }
     description.script.functions = default_function(nodes);
@@ -100,14 +100,14 @@ impl<'a> Description<'a> {
         Some(format!("{scheme}://{host}{}", base_path(owner)))
     }
 
-    fn request(&mut self, method: &str, operation: &Operation<'a>) -> Request {
+    fn request(&mut self, method: &str, operation: &Operation<'a>) -> ScriptRequest {
         let own = operation.own;
         let parameters = self.parameters(operation);
-        let mut request = Request {
+        let mut request = ScriptRequest {
             method: method.to_uppercase(),
             url: self.url(operation, &parameters),
             status: status(own),
-            ..Request::default()
+            ..ScriptRequest::default()
         };
         let title = own.get("summary").or_else(|| own.get("operationId")).and_then(Value::as_str);
         request.remarks.extend(title.map(|title| title.trim().to_owned()));
@@ -240,7 +240,7 @@ impl<'a> Description<'a> {
         self.resolve(first).get("value").cloned()
     }
 
-    fn query(&mut self, parameter: &'a Value, name: &str, request: &mut Request) {
+    fn query(&mut self, parameter: &'a Value, name: &str, request: &mut ScriptRequest) {
         let (value, is_given) = self.sample_of(parameter);
         let text = |key: &str| parameter.get(key).and_then(Value::as_str);
         let is_flat = match text("collectionFormat") {

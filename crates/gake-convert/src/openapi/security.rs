@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{Description, object};
-use crate::script::{Request, basic_auth};
+use crate::script::{ScriptRequest, basic_auth};
 use crate::template::Template;
 
 impl<'a> Description<'a> {
     /// Adds what the first requirement of an operation wants, unless none is needed.
-    pub(super) fn secure(&mut self, operation: &'a Value, request: &mut Request) {
+    pub(super) fn secure(&mut self, operation: &'a Value, request: &mut ScriptRequest) {
         let requirements = operation.get("security").or_else(|| self.root.get("security"));
         let requirements =
             requirements.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -29,7 +29,7 @@ impl<'a> Description<'a> {
         }
     }
 
-    fn scheme(&mut self, name: &str, scheme: &Value, request: &mut Request) {
+    fn scheme(&mut self, name: &str, scheme: &Value, request: &mut ScriptRequest) {
         let text = |key: &str| scheme.get(key).and_then(Value::as_str).unwrap_or_default();
         let own = Template::variable(name);
         match (text("type"), text("scheme").to_lowercase().as_str(), text("in")) {

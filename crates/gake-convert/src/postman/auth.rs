@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{plain, template};
-use crate::script::{Request, Script, basic_auth};
+use crate::script::{ScriptDraft, ScriptRequest, basic_auth};
 use crate::template::{Template, url_text};
 
 /// The attributes of an authorization: a list of pairs, or in version 2.0 an object.
@@ -21,13 +21,13 @@ impl Attributes<'_> {
         value.map(plain).filter(|text| !text.is_empty())
     }
 
-    fn get(&self, name: &str, script: &mut Script) -> Option<Template> {
+    fn get(&self, name: &str, script: &mut ScriptDraft) -> Option<Template> {
         self.text(name).map(|text| template(&text, script))
     }
 }
 
 /// Adds what an authorization sends.
-pub(super) fn add(auth: Option<&Value>, request: &mut Request, script: &mut Script) {
+pub(super) fn add(auth: Option<&Value>, request: &mut ScriptRequest, script: &mut ScriptDraft) {
     let Some(auth) = auth else { return };
     let kind = auth.get("type").and_then(Value::as_str).unwrap_or("noauth");
     let own = Attributes(auth.get(kind));
@@ -71,14 +71,14 @@ pub(super) fn add(auth: Option<&Value>, request: &mut Request, script: &mut Scri
     }
 }
 
-fn authorize(request: &mut Request, prefix: &str, token: Template) {
+fn authorize(request: &mut ScriptRequest, prefix: &str, token: Template) {
     let mut value = Template::from(prefix);
     value.append(token);
     request.set_header("Authorization", value);
 }
 
 /// What k6 takes from the URL: `http://user:password@host`.
-fn credentials(request: &mut Request, kind: &str, user: Template, password: Template) {
+fn credentials(request: &mut ScriptRequest, kind: &str, user: Template, password: Template) {
     request.params.push(format!("auth: {}", crate::template::quoted(kind)));
     let mut pair = user.encoded(crate::template::component);
     pair.push(":");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{enabled, is_enabled, list, plain, template};
-use crate::script::{Part, Request, Script};
+use crate::script::{Part, ScriptDraft, ScriptRequest};
 use crate::template::Template;
 
 /// The content type of raw text, by its language.
@@ -27,7 +27,7 @@ pub(super) fn is_some(body: &Value) -> bool {
 }
 
 /// Adds a body, and the content type that goes with it.
-pub(super) fn add(body: &Value, request: &mut Request, script: &mut Script) {
+pub(super) fn add(body: &Value, request: &mut ScriptRequest, script: &mut ScriptDraft) {
     let mode = body.get("mode").and_then(Value::as_str).unwrap_or_default();
     let own = body.get(mode);
     match mode {
@@ -69,7 +69,7 @@ pub(super) fn add(body: &Value, request: &mut Request, script: &mut Script) {
     }
 }
 
-fn parts(own: Option<&Value>, script: &mut Script) -> Vec<Part> {
+fn parts(own: Option<&Value>, script: &mut ScriptDraft) -> Vec<Part> {
     let mut parts = Vec::new();
     for field in list(own).filter(|field| is_enabled(field)) {
         let name = template(&field.get("key").map(plain).unwrap_or_default(), script);
@@ -107,7 +107,7 @@ fn parts(own: Option<&Value>, script: &mut Script) -> Vec<Part> {
 }
 
 /// The JSON of a query: the query, its variables, its operation.
-fn graphql(own: Option<&Value>, request: &mut Request, script: &mut Script) {
+fn graphql(own: Option<&Value>, request: &mut ScriptRequest, script: &mut ScriptDraft) {
     let text =
         |name: &str| own.and_then(|own| own.get(name)).filter(|own| !own.is_null()).map(plain);
     let query = Value::from(text("query").unwrap_or_default()).to_string();

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::javascript::{Translated, translate};
 use super::{is_enabled, list};
-use crate::script::{Request, Script};
+use crate::script::{ScriptDraft, ScriptRequest};
 use crate::template::quoted;
 use crate::writer::comment;
 
@@ -42,7 +42,7 @@ impl<'a> Events<'a> {
     }
 
     /// Adds what they do to a request, and quotes what they do beyond that.
-    pub(super) fn translate(&self, request: &mut Request, script: &mut Script) {
+    pub(super) fn translate(&self, request: &mut ScriptRequest, script: &mut ScriptDraft) {
         let title = request.remarks.first().cloned().unwrap_or_default();
         for event in &self.0 {
             let translated = translate(&event.code, event.is_test);
@@ -64,8 +64,8 @@ fn quote(
     translated: &Translated,
     event: &Event,
     is_own: bool,
-    request: &mut Request,
-    script: &mut Script,
+    request: &mut ScriptRequest,
+    script: &mut ScriptDraft,
 ) {
     if translated.lost.is_empty() {
         return;

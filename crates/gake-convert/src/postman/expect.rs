@@ -1,6 +1,6 @@
 //! What tests expect, as expressions.
 
-use super::javascript::mask;
+use super::lexer::mask;
 
 /// Words of a chain that change nothing.
 const FILLERS: [&str; 12] =

@@ -6,11 +6,12 @@ mod dynamic;
 mod events;
 mod expect;
 mod javascript;
+mod lexer;
 
 use serde_json::Value;
 
 use crate::default_function;
-use crate::script::{Node, Request, Script, is_own_header};
+use crate::script::{Node, ScriptDraft, ScriptRequest, is_own_header};
 use crate::template::{Template, url_text};
 
 use events::Events;
@@ -25,8 +26,8 @@ struct Folder<'a> {
 }
 
 /// The requests of a collection, in the order of its folders.
-pub(crate) fn script(collection: &Value) -> Script {
-    let mut script = Script::default();
+pub(crate) fn script(collection: &Value) -> ScriptDraft {
+    let mut script = ScriptDraft::default();
     for variable in list(collection.get("variable")) {
         let name = variable.get("key").or_else(|| variable.get("id")).and_then(Value::as_str);
         let value = variable.get("value").map(plain).unwrap_or_default();
@@ -42,7 +43,12 @@ pub(crate) fn script(collection: &Value) -> Script {
     script
 }
 
-fn collect<'a>(item: &'a Value, outer: &Folder<'a>, nodes: &mut Vec<Node>, script: &mut Script) {
+fn collect<'a>(
+    item: &'a Value,
+    outer: &Folder<'a>,
+    nodes: &mut Vec<Node>,
+    script: &mut ScriptDraft,
+) {
     let mut folder = outer.clone();
     if let Some(auth) = item.get("auth").filter(|auth| !auth.is_null()) {
         folder.auth = Some(auth);
@@ -67,20 +73,21 @@ fn collect<'a>(item: &'a Value, outer: &Folder<'a>, nodes: &mut Vec<Node>, scrip
         request.params.push("redirects: 0".to_owned());
     }
     folder.events.translate(&mut request, script);
-    nodes.push(Node::Request(Box::new(request)));
+    nodes.push(Node::ScriptRequest(Box::new(request)));
 }
 
-fn request(own: &Value, folder: &Folder, script: &mut Script) -> Option<Request> {
+fn request(own: &Value, folder: &Folder, script: &mut ScriptDraft) -> Option<ScriptRequest> {
     if let Some(url) = own.as_str() {
         let url = template(&with_scheme(url), script).map(url_text);
-        let mut request = Request { method: "GET".to_owned(), url, ..Request::default() };
+        let mut request =
+            ScriptRequest { method: "GET".to_owned(), url, ..ScriptRequest::default() };
         auth::add(folder.auth, &mut request, script);
         return Some(request);
     }
-    let mut request = Request {
+    let mut request = ScriptRequest {
         method: own.get("method").and_then(Value::as_str).unwrap_or("GET").to_uppercase(),
         url: url(own.get("url")?, script)?,
-        ..Request::default()
+        ..ScriptRequest::default()
     };
     match own.get("header") {
         // `Name: value`, one in a line.
@@ -111,7 +118,7 @@ fn request(own: &Value, folder: &Folder, script: &mut Script) -> Option<Request>
     Some(request)
 }
 
-fn header(request: &mut Request, name: &str, value: &str, script: &mut Script) {
+fn header(request: &mut ScriptRequest, name: &str, value: &str, script: &mut ScriptDraft) {
     let name = template(name.trim(), script);
     let Some(name) = name.literal() else {
         script.warnings.add("a header whose name is a variable is left out", &name.label());
@@ -124,7 +131,7 @@ fn header(request: &mut Request, name: &str, value: &str, script: &mut Script) {
 }
 
 /// A URL: its text without the query, the enabled parameters, its path variables in their places.
-fn url(url: &Value, script: &mut Script) -> Option<Template> {
+fn url(url: &Value, script: &mut ScriptDraft) -> Option<Template> {
     let raw = url.as_str().or_else(|| url.get("raw")?.as_str()).filter(|raw| !raw.is_empty());
     let raw = raw.map(str::to_owned).or_else(|| joined(url))?;
     let raw = raw.trim().split('#').next().unwrap_or_default();
@@ -193,7 +200,7 @@ fn joined(url: &Value) -> Option<String> {
 }
 
 /// A segment `:name`; without a variable of its name it is text.
-fn path_variable(name: &str, url: &Value, script: &mut Script) -> Template {
+fn path_variable(name: &str, url: &Value, script: &mut ScriptDraft) -> Template {
     let of_name = |wanted: &str| {
         list(url.get("variable")).find(|one| {
             one.get("key").or_else(|| one.get("id")).and_then(Value::as_str) == Some(wanted)
@@ -226,7 +233,7 @@ fn with_scheme(url: &str) -> String {
 }
 
 /// Text with Postman's variables.
-fn template(text: &str, script: &mut Script) -> Template {
+fn template(text: &str, script: &mut ScriptDraft) -> Template {
     Template::braces(text, &mut |template, name| match name.strip_prefix('$') {
         Some(dynamic) => match dynamic::expression(dynamic) {
             Some(code) => template.push_code(code, name),

@@ -1,6 +1,6 @@
 //! JMeter plans.
 
-use gake_convert::{Options, convert};
+use gake_convert::{ConvertOptions, convert};
 
 use super::assert_lines;
 
@@ -91,7 +91,7 @@ const PLAN: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 
 #[test]
 fn a_plan() {
-    let converted = convert(PLAN, Options::default()).unwrap();
+    let converted = convert(PLAN, ConvertOptions::default()).unwrap();
     assert_lines(
         &converted.script,
         &[

@@ -6,11 +6,11 @@ mod jmeter;
 mod openapi;
 mod postman;
 
-use gake_convert::{ConvertError, Converted, Options, command_line, convert};
+use gake_convert::{ConvertError, ConvertOptions, Converted, command_line, convert};
 use serde_json::{Value, json};
 
 fn converted(text: &str) -> Converted {
-    convert(text, Options::default()).unwrap()
+    convert(text, ConvertOptions::default()).unwrap()
 }
 
 /// The script of JSON.
@@ -79,7 +79,7 @@ fn the_flags_of_curl() {
         ("curl -H", ConvertError::CutShort),
         ("curl -s", ConvertError::Empty),
     ] {
-        assert_eq!(convert(line, Options::default()), Err(error), "{line}");
+        assert_eq!(convert(line, ConvertOptions::default()), Err(error), "{line}");
     }
 }
 
@@ -199,7 +199,7 @@ fn the_query_pauses_and_static_files_of_a_har() {
             r#"res = http.request("GET", "http://h/c?d", null, {"#,
         ],
     );
-    let lean = convert(&text, Options { think: false, skip_static: true }).unwrap();
+    let lean = convert(&text, ConvertOptions { think: false, skip_static: true }).unwrap();
     assert!(
         !lean.script.contains("sleep") && !lean.script.contains("http://h/b"),
         "{}",
@@ -221,7 +221,7 @@ fn other_formats_are_named() {
         ("import http from 'k6/http';\nexport default function () {}\n", "gake run"),
         (r#"{"name":"e","values":[],"_postman_variable_scope":"environment"}"#, "-e NAME=VALUE"),
     ] {
-        let refused = convert(text, Options::default()).unwrap_err();
+        let refused = convert(text, ConvertOptions::default()).unwrap_err();
         assert!(matches!(refused, ConvertError::Foreign(_)), "{text}: {refused}");
         assert!(refused.to_string().contains(word), "{refused}");
     }
@@ -230,11 +230,11 @@ fn other_formats_are_named() {
 #[test]
 fn anything_else_is_refused() {
     for text in ["", "hello", "{}", "[]", "{\"log\":{}}", "a: b: c", "- a"] {
-        assert_eq!(convert(text, Options::default()), Err(ConvertError::Unknown), "{text}");
+        assert_eq!(convert(text, ConvertOptions::default()), Err(ConvertError::Unknown), "{text}");
     }
     for text in ["{\"log\":{\"entries\":[]}}", "openapi: 3.0.0", "<jmeterTestPlan/>"] {
-        assert_eq!(convert(text, Options::default()), Err(ConvertError::Empty), "{text}");
+        assert_eq!(convert(text, ConvertOptions::default()), Err(ConvertError::Empty), "{text}");
     }
-    let broken = convert("<jmeterTestPlan><hashTree>", Options::default());
+    let broken = convert("<jmeterTestPlan><hashTree>", ConvertOptions::default());
     assert!(matches!(broken, Err(ConvertError::Xml(_))), "{broken:?}");
 }

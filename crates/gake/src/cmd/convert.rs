@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use gake_convert::{Options, convert};
+use gake_convert::{ConvertOptions, convert};
 
 use crate::cli::{ConvertRequestsArgs, Pauses, StaticFiles};
 use gake_session::Console;
@@ -19,7 +19,7 @@ const BYTES_MAX: u64 = 256 << 20;
 pub fn run(args: &ConvertRequestsArgs, console: &Console) -> Result<Exit, Failure> {
     let text = text(&args.input)?;
     let shown = if text == args.input { "the command" } else { args.input.as_str() };
-    let options = Options {
+    let options = ConvertOptions {
         think: args.think == Pauses::Recorded,
         skip_static: args.static_files == StaticFiles::Skip,
     };
