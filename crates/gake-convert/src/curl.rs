@@ -93,7 +93,7 @@ pub(crate) fn script(command: &str) -> Result<ScriptDraft, ConvertError> {
         false => "POST".to_owned(),
     });
     add_data(&mut request, data, is_query);
-    script.functions = default_function(vec![Node::ScriptRequest(Box::new(request))]);
+    script.functions = default_function(vec![Node::Request(Box::new(request))]);
     Ok(script)
 }
 

@@ -53,7 +53,7 @@ pub(crate) fn script(har: &Value, options: ConvertOptions) -> ScriptDraft {
         if options.think {
             nodes.extend(pause(entry, &mut end));
         }
-        nodes.push(Node::ScriptRequest(Box::new(request)));
+        nodes.push(Node::Request(Box::new(request)));
         count += 1;
         let body = entry.pointer("/response/content/text").and_then(Value::as_str);
         if let Some(json) = body.and_then(|text| serde_json::from_str::<Value>(text).ok()) {

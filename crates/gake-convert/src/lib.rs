@@ -135,7 +135,7 @@ fn keep_valid(nodes: &mut [Node], warnings: &mut warnings::Warnings) {
     };
     for node in nodes {
         match node {
-            Node::ScriptRequest(request) => request.headers.retain(|(name, _)| {
+            Node::Request(request) => request.headers.retain(|(name, _)| {
                 if !is_valid(name) {
                     warnings.add("a header whose name is not valid is left out", name);
                 }
@@ -149,7 +149,7 @@ fn keep_valid(nodes: &mut [Node], warnings: &mut warnings::Warnings) {
 
 fn requests(nodes: &[Node]) -> usize {
     let count = |node: &Node| match node {
-        Node::ScriptRequest(_) => 1,
+        Node::Request(_) => 1,
         Node::Lines(_) => 0,
         Node::Block(_, inner, _) => requests(inner),
     };

@@ -31,7 +31,7 @@ pub struct Function {
 #[derive(Debug)]
 pub enum Node {
     /// A request.
-    ScriptRequest(Box<ScriptRequest>),
+    Request(Box<ScriptRequest>),
     /// Lines of code.
     Lines(Vec<String>),
     /// `open`, parts, `close`.

@@ -176,7 +176,7 @@ fn function(function: &Function) -> String {
 
 fn has_request(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
-        Node::ScriptRequest(_) => true,
+        Node::Request(_) => true,
         Node::Lines(_) => false,
         Node::Block(_, inner, _) => has_request(inner),
     })
@@ -185,7 +185,7 @@ fn has_request(nodes: &[Node]) -> bool {
 fn nodes(nodes: &[Node], depth: usize, number: &mut usize, text: &mut String) {
     for node in nodes {
         match node {
-            Node::ScriptRequest(request) => {
+            Node::Request(request) => {
                 *number += 1;
                 line(text, depth, "");
                 line(text, depth, &format!("// Request {number}"));

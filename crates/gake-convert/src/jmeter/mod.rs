@@ -288,7 +288,7 @@ impl Plan {
             if tag.starts_with("HTTPSampler") {
                 let scope = self.scope(scope, element);
                 let request = self.request(element, &scope);
-                nodes.push(Node::ScriptRequest(Box::new(request)));
+                nodes.push(Node::Request(Box::new(request)));
             } else if tag.ends_with("Controller")
                 || tag == "InterleaveControl"
                 || tag == "RandomOrderController"

@@ -51,7 +51,7 @@ pub(crate) fn script(root: &Value, text: &str) -> ScriptDraft {
         for method in METHODS {
             let Some(own) = item.get(method) else { continue };
             let request = description.request(method, &Operation { path, item, own });
-            nodes.push(Node::ScriptRequest(Box::new(request)));
+            nodes.push(Node::Request(Box::new(request)));
         }
     }
     description.script.functions = default_function(nodes);

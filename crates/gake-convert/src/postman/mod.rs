@@ -73,7 +73,7 @@ fn collect<'a>(
         request.params.push("redirects: 0".to_owned());
     }
     folder.events.translate(&mut request, script);
-    nodes.push(Node::ScriptRequest(Box::new(request)));
+    nodes.push(Node::Request(Box::new(request)));
 }
 
 fn request(own: &Value, folder: &Folder, script: &mut ScriptDraft) -> Option<ScriptRequest> {
