@@ -11,7 +11,6 @@ pub mod aggregation;
 pub mod archive;
 pub mod blocked;
 mod bodies;
-pub mod convert;
 mod definitions;
 pub mod duration;
 mod errors;

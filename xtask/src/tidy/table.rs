@@ -28,6 +28,13 @@ pub const ROOMS: &[Room] = &[
         // Pure: no runtime, no sockets, no system calls.
         strangers: &["tokio", "mio", "hyper", "socket2", "rustix", "libc"],
     },
+    // Pure text to text.
+    Room {
+        name: "gake-convert",
+        level: 1,
+        may_use: &["gake-text"],
+        strangers: &["tokio", "mio", "hyper", "socket2", "rustix", "libc", "clap"],
+    },
     // What is read has a bound, what is created follows no link.
     Room {
         name: "gake-files",
@@ -197,6 +204,7 @@ pub const ROOMS: &[Room] = &[
         level: 9,
         may_use: &[
             "gake-compat",
+            "gake-convert",
             "gake-text",
             "gake-session",
             "gake-experiments",

@@ -34,7 +34,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 pub use agent::{AgentArgs, WeightArg};
 pub use compare::CompareArgs;
 #[cfg(feature = "scripts")]
-pub use convert::ConvertRequestsArgs;
+pub use convert::{ConvertRequestsArgs, Pauses, StaticFiles};
 pub use dashboard::{DashboardArgs, DashboardKind};
 pub use doctor::DoctorArgs;
 #[cfg(feature = "experiments")]
@@ -120,8 +120,8 @@ pub enum Command {
     /// Show what this machine can generate, and what limits it
     Doctor(DoctorArgs),
     #[cfg(feature = "scripts")]
-    /// Make a k6 script from a HAR file, a curl command, a Postman collection or an OpenAPI
-    /// description
+    /// Make a k6 script from a HAR, a curl command, a Postman collection, an OpenAPI
+    /// description or a JMeter plan
     Convert(ConvertRequestsArgs),
     /// Print a Grafana dashboard for the figures that --sink sends
     Dashboard(DashboardArgs),
@@ -209,6 +209,8 @@ const LEFT_OUT: &[(&str, &str, bool)] = &[
 /// Help, version and usage errors, as clap words them.
 pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
     let args: Vec<OsString> = with_run(args.into_iter().collect());
+    #[cfg(feature = "scripts")]
+    let args = convert::join_command(args);
     let command = args.get(1).and_then(|word| word.to_str());
     if let Some((name, feature, _)) = LEFT_OUT.iter().find(|one| !one.2 && Some(one.0) == command) {
         return Err(Failure::usage(format!(

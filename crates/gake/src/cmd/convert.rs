@@ -1,28 +1,47 @@
 //! `gake convert`.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 
-use gake_k6::convert::{requests, script};
+use gake_convert::{ConvertOptions, convert};
 
-use crate::cli::ConvertRequestsArgs;
+use crate::cli::{ConvertRequestsArgs, Pauses, StaticFiles};
 use gake_session::Console;
 use gake_session::{Exit, Failure};
 
 /// Largest file that is read; a HAR holds the bodies of a session.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Prints the script of some requests.
+/// Prints or writes the script of some requests, and warns of what it lacks.
 ///
 /// # Errors
-/// When the input cannot be read or is nothing known, or the output is closed.
+/// When the input cannot be read or is nothing known, or the output cannot be written.
 pub fn run(args: &ConvertRequestsArgs, console: &Console) -> Result<Exit, Failure> {
     let text = text(&args.input)?;
     let shown = if text == args.input { "the command" } else { args.input.as_str() };
-    let requests =
-        requests(&text).map_err(|error| Failure::could_not(format!("{shown}: {error}")))?;
-    console.result(&script(&requests))?;
+    let options = ConvertOptions {
+        think: args.think == Pauses::Recorded,
+        skip_static: args.static_files == StaticFiles::Skip,
+    };
+    let converted =
+        convert(&text, options).map_err(|error| Failure::could_not(format!("{shown}: {error}")))?;
+    match &args.output {
+        Some(path) => write(path, args, &converted.script)?,
+        None => console.result(&converted.script)?,
+    }
+    for warning in &converted.warnings {
+        console.warn(warning);
+    }
     Ok(Exit::Done)
+}
+
+fn write(path: &Path, args: &ConvertRequestsArgs, script: &str) -> Result<(), Failure> {
+    let cannot = |why: String| Failure::could_not(format!("{}: {why}", path.display()));
+    if path == Path::new(&args.input) {
+        return Err(cannot("it is the input".to_owned()));
+    }
+    let mut file = gake_session::files::create(path)?;
+    file.write_all(script.as_bytes()).map_err(|error| cannot(error.to_string()))
 }
 
 fn text(input: &str) -> Result<String, Failure> {

@@ -42,6 +42,62 @@ fn what_was_converted_runs() {
 }
 
 #[test]
+fn a_collection_and_a_plan_run() {
+    let lab = crate::lab();
+    let (addr, folder) = (lab.addr(), tempfile::tempdir().unwrap());
+    let collection = folder.path().join("shop.json");
+    let text = format!(
+        r#"{{"info":{{"name":"shop"}},
+            "auth":{{"type":"bearer","bearer":[{{"key":"token","value":"{{{{token}}}}"}}]}},
+            "variable":[{{"key":"base","value":"http://{addr}"}},{{"key":"token","value":"t"}}],
+            "item":[
+              {{"name":"echo","request":{{"method":"POST","url":"{{{{base}}}}/echo",
+                "body":{{"mode":"formdata","formdata":[{{"key":"a","value":"{{{{$guid}}}}"}}]}}}},
+                "event":[{{"listen":"test","script":{{"exec":[
+                  "pm.test('is 200', () => pm.response.to.have.status(200));"]}}}}]}},
+              {{"name":"missing","request":"{{{{base}}}}/{{{{nowhere}}}}"}}]}}"#
+    );
+    fs::write(&collection, text).unwrap();
+    let script = folder.path().join("out.js");
+    let (input, output) = (collection.to_str().unwrap(), script.to_str().unwrap());
+    let converted = gake(&["convert", input, "-o", output]);
+    assert!(converted.status.success() && converted.stdout.is_empty(), "{converted:?}");
+    let warned = String::from_utf8(converted.stderr).unwrap();
+    assert!(warned.contains("1 × a variable has no value"), "{warned}");
+    assert!(warned.contains("(nowhere)"), "{warned}");
+    let ran = gake(&["as", "k6", "run", "--quiet", "--no-color", output]);
+    let printed = String::from_utf8(ran.stdout).unwrap();
+    assert!(printed.contains("✓ is 200"), "{printed}");
+    let logged = String::from_utf8(ran.stderr).unwrap();
+    assert!(logged.contains("the variable nowhere is missing"), "{logged}");
+
+    let plan = folder.path().join("plan.jmx");
+    let (host, port) = (addr.ip(), addr.port());
+    let text = format!(
+        r#"<jmeterTestPlan version="1.2"><hashTree><TestPlan/><hashTree>
+             <ThreadGroup testname="users"><stringProp name="ThreadGroup.num_threads">2</stringProp>
+               <elementProp name="ThreadGroup.main_controller">
+                 <stringProp name="LoopController.loops">3</stringProp></elementProp></ThreadGroup>
+             <hashTree><HTTPSamplerProxy testname="fast">
+               <stringProp name="HTTPSampler.domain">{host}</stringProp>
+               <stringProp name="HTTPSampler.port">{port}</stringProp>
+               <stringProp name="HTTPSampler.path">/fast</stringProp></HTTPSamplerProxy><hashTree/>
+             </hashTree></hashTree></hashTree></jmeterTestPlan>"#
+    );
+    fs::write(&plan, text).unwrap();
+    let printed = run_of(plan.to_str().unwrap(), folder.path());
+    assert!(printed.contains("✓ GET http://"), "{printed}");
+    assert_eq!(lab.shutdown().requests, 1 + 6);
+}
+
+#[test]
+fn a_command_needs_no_quotes() {
+    let converted = gake(&["convert", "curl", "-X", "POST", "http://h/", "-d", "a=it's"]);
+    let script = String::from_utf8(converted.stdout).unwrap();
+    assert!(script.contains(r#"http.request("POST", "http://h/", "a=it's", {"#), "{script}");
+}
+
+#[test]
 fn what_is_nothing_known_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("notes.txt");

@@ -1,0 +1,321 @@
+//! A JMeter plan.
+
+mod checks;
+mod controllers;
+mod extractors;
+mod sampler;
+mod threads;
+mod values;
+
+use roxmltree::{Document, Node as Xml};
+
+use crate::ConvertError;
+use crate::script::{Node, ScriptDraft};
+use crate::template::{Template, quoted};
+
+/// An element with the tree of what is below it.
+#[derive(Clone, Copy)]
+struct Element<'a> {
+    own: Xml<'a, 'a>,
+    below: Option<Xml<'a, 'a>>,
+}
+
+/// What the elements around a sampler add to it.
+#[derive(Clone, Default)]
+struct Scope<'a> {
+    /// Defaults of requests, the nearest first.
+    defaults: Vec<Element<'a>>,
+    headers: Vec<(String, Template)>,
+    credentials: Vec<(String, Template)>,
+    /// Lines in front of a request: pauses.
+    before: Vec<String>,
+    checks: Vec<(String, String)>,
+    /// Lines behind a request: extractors.
+    after: Vec<String>,
+}
+
+/// A plan on its way to a script.
+#[derive(Default)]
+struct Plan {
+    script: ScriptDraft,
+    /// Lines at the start of each iteration of a thread group: rows of its files.
+    start: Vec<String>,
+}
+
+/// How deep a plan may be.
+const DEPTH_MAX: usize = 64;
+
+/// The script of a plan: a scenario for each thread group.
+pub(crate) fn script(text: &str) -> Result<ScriptDraft, ConvertError> {
+    let document = Document::parse(text).map_err(|error| ConvertError::Xml(error.to_string()))?;
+    let mut plan = Plan::default();
+    let top = document.root_element().children().find(|node| node.has_tag_name("hashTree"));
+    for element in top.map(elements).unwrap_or_default() {
+        plan.user_variables(element);
+        let scope = plan.scope(&Scope::default(), element);
+        for inner in element.elements() {
+            plan.thread_group(inner, &scope);
+        }
+    }
+    if !plan.script.options.is_empty() {
+        plan.script.options.insert(0, "scenarios: {".to_owned());
+        plan.script.options.push("},".to_owned());
+    }
+    Ok(plan.script)
+}
+
+/// The enabled elements of a tree, each with its own tree.
+fn elements<'a>(tree: Xml<'a, 'a>) -> Vec<Element<'a>> {
+    let nodes: Vec<Xml> = tree.children().filter(Xml::is_element).collect();
+    let mut elements = Vec::new();
+    for (at, own) in nodes.iter().enumerate().filter(|(_, node)| !node.has_tag_name("hashTree")) {
+        if own.attribute("enabled") != Some("false") {
+            let below = nodes.get(at + 1).copied().filter(|node| node.has_tag_name("hashTree"));
+            elements.push(Element { own: *own, below });
+        }
+    }
+    elements
+}
+
+impl<'a> Element<'a> {
+    fn tag(&self) -> &'a str {
+        // Plugins are named by their classes.
+        let name = self.own.tag_name().name();
+        name.rsplit('.').next().unwrap_or(name)
+    }
+
+    fn name(&self) -> &'a str {
+        self.own.attribute("testname").unwrap_or_default()
+    }
+
+    fn elements(&self) -> Vec<Self> {
+        self.below.map(elements).unwrap_or_default()
+    }
+
+    /// A child by its attribute `name`.
+    fn child(&self, name: &str) -> Option<Xml<'a, 'a>> {
+        child(self.own, name)
+    }
+
+    /// The text of a property, when there is any.
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.child(name).and_then(|node| node.text()).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.text(name) == Some("true")
+    }
+
+    /// Properties below a collection, such as the arguments of a request.
+    fn list(&self, collection: &str) -> Vec<Self> {
+        let list = self.own.descendants().find(|node| node.attribute("name") == Some(collection));
+        let items = list.into_iter().flat_map(|list| list.children().filter(Xml::is_element));
+        items.map(|own| Element { own, below: None }).collect()
+    }
+}
+
+fn child<'a>(node: Xml<'a, 'a>, name: &str) -> Option<Xml<'a, 'a>> {
+    node.children().find(|child| child.attribute("name") == Some(name))
+}
+
+impl Plan {
+    /// The variables of an element: those of the plan, or of a list of user defined ones.
+    fn user_variables(&mut self, element: Element) {
+        for argument in element.list("Arguments.arguments") {
+            let value = argument.text("Argument.value").unwrap_or_default();
+            if let Some(name) = argument.text("Argument.name") {
+                let value = self.template(value);
+                self.script.variables.push((name.to_owned(), value));
+            }
+        }
+    }
+
+    /// The scope below an element: what its tree adds to the scope around it.
+    fn scope<'a>(&mut self, outer: &Scope<'a>, owner: Element<'a>) -> Scope<'a> {
+        let mut scope = outer.clone();
+        for element in owner.elements() {
+            let text = |name: &str| element.text(name).unwrap_or_default();
+            match element.tag() {
+                "ConfigTestElement" => scope.defaults.insert(0, element),
+                "Arguments" => self.user_variables(element),
+                "HeaderManager" => {
+                    for header in element.list("HeaderManager.headers") {
+                        let value = self.template(header.text("Header.value").unwrap_or_default());
+                        let Some(name) = header.text("Header.name") else { continue };
+                        scope.headers.retain(|known| !known.0.eq_ignore_ascii_case(name));
+                        scope.headers.push((name.to_owned(), value));
+                    }
+                }
+                "AuthManager" => {
+                    for one in element.list("AuthManager.auth_list") {
+                        let field = |name: &str| one.text(name).unwrap_or_default();
+                        let user = self.template(field("Authorization.username"));
+                        let password = self.template(field("Authorization.password"));
+                        let value = crate::script::basic_auth(&user, &password);
+                        scope.credentials.push((field("Authorization.url").to_owned(), value));
+                    }
+                }
+                "CSVDataSet" => self.csv(element),
+                "CounterConfig" => self.counter(element),
+                "RandomVariableConfig" => {
+                    let (least, most) =
+                        (self.number(text("minimumValue")), self.number(text("maximumValue")));
+                    let name = crate::template::variable_name(text("variableName"));
+                    self.start.push(format!("vars.{name} = random({least}, {most});"));
+                }
+                tag if tag.ends_with("Timer") => scope.before.extend(self.timer(element)),
+                tag if tag.ends_with("Assertion") => self.assertion(element, &mut scope.checks),
+                tag if tag.ends_with("Extractor") || tag.ends_with("PostProcessor") => {
+                    self.extractor(element, &mut scope.after);
+                }
+                tag if tag.ends_with("PreProcessor") || tag == "UserParameters" => {
+                    let lines = self.quoted_code(element);
+                    scope.before.extend(lines);
+                }
+                _ => {}
+            }
+        }
+        scope
+    }
+
+    /// A file of rows: one row an iteration, its cells in variables.
+    fn csv(&mut self, element: Element) {
+        let Some(file) = element.text("filename") else {
+            self.script.warnings.add("a data set names no file, and is left out", element.name());
+            return;
+        };
+        let file = self.template(file).js();
+        let delimiter = element.text("delimiter").unwrap_or(",");
+        let delimiter = if delimiter == "\\t" { "\t" } else { delimiter };
+        let names = element.text("variableNames").unwrap_or_default();
+        let number = self.script.init.len() + 1;
+        let skip =
+            if element.is("ignoreFirstLine") && !names.is_empty() { ".slice(1)" } else { "" };
+        self.script.warnings.add("a file is read by the script, from its folder", &file);
+        self.script.init.push(format!(
+            "const data{number} = new SharedArray('data{number}', () => rows(open({file}), {}){skip});",
+            quoted(delimiter)
+        ));
+        let index = match element.text("shareMode") {
+            Some("shareMode.thread") => "exec.vu.iterationInScenario",
+            _ => "exec.scenario.iterationInTest",
+        };
+        // The first row has the names where the plan has none.
+        let (count, first) = match names.is_empty() {
+            true => (format!("(data{number}.length - 1)"), " + 1"),
+            false => (format!("data{number}.length"), ""),
+        };
+        if element.text("recycle") == Some("false") && element.text("stopThread") == Some("true") {
+            self.start.push(format!("if ({index} >= {count}) return;"));
+        }
+        self.start.push(format!("const row{number} = data{number}[({index} % {count}){first}];"));
+        if names.is_empty() {
+            self.start.push(format!(
+                "data{number}[0].forEach((name, at) => (vars[name.trim()] = row{number}[at]));"
+            ));
+        }
+        for (at, name) in
+            names.split(',').map(str::trim).enumerate().filter(|(_, name)| !name.is_empty())
+        {
+            let name = crate::template::variable_name(name);
+            self.start.push(format!("vars.{name} = row{number}[{at}];"));
+        }
+    }
+
+    fn counter(&mut self, element: Element) {
+        let text = |name: &str| element.text(name).unwrap_or_default();
+        let (start, step) =
+            (self.number(text("CounterConfig.start")), self.number(text("CounterConfig.incr")));
+        let step = if text("CounterConfig.incr").is_empty() { "1".to_owned() } else { step };
+        let index = match element.is("CounterConfig.per_user") {
+            true => "exec.vu.iterationInScenario",
+            false => "exec.scenario.iterationInTest",
+        };
+        let name = crate::template::variable_name(text("CounterConfig.name"));
+        self.start.push(format!("vars.{name} = {start} + {index} * {step};"));
+    }
+
+    /// The pause of a timer, in seconds.
+    fn timer(&mut self, element: Element) -> Option<String> {
+        let mut number = |name: &str| self.number(element.text(name).unwrap_or_default());
+        let seconds = match element.tag() {
+            "ConstantTimer" => seconds(&number("ConstantTimer.delay")),
+            "UniformRandomTimer" => {
+                let (delay, range) = (number("ConstantTimer.delay"), number("RandomTimer.range"));
+                format!("({delay} + Math.random() * {range}) / 1000")
+            }
+            "GaussianRandomTimer" | "PoissonRandomTimer" => {
+                // The mean, and a deviation that is about as wide.
+                let (delay, range) = (number("ConstantTimer.delay"), number("RandomTimer.range"));
+                let sum = "(Math.random() + Math.random() + Math.random() - 1.5)";
+                format!("Math.max(0, {delay} + 2 * {sum} * {range}) / 1000")
+            }
+            tag => {
+                self.script.warnings.add("a timer that paces several threads is left out", tag);
+                return None;
+            }
+        };
+        Some(format!("sleep({seconds});"))
+    }
+
+    /// Code of another language, as a comment.
+    fn quoted_code(&mut self, element: Element) -> Vec<String> {
+        self.script.warnings.add(
+            "a script of JMeter is not translated, and is quoted in a comment",
+            element.name(),
+        );
+        let code = ["script", "BeanShellSampler.query", "BeanShellPreProcessor.query"];
+        let code = code
+            .iter()
+            .chain(&["BeanShellPostProcessor.query"])
+            .find_map(|name| element.text(name));
+        let first = format!("// Not translated: {} {}", element.tag(), quoted(element.name()));
+        let lines = code.unwrap_or_default().lines();
+        std::iter::once(first)
+            .chain(lines.map(|line| crate::writer::comment(&format!("  {line}"))))
+            .collect()
+    }
+
+    /// Parts of a function from the tree below an element.
+    fn nodes<'a>(&mut self, owner: Element<'a>, scope: &Scope<'a>, depth: usize) -> Vec<Node> {
+        let mut nodes = Vec::new();
+        if depth > DEPTH_MAX {
+            self.script.warnings.add("what is nested too deeply is left out", owner.name());
+            return nodes;
+        }
+        for element in owner.elements() {
+            let tag = element.tag();
+            if tag.starts_with("HTTPSampler") {
+                let scope = self.scope(scope, element);
+                let request = self.request(element, &scope);
+                nodes.push(Node::Request(Box::new(request)));
+            } else if tag.ends_with("Controller")
+                || tag == "InterleaveControl"
+                || tag == "RandomOrderController"
+            {
+                nodes.extend(self.controller(element, scope, depth));
+            } else if tag == "TestAction" {
+                if element.text("ActionProcessor.action") == Some("1") {
+                    let pause =
+                        self.number(element.text("ActionProcessor.duration").unwrap_or_default());
+                    nodes.push(Node::Lines(vec![format!("sleep({});", seconds(&pause))]));
+                }
+                let scope = self.scope(&Scope::default(), element);
+                nodes.push(Node::Lines(scope.before));
+            } else if ["JSR223Sampler", "BeanShellSampler"].contains(&tag) {
+                nodes.push(Node::Lines(self.quoted_code(element)));
+            } else if tag.ends_with("Sampler") && tag != "DebugSampler" {
+                self.script.warnings.add("a sampler that is not of HTTP is left out", tag);
+            }
+        }
+        nodes
+    }
+}
+
+/// Seconds, from an expression of milliseconds.
+fn seconds(milliseconds: &str) -> String {
+    match milliseconds.parse::<f64>() {
+        Ok(number) => (number / 1000.0).to_string(),
+        Err(_) => format!("{milliseconds} / 1000"),
+    }
+}
