@@ -138,12 +138,14 @@ async function top(page, data) {
   const missed = data.objectives.filter((objective) => !objective.met).length;
   const all = data.objectives.length;
   const many = all === 1 ? "Objective" : missed === 0 ? `${all} objectives` : `${missed} of ${all} objectives`;
-  const pills = [...(nothing ? ["✘ Nothing succeeded"] : []), ...(nothing && data.validity === "valid" ? [] : [mark])];
+  const news = data.target_news.map(({ text, state }) => `${state === "invalid" ? "✘" : "▲"} ${text.charAt(0).toUpperCase()}${text.slice(1)}`);
+  const pills = [...(nothing ? ["✘ Nothing succeeded"] : []), ...news, ...(nothing && data.validity === "valid" ? [] : [mark])];
   // The worst comes first, and gives the verdict its colour.
   if (missed > 0 && data.validity !== "invalid" && !nothing) pills.unshift(`✘ ${many} missed`);
   else if (all > 0) pills.push(missed === 0 ? `✔ ${many} met` : `✘ ${many} missed`);
+  pills.sort((a, b) => "✘▲✔".indexOf(a[0]) - "✘▲✔".indexOf(b[0]));
   assert.equal(await page.locator(".verdict strong").textContent(), pills[0]);
-  const colour = pills[0].startsWith("✘") ? "invalid" : data.validity;
+  const colour = { "✘": "invalid", "▲": "suspect", "✔": "valid" }[pills[0][0]];
   assert.equal(await page.locator("main .verdict").getAttribute("data-verdict"), colour);
   const response = data.latencies[0];
   const time = (i) => (response.count > 0 ? (i < response.trusted ? "" : "~") + duration(response.quantiles[i]) : "–");

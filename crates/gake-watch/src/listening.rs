@@ -25,11 +25,17 @@ impl Listening {
         }
         let all = all_processes().map_err(|error| format!("/proc cannot be read: {error}"))?;
         // What we may not look into is another user's.
-        let all: Vec<Process> = all.flatten().collect();
-        let has = |process: &&Process| inodes(process).any(|inode| wanted.contains(&inode));
-        let mut pids: Vec<i32> = all.iter().filter(has).map(Process::pid).collect();
+        let has = |process: &Process| inodes(process).any(|inode| wanted.contains(&inode));
+        // One at a time: each that is kept holds a descriptor.
+        let (mut all_pids, mut pids) = (Vec::new(), Vec::new());
+        for process in all.flatten() {
+            all_pids.push(process.pid());
+            if has(&process) {
+                pids.push(process.pid());
+            }
+        }
         if pids.is_empty() {
-            pids = self.in_threads(wanted, &all);
+            pids = self.in_threads(wanted, &all_pids);
         } else {
             self.in_threads = None;
         }
@@ -44,8 +50,8 @@ impl Listening {
 
     /// Those whose threads have the sockets in descriptor tables of their own. They may have a
     /// million others there, so that they are looked for once.
-    fn in_threads(&mut self, wanted: HashSet<u64>, all: &[Process]) -> Vec<i32> {
-        let is_there = |pid: &i32| all.iter().any(|process| process.pid() == *pid);
+    fn in_threads(&mut self, wanted: HashSet<u64>, all: &[i32]) -> Vec<i32> {
+        let is_there = |pid: &i32| all.contains(pid);
         if let Some((sockets, pids)) = &self.in_threads
             && *sockets == wanted
             && pids.iter().all(is_there)
@@ -53,7 +59,7 @@ impl Listening {
             return pids.clone();
         }
         let own = i32::try_from(std::process::id()).unwrap_or_default();
-        let others = all.iter().map(Process::pid).filter(|pid| *pid != own);
+        let others = all.iter().copied().filter(|pid| *pid != own);
         let pids: Vec<i32> = others.filter(|pid| has_in_threads(*pid, &wanted)).collect();
         // Also when it found nobody: it is long.
         self.in_threads = Some((wanted, pids.clone()));

@@ -1,6 +1,6 @@
 //! Processes of this machine: by their id, or by the ports they listen on.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::level::Level;
 use crate::listening::{Listening, inodes, nobody_on};
 use crate::rates::Rates;
 use crate::sockets;
-use crate::threads::{Threads, in_disk_sleep};
+use crate::threads::{APART_MIN, Threads, in_disk_sleep};
 
 /// Readings between two looks for processes that have come to listen on a port.
 const LOOK_AGAIN: u32 = 10;
@@ -34,6 +34,7 @@ pub(crate) struct Processes {
     readings: u32,
     listening: Listening,
     rates: Rates,
+    counted: Counted,
     threads: Threads,
     cgroup: Option<Cgroup>,
     queues: sockets::Queues,
@@ -49,6 +50,7 @@ impl Processes {
             readings: 0,
             listening: Listening::default(),
             rates: Rates::default(),
+            counted: Counted::default(),
             threads: Threads::default(),
             cgroup: None,
             queues: sockets::Queues::default(),
@@ -129,10 +131,9 @@ impl Processes {
         }
         let mut levels = Vec::new();
         let pids: Vec<i32> = processes.iter().map(Process::pid).collect();
-        // A process that came or went makes the sums no counter.
-        let of = |what: &str| format!("{what} {pids:?}");
-        let cpu_s = usage.ticks as f64 / procfs::ticks_per_second() as f64;
-        if let Some(cores) = self.rates.rate(&of("cpu"), now, cpu_s) {
+        let grown = self.counted.grown(now, usage.counters);
+        if let Some(grown) = grown {
+            let cores = grown.ticks / procfs::ticks_per_second() as f64;
             levels.push(Level::new("cpu", LevelUnit::Share, cores / self.cores));
             levels.push(Level::new("cores", LevelUnit::Count, cores));
         }
@@ -149,8 +150,8 @@ impl Processes {
             levels.push(Level::new("busiest_thread", LevelUnit::Share, activity.busiest));
         }
         levels.push(Level::new("disk_threads", LevelUnit::Count, in_disk_sleep(&pids) as f64));
-        if let Some(rate) = self.rates.rate(&of("faults"), now, usage.major_faults as f64) {
-            levels.push(Level::new("major_faults", LevelUnit::PerSecond, rate));
+        if let Some(grown) = grown {
+            levels.push(Level::new("major_faults", LevelUnit::PerSecond, grown.major_faults));
         }
         levels.extend(self.bounds(now));
         levels
@@ -199,25 +200,66 @@ fn with_descendants(mut pids: Vec<i32>) -> Vec<i32> {
     pids
 }
 
+/// What the kernel counts of one process.
+#[derive(Debug, Clone, Copy)]
+struct Counters {
+    ticks: u64,
+    major_faults: u64,
+}
+
+/// The counters of each process at the last look.
+#[derive(Debug, Default)]
+struct Counted {
+    last: Option<(Instant, HashMap<i32, Counters>)>,
+}
+
+/// What processes did a second between two looks.
+#[derive(Debug, Clone, Copy)]
+struct Grown {
+    ticks: f64,
+    major_faults: f64,
+}
+
+impl Counted {
+    /// What the processes that were there at the last look, too, have done since; `None` the first
+    /// time, right after the last, and when none of them was there.
+    fn grown(&mut self, now: Instant, found: HashMap<i32, Counters>) -> Option<Grown> {
+        let elapsed = self.last.as_ref().map(|(at, _)| now.saturating_duration_since(*at));
+        if elapsed.is_some_and(|elapsed| elapsed < APART_MIN) {
+            return None;
+        }
+        let (_, before) = self.last.replace((now, found.clone()))?;
+        let seconds = elapsed?.as_secs_f64();
+        let both = found.iter().filter_map(|(pid, now)| Some((before.get(pid)?, now)));
+        let grown = both.map(|(before, now)| Grown {
+            ticks: now.ticks.saturating_sub(before.ticks) as f64 / seconds,
+            major_faults: now.major_faults.saturating_sub(before.major_faults) as f64 / seconds,
+        });
+        grown.reduce(|a, b| Grown {
+            ticks: a.ticks + b.ticks,
+            major_faults: a.major_faults + b.major_faults,
+        })
+    }
+}
+
 /// Sums over processes.
 #[derive(Debug, Default)]
 struct Usage {
-    ticks: u64,
+    counters: HashMap<i32, Counters>,
     rss: u64,
     threads: i64,
     descriptors: usize,
     /// Of the process that is closest to its limit.
     descriptors_share: Option<f64>,
-    major_faults: u64,
 }
 
 impl Usage {
     fn add(&mut self, process: &Process) {
         if let Ok(stat) = process.stat() {
-            self.ticks += stat.utime + stat.stime;
+            let counters = Counters { ticks: stat.utime + stat.stime, major_faults: stat.majflt };
+            self.counters.insert(process.pid(), counters);
             self.rss += stat.rss_bytes().get();
             self.threads += stat.num_threads;
-            self.major_faults += stat.majflt;
         }
         if let (Ok(open), Ok(limits)) = (process.fd_count(), process.limits()) {
             self.descriptors += open;

@@ -230,7 +230,9 @@ pub(super) fn starved(facts: &Facts<'_>) -> Option<Finding> {
     let (ran, waited) = (facts.mean("cores")?, facts.mean("cores_waited")?);
     let spare = 1.0 - facts.run.watched.machine("machine_cpu")?.mean_from(facts.warmup())?;
     let wanted = ran + waited;
-    if wanted < STARVED_MIN || waited < STARVED * wanted || spare < SPARE {
+    let is_starved = wanted >= STARVED_MIN && waited >= STARVED * wanted && spare >= SPARE;
+    // What a quota stops waits as well.
+    if !is_starved || quota(facts).is_some() {
         return None;
     }
     let evidence = format!(
@@ -249,8 +251,8 @@ pub(super) fn starved(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Cores that a starved target wants at least, the part of them that it waits for, and the part of
 /// the machine that is idle meanwhile.
-const STARVED_MIN: f64 = 0.5;
-const STARVED: f64 = 0.5;
+const STARVED_MIN: f64 = 1.0;
+const STARVED: f64 = 0.75;
 const SPARE: f64 = 0.15;
 
 /// The workers waited for a core, it explains what is wrong, and who had it is not known.
