@@ -1,5 +1,7 @@
 //! The exit code says what the verdict says.
 
+use gake_lab::{Lab, LabConfig};
+
 use crate::support::*;
 
 #[test]
@@ -118,6 +120,25 @@ fn a_run_that_dropped_most_is_invalid() {
     let json = ran.json();
     assert_eq!(json.text("verdict.validity"), "invalid");
     assert!(json.count("requests.dropped") > 200);
+}
+
+#[test]
+fn an_overloaded_target_is_a_result() {
+    let service = Some("const:10ms".parse().unwrap());
+    let lab = Lab::start(LabConfig { threads: Some(1), service, ..LabConfig::default() }).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.hlog").to_str().unwrap().to_owned();
+    let line = format!("run {} -r 300 -d 4s --drain 1s --slo p99<50ms", url(&lab, "/fast"));
+    let text = ran(&words(&format!("{line} --out {file}")));
+    // 3 when the machine was too busy for the figures to be believed.
+    assert!(matches!(text.code, Some(3 | 99)), "{text:?}");
+    assert!(text.stdout.contains("target overloaded"), "{text:?}");
+    assert!(text.stdout.contains("the queue grew by"), "{text:?}");
+    let json = ran(&["report", &file, "-o", "json"]).json();
+    let completed = json.at("verdict.overload.completed_per_s").as_f64().unwrap();
+    assert!((50.0..=105.0).contains(&completed), "one at a time of 10 ms each: {completed}");
+    let reasons = json.at("verdict.reasons").to_string();
+    assert!(!reasons.contains("steady state") && !reasons.contains("were sent of"), "{reasons}");
 }
 
 #[test]
