@@ -46,18 +46,19 @@ impl Saturation {
             true => point.counts.started,
             false => point.counts.completed(),
         };
-        let loaded = |points: &'_ [Point]| -> Vec<Point> {
-            let is_loaded = |point: &&Point| point.asked.is_some_and(|asked| asked > 0.0);
-            points.iter().filter(is_loaded).cloned().collect()
+        let is_loaded = |point: &&Point| point.asked.is_some_and(|asked| asked > 0.0);
+        let seconds = run.series.points();
+        let (points, unit) = match seconds.iter().filter(is_loaded).count() > POINTS_MIN {
+            true => (seconds, 1.0),
+            false => (run.series.tenths(), 0.1),
         };
-        let (mut asked, mut unit) = (loaded(run.series.points()), 1.0);
-        if asked.len() <= POINTS_MIN {
-            (asked, unit) = (loaded(run.series.tenths()), 0.1);
-        }
+        let asked: Vec<&Point> = points.iter().filter(is_loaded).collect();
         // The last one ends with the load, whenever that is.
         let full = asked.len().checked_sub(1).filter(|full| *full >= POINTS_MIN)?;
         let (first, second) = asked[..full].split_at(full / 2);
-        let sum = |points: &[Point], of: &dyn Fn(&Point) -> f64| points.iter().map(of).sum::<f64>();
+        let sum = |points: &[&Point], of: &dyn Fn(&Point) -> f64| {
+            points.iter().map(|point| of(point)).sum::<f64>()
+        };
         let due = sum(second, &|point| point.asked.unwrap_or(0.0));
         let done = sum(second, &|point| completed(point) as f64);
         let time = sum(second, &|point| point.seconds as f64) * unit;
@@ -98,7 +99,7 @@ impl Saturation {
 }
 
 /// Whether response times grow, or arrivals wait for a free connection, or are dropped without one.
-fn waits_longer(run: &Run, points: &[Point]) -> bool {
+fn waits_longer(run: &Run, points: &[&Point]) -> bool {
     let counts = &run.tally.counts;
     let blocked = run.tally.latency.of(Metric::Blocked).count();
     if counts.dropped > 0 || share(blocked, counts.sent) > BLOCKED_MIN {

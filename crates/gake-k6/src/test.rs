@@ -357,7 +357,7 @@ impl Test {
         self.settings.get().unwrap_or(&self.early)
     }
 
-    /// Writes a warning once, whoever has reason to.
+    /// Logs a warning once, however many users have reason to.
     pub(crate) fn warn_once(&self, message: &'static str) {
         if lock(&self.warned).insert(message) {
             self.log(LogLevel::Warning, message, &[]);

@@ -2,6 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use gake_core::record::LevelUnit;
+
+use crate::level::Level;
+use crate::rates::Rates;
 
 /// Where control groups are mounted.
 const ROOT: &str = "/sys/fs/cgroup";
@@ -44,6 +50,22 @@ impl Cgroup {
         let text = fs::read_to_string(self.cpu.as_ref()?.join("cpu.stat")).ok()?;
         let (periods, throttled) = (field(&text, "nr_periods")?, field(&text, "nr_throttled")?);
         Some(Throttled { periods, throttled })
+    }
+
+    /// Its quota of cores, if it has one, and the share of the scheduler's periods in which that
+    /// stopped it since the last look, as levels of these `names`.
+    pub(crate) fn quota(&self, names: [&str; 2], rates: &mut Rates, now: Instant) -> Vec<Level> {
+        let Some(cores) = self.cores() else { return Vec::new() };
+        let mut levels = vec![Level::new(names[0], LevelUnit::Count, cores)];
+        if let Some(count) = self.throttled() {
+            let periods = rates.rate("periods", now, count.periods as f64);
+            let throttled = rates.rate("throttled", now, count.throttled as f64);
+            if let (Some(periods), Some(throttled)) = (periods, throttled) {
+                let share = if periods > 0.0 { throttled / periods } else { 0.0 };
+                levels.push(Level::new(names[1], LevelUnit::Share, share));
+            }
+        }
+        levels
     }
 
     /// How often it was refused memory at its bound: each makes it give some back first.

@@ -107,29 +107,12 @@ impl Machine {
         levels.push(share("machine_cpu", busy));
         levels.push(share("machine_steal", since.steal / since.all));
         levels.extend(own.map(|own| share("generator_cpu", own / self.cores)));
-        levels.extend(self.quota(now));
+        let names = ["generator_quota", "generator_throttled"];
+        levels.extend(self.own_group.quota(names, &mut self.rates, now));
         let ours = self.processes.as_ref().map_or(&[][..], Processes::pids);
         let top = self.programs.look(busy >= BUSY, ours, now);
         if let Some((name, cores)) = top.filter(|(_, cores)| *cores >= NAMED * self.cores) {
             levels.push(share(&format!("cpu of {name}"), cores / self.cores));
-        }
-        levels
-    }
-
-    /// How much of the scheduler's periods a quota on CPU stopped this process.
-    fn quota(&mut self, now: Instant) -> Vec<Level> {
-        let Some(cores) = self.own_group.cores() else { return Vec::new() };
-        let mut levels = vec![Level::new("generator_quota", LevelUnit::Count, cores)];
-        if let Some(count) = self.own_group.throttled() {
-            let periods = self.rates.rate("own periods", now, count.periods as f64);
-            let throttled = self.rates.rate("own throttled", now, count.throttled as f64);
-            if let (Some(periods @ 1.0..), Some(throttled)) = (periods, throttled) {
-                levels.push(Level::new(
-                    "generator_throttled",
-                    LevelUnit::Share,
-                    throttled / periods,
-                ));
-            }
         }
         levels
     }

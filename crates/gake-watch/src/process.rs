@@ -160,18 +160,7 @@ impl Processes {
     /// What their control group lets them have.
     fn bounds(&mut self, now: Instant) -> Vec<Level> {
         let Some(cgroup) = &self.cgroup else { return Vec::new() };
-        let mut levels = Vec::new();
-        if let Some(cores) = cgroup.cores() {
-            levels.push(Level::new("cpu_quota", LevelUnit::Count, cores));
-            if let Some(count) = cgroup.throttled() {
-                let periods = self.rates.rate("periods", now, count.periods as f64);
-                let throttled = self.rates.rate("throttled", now, count.throttled as f64);
-                if let (Some(periods), Some(throttled)) = (periods, throttled) {
-                    let share = if periods > 0.0 { throttled / periods } else { 0.0 };
-                    levels.push(Level::new("cpu_throttled", LevelUnit::Share, share));
-                }
-            }
-        }
+        let mut levels = cgroup.quota(["cpu_quota", "cpu_throttled"], &mut self.rates, now);
         if let Some(count) = cgroup.memory_refused()
             && let Some(rate) = self.rates.rate("memory refused", now, count as f64)
         {

@@ -26,6 +26,7 @@ use gake_core::record::Run;
 use crate::objective::Evaluation;
 use facts::Facts;
 pub(crate) use generator::{THROTTLED, THROTTLED_MIN};
+pub use server::served_at_once;
 
 /// One named, evidenced statement.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -62,18 +62,28 @@ pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
     if facts.at_disk() >= AT_DISK {
         return None;
     }
+    Some(served_at_once(queue.text(), queue.at_once))
+}
+
+/// That requests wait inside a server with CPU to spare, by `evidence`; it serves `served` at once,
+/// where that is known.
+#[must_use]
+pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
     let check = "the CPU that the target leaves idle meanwhile: top; what its threads wait for: \
                  jstack, /debug/pprof/goroutine, ps -eLo wchan";
-    let evidence = queue.text();
-    if queue.is_serial() {
+    if is_serial(served) {
         let advice = "look for what only one request can have at a time: a lock, a single connection \
                       to a database or service, one worker, a blocked event loop; more clients only \
                       lengthen the queue";
-        return Some(Finding::new(ONE_AT_A_TIME, evidence, advice, check));
+        return Finding::new(ONE_AT_A_TIME, evidence, advice, check);
     }
     let advice = "look for a pool of threads, processes or database connections: its size is that \
                   rate times what one request takes alone; more clients only lengthen the queue";
-    Some(Finding::new(POOL_QUEUEING, evidence, advice, check))
+    Finding::new(POOL_QUEUEING, evidence, advice, check)
+}
+
+fn is_serial(served: Option<f64>) -> bool {
+    served.is_some_and(|served| (SERIAL.0..SERIAL.1).contains(&served))
 }
 
 /// In a closed loop hardly anybody waits and most wait long: who has a place inside the server may
@@ -118,16 +128,12 @@ pub(super) struct ServerQueue {
 }
 
 impl ServerQueue {
-    fn is_serial(&self) -> bool {
-        self.at_once.is_some_and(|served| (SERIAL.0..SERIAL.1).contains(&served))
-    }
-
     /// What was seen, in a sentence.
     pub(super) fn text(&self) -> String {
         let (rate, fastest) = (units::rate(self.rate), units::duration(self.fastest));
         let served = self.at_once.map_or(format!("at {rate}"), |served| {
             let product = units::number((served * 100.0).round() / 100.0);
-            let how = match self.is_serial() {
+            let how = match is_serial(self.at_once) {
                 true => "requests are served one after another".to_owned(),
                 false => format!("at least {} are served at once", served.round()),
             };

@@ -1,5 +1,5 @@
 //! The module `k6/browser`: gake drives no browser. A script may import it, as k6's users do for one
-//! scenario among others; whatever wants a browser is told that there is none.
+//! scenario among others; a scenario that needs a browser is refused.
 
 use std::rc::Rc;
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use gake_judge::finding::served_at_once;
 use gake_judge::search::{
     CapacityAnswer, Dimension, Found, Step, StepOutcome, StopReason, TrialLoad,
 };
 use gake_judge::usl::Pool;
-use gake_judge::{Bound, Cause};
+use gake_judge::{Bound, Cause, Finding};
 use gake_text::duration::format_duration;
 use gake_text::units;
 
@@ -14,9 +15,6 @@ use super::{FindReport, map};
 use crate::Style;
 use crate::formats::text::page::{INDENT, Page, Paint};
 use crate::formats::text::trouble;
-
-/// Served at once, below which requests are served one after another.
-const SERIAL_MAX: f64 = 1.3;
 
 /// The page.
 #[must_use]
@@ -42,7 +40,10 @@ fn causes(page: &mut Page, report: &FindReport) {
     page.headed("what limits it", "");
     if report.causes.is_empty() {
         match report.answer.pool() {
-            Some(pool) => served_at_once(page, pool),
+            Some(pool) => {
+                let finding = served_at_once(plateau(pool), Some(pool.slots.value));
+                cause(page, &finding, "by the ladder of users");
+            }
             None => page.wrapped(
                 2,
                 "",
@@ -52,13 +53,18 @@ fn causes(page: &mut Page, report: &FindReport) {
         }
     }
     for Cause { finding, runs } in &report.causes {
-        let id = page.paint(Paint::Warn, finding.id);
         let steps = units::plural(report.overloaded, "step");
-        page.line(&format!("  {id}   (in {runs} of {steps} at the limit)"));
-        page.wrapped(4, "", Paint::Plain, &finding.evidence);
-        page.wrapped(6, "    →", Paint::Plain, &finding.advice);
-        page.wrapped(6, "", Paint::Quiet, &format!("check: {}", finding.check));
+        cause(page, finding, &format!("in {runs} of {steps} at the limit"));
     }
+}
+
+/// A finding, and where it was seen.
+fn cause(page: &mut Page, finding: &Finding, seen: &str) {
+    let id = page.paint(Paint::Warn, finding.id);
+    page.line(&format!("  {id}   ({seen})"));
+    page.wrapped(4, "", Paint::Plain, &finding.evidence);
+    page.wrapped(6, "    →", Paint::Plain, &finding.advice);
+    page.wrapped(6, "", Paint::Quiet, &format!("check: {}", finding.check));
 }
 
 /// A level of the dimension, in words.
@@ -225,25 +231,6 @@ fn plateau(pool: Pool) -> String {
         units::number(pool.slots.low),
         units::number(pool.slots.high)
     )
-}
-
-/// The plateau as what limits the target, which has CPU to spare.
-fn served_at_once(page: &mut Page, pool: Pool) {
-    let (id, advice) = match pool.slots.value < SERIAL_MAX {
-        true => (
-            "one_at_a_time",
-            "look for a lock, a single connection to a database or service, one worker, or a \
-             blocked event loop",
-        ),
-        false => (
-            "pool_queueing",
-            "look for a pool of that size: threads, processes, connections to a database",
-        ),
-    };
-    let id = page.paint(Paint::Warn, id);
-    page.line(&format!("  {id}   (by the ladder of users)"));
-    page.wrapped(4, "", Paint::Plain, &plateau(pool));
-    page.wrapped(6, "    →", Paint::Plain, advice);
 }
 
 /// What is unusual about the answer.

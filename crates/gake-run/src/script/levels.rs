@@ -62,7 +62,7 @@ pub(super) struct RunPhase {
 }
 
 impl RunPhase {
-    /// The instant of the run, while it goes on.
+    /// The time in the run, while it lasts.
     fn now(&self) -> Option<Nanos> {
         let own = self.clock.get().map_or(0, Clock::now);
         let now = own.max(self.followed.load(Relaxed));

@@ -67,11 +67,11 @@ impl Hop {
         }))
     }
 
-    /// What `next` is told to come from: nothing where that would tell a page over TLS to whoever
-    /// reads plain HTTP, or where the script itself says it.
+    /// The `Referer` of the request to `next`: none where that would reveal an https URL over plain
+    /// HTTP, or where the script sets it.
     fn referer_of(&self, next: &Url) -> Option<String> {
-        let is_told = request_headers::get(&self.headers, REFERER).is_some();
-        if is_told || (self.url.scheme() == "https" && next.scheme() == "http") {
+        let is_set = request_headers::get(&self.headers, REFERER).is_some();
+        if is_set || (self.url.scheme() == "https" && next.scheme() == "http") {
             return None;
         }
         let mut url = (*self.url).clone();
