@@ -12,6 +12,7 @@ mod experiment;
 mod find;
 #[cfg(feature = "fleet")]
 mod fleet;
+mod foreign_flags;
 mod grpc;
 mod history;
 mod report;
@@ -20,7 +21,7 @@ mod script;
 mod serve;
 #[cfg(feature = "shadow")]
 mod shadow;
-mod tips;
+mod short_help;
 mod tls;
 mod values;
 mod watch;
@@ -28,7 +29,7 @@ mod websocket;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 #[cfg(feature = "fleet")]
 pub use agent::{AgentArgs, WeightArg};
@@ -44,7 +45,7 @@ pub use experiment::NAMES as EXPERIMENTS;
 pub use find::{DimensionArg, FindArgs};
 #[cfg(feature = "fleet")]
 pub use fleet::{FleetCommand, FleetCommandArgs};
-pub use history::{HistoryArgs, HistoryCommand};
+pub use history::{HistoryArgs, HistoryCommand, LISTED};
 pub use report::ReportArgs;
 pub use run::{Arrivals, ConnectionArgs, RequestArgs, RunArgs};
 pub use serve::ServeArgs;
@@ -217,11 +218,27 @@ pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, Failure> {
             "{name}: this build was made without the feature `{feature}`"
         )));
     }
-    Cli::try_parse_from(&args).map_err(|error| {
+    let mut args = args;
+    // Each turn replaces one word, and no translation holds a foreign flag.
+    for _ in 0..=args.len() {
+        let error = match read(&args) {
+            Ok(cli) => return Ok(cli),
+            Err(error) => error,
+        };
         let mut definition = definition();
         definition.build();
-        Failure::Clap(Box::new(tips::add(error, &definition, &args)))
-    })
+        let Some(ours) = foreign_flags::translated(&error, &definition, &args) else {
+            let error = foreign_flags::add_tip(error, &definition, &args);
+            return Err(Failure::Clap(Box::new(error)));
+        };
+        args = ours;
+    }
+    read(&args).map_err(|error| Failure::Clap(Box::new(error)))
+}
+
+fn read(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut matches = definition().try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut matches)
 }
 
 /// Parses the arguments of a `gake run` from one string, with or without the `run`.
@@ -245,20 +262,26 @@ pub fn run_of(line: &str) -> Result<RunArgs, Failure> {
 
 /// The commands' whole definition, for completions and manual pages.
 pub fn definition() -> clap::Command {
-    Cli::command()
+    short_help::shorten(Cli::command())
 }
 
 /// Flags of gake itself, which stand before a command.
 const OWN_FLAGS: [&str; 5] = ["-h", "--help", "-V", "--version", "--color"];
 
 /// Puts `run` before what looks like a target, or a flag of a run: `gake localhost:8080 -d 5s`,
-/// `gake -n 200 http://localhost:8080/`.
+/// `gake 8080`, `gake -n 200 http://localhost:8080/`. `gake version` is `gake --version`.
 fn with_run(mut args: Vec<OsString>) -> Vec<OsString> {
+    if args.len() == 2 && args[1] == "version" {
+        args[1] = "--version".into();
+        return args;
+    }
     let first = args.get(1).and_then(|arg| arg.to_str()).unwrap_or_default();
     let command = definition();
     let known =
         |arg: &str| arg == "help" || command.get_subcommands().any(|one| one.get_name() == arg);
-    let is_run = if first.starts_with('-') {
+    let is_run = if first == "-" || first.parse::<u16>().is_ok() {
+        true
+    } else if first.starts_with('-') {
         let own = OWN_FLAGS.contains(&first.split('=').next().unwrap_or_default());
         !own && !args.iter().skip(1).any(|arg| arg.to_str().is_some_and(known))
     } else {

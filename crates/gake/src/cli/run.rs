@@ -23,12 +23,21 @@ use gake_session::options::{
 ///
 /// With a rate (or stages) the loop is open: requests leave when they are due, whatever the server
 /// does, and latency counts from that instant. Without, the loop is closed: a fixed number of
-/// users, each waiting for its answer. Every number is a total over all threads.
+/// users, each waiting for its response. Every number is a total over all threads.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    before_help = "\
 Examples:
   gake run demo -r 2000 -d 10s                     a built-in server, loaded in this process
-  gake run http://localhost:8080/ -c 50 -d 30s     50 users, as fast as they are answered
+  gake run http://localhost:8080/ -c 50 -d 30s     50 users, as fast as the server responds
+  gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
+  gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
+  gake run targets.http -r 500 -d 30s --html report.html           several requests, with charts
+  gake run script.js -u 50 -d 1m --slo 'p99<50ms'  a k6 script",
+    before_long_help = "\
+Examples:
+  gake run demo -r 2000 -d 10s                     a built-in server, loaded in this process
+  gake run http://localhost:8080/ -c 50 -d 30s     50 users, as fast as the server responds
   gake run http://localhost:8080/ -r 1000 -d 1m --slo 'p99<50ms' --slo 'errors<0.1%'
   gake run http://localhost:8080/ --stages 100@30s,100..1000@2m,0@5s
   gake run http://localhost:8080/ -r 1000 -d 1m --html report.html                 with charts
@@ -47,10 +56,13 @@ Examples:
   gake run --spec checkout.toml                    several loads side by side, from a file
   gake run ws://localhost:8080/chat -c 100 --ws-message hello      messages in WebSocket sessions
   gake run grpc://localhost:50051/shop.v1.Shop/Order --proto shop.proto --data @order.json
-  gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50
+  gake run http://h/api -X POST --data @body.json -H 'Content-Type: application/json' -r 50",
+    after_help = "\
+Unambiguous flags of hey, ab, wrk, oha, vegeta, k6 and curl work too (--rps, -z, --json, -L ...).
 
 Exit codes: 0 done, objectives met; 1 the run failed; 2 bad usage; 3 the run is invalid;
-99 an objective failed; 130 interrupted (after the summary).")]
+99 an objective failed; 130 interrupted (after the summary)."
+)]
 pub struct RunArgs {
     /// A URL (http:// unless it has a scheme), a targets file, a recording, a spec (.toml, .json), a k6
     /// script (.js, .ts), or `demo`
@@ -256,7 +268,7 @@ pub struct RequestArgs {
 
     /// Body: text, @FILE, or @- for standard input. For gRPC, the message in JSON; for a client
     /// stream, several: repeat the flag, or give an array or lines
-    #[arg(long, value_name = "DATA")]
+    #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
     pub data: Vec<String>,
 
     /// A form field (multipart/form-data), as in curl: name=value, name=@FILE, name=<FILE; may be
@@ -286,8 +298,8 @@ pub struct RequestArgs {
     #[arg(long, value_name = "CHECK")]
     pub expect_body: Option<String>,
 
-    /// Time the parts of each answer as they arrive: server-sent events, lines of NDJSON, otherwise
-    /// pieces. Always on for gRPC methods that return a stream
+    /// Time the parts of each response as they arrive: server-sent events, lines of NDJSON, otherwise
+    /// chunks. Always on for gRPC methods that return a stream
     #[arg(long)]
     pub stream: bool,
 
@@ -413,10 +425,10 @@ pub struct JudgeArgs {
     #[arg(long)]
     pub abort: bool,
 
-    /// Count rows before and after the run, and compare what was added with the answers that were
-    /// ok: 'sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE' (or postgres://,
-    /// sqlite:FILE), http:URL#FIELD of an answer in JSON, or lab: the users of the `gake serve --db`
-    /// that is loaded
+    /// Count rows before and after the run, and compare the difference with the number of ok
+    /// responses: 'sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE' (or postgres://,
+    /// sqlite:FILE), http:URL#FIELD of a JSON response, or lab: the users of the `gake serve --db` under
+    /// load
     #[arg(long, value_name = "SOURCE")]
     pub reconcile: Option<String>,
 }
