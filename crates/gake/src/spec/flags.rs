@@ -177,10 +177,12 @@ fn url_or_targets(
     target: &str,
     scenario: &mut ScenarioDraft,
 ) -> Result<(), Failure> {
-    if args.targets || (!target.contains("://") && Path::new(target).is_file()) {
+    let is_file = || !target.contains("://") && Path::new(target).is_file();
+    if args.targets || target == "-" || is_file() {
         scenario.targets = Some(target.into());
-    } else if target == "-" {
-        return Err(Failure::usage("`-` is a targets file on standard input: add --targets"));
+    } else if target.parse::<u16>().is_ok() {
+        // A port of this machine; as an address it would be 0.0.0.0/16.
+        scenario.url = Some(format!("localhost:{target}"));
     } else if let Some(problem) = missing_file(target) {
         return Err(Failure::could_not(problem));
     } else {

@@ -77,22 +77,13 @@ pub fn of_find(args: &FindArgs, target: &str, console: &Console) -> Result<Asked
     Ok(Asked { spec, file: None, scripts })
 }
 
-/// What a TARGET stands for: `-` is a targets file on standard input, `8080` a port of this machine,
-/// a spec the file of `--spec`.
+/// Takes a TARGET that is a spec for the file of `--spec`.
 ///
 /// # Errors
 /// When a TOML file, which can be nothing else, is no spec.
 pub fn take_target(args: &mut RunArgs) -> Result<(), Failure> {
     let named_otherwise = args.spec.spec.is_some() || args.request.targets || args.replay.replay;
     let Some(target) = args.target.as_deref().filter(|_| !named_otherwise) else { return Ok(()) };
-    if target == "-" {
-        args.request.targets = true;
-        return Ok(());
-    }
-    if target.parse::<u16>().is_ok() {
-        args.target = Some(format!("localhost:{target}"));
-        return Ok(());
-    }
     let path = Path::new(target);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     if !matches!(ending, "toml" | "json") || !path.is_file() {
