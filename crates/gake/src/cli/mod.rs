@@ -61,7 +61,7 @@ pub use watch::{WatchArgs, WatchFormat};
 use gake_session::options::words;
 use gake_session::{Color, Failure};
 
-/// Finds the cliff before your users do: load tests HTTP services, and says whether the
+/// Finds the cliff before your users do: load tests HTTP services, and reports whether the
 /// measurement can be believed.
 #[derive(Debug, Parser)]
 #[command(
@@ -102,7 +102,7 @@ pub enum Command {
     /// Show a known cliff step by step, and compare each step with theory
     Experiment(Box<ExperimentArgs>),
     #[cfg(feature = "shadow")]
-    /// Run the shadow proxy: the master answers, other backends get a copy
+    /// Run the shadow proxy: the master responds, other backends get a copy
     Shadow(Box<ShadowArgs>),
     /// Show and merge run files
     Report(ReportArgs),
@@ -138,7 +138,7 @@ pub enum Command {
     },
     /// Print a JSON schema, for editors and other programs
     Schema {
-        /// Of what (default: list what there is)
+        /// The schema (default: list them)
         #[arg(value_parser = SCHEMAS, hide_possible_values = true)]
         name: Option<String>,
     },
@@ -162,7 +162,7 @@ pub const TOOL_NAMES: &[&str] =
 /// The tools that gake behaves as.
 const TOOLS: KnownValues<String> = KnownValues::new(TOOL_NAMES, |text| Ok(text.to_owned()));
 
-/// What has a JSON schema.
+/// The JSON schemas.
 const SCHEMAS: KnownValues<String> = KnownValues::new(&["spec"], |text| Ok(text.to_owned()));
 
 /// Commands with a manual page of their own.
@@ -204,7 +204,7 @@ const LEFT_OUT: &[(&str, &str, bool)] = &[
     ("shadow", "shadow", cfg!(feature = "shadow")),
 ];
 
-/// Reads the arguments.
+/// Parses the arguments; flags of other tools with a single meaning are translated.
 ///
 /// # Errors
 /// Help, version and usage errors, as clap words them.
