@@ -232,7 +232,7 @@ fn spec_beside(file: &str, flags: &str) -> Result<RunSpec, String> {
 }
 
 #[test]
-fn flags_beside_a_file_change_what_it_says() {
+fn flags_override_a_file() {
     let file = "objectives = [\"p99<1s\"]\nseed = 7\n[connection]\ntimeout = 5\nkeepalive = false\n\
                 [[scenario]]\nurl = \"http://h/\"\nusers = 50\nduration = 60\n\
                 headers = [\"A: 1\", \"B: 2\"]\n";
@@ -268,20 +268,22 @@ fn a_target_replaces_the_source_of_a_file() {
 }
 
 #[test]
-fn flags_that_do_not_say_what_they_mean_are_refused() {
+fn ambiguous_flags_with_a_file_are_refused() {
     let one = "[[scenario]]\nurl = \"http://h/\"\nusers = 50\n";
     let two = "[[scenario]]\nname = \"a\"\nurl = \"u\"\n[[scenario]]\nname = \"b\"\nurl = \"u\"\n";
     for (file, flags, problem) in [
         (one, "-r 100", "a.toml:3:1: scenario[0].users: it belongs to a closed loop"),
-        (two, "-r 100", "--rate does not say which of the 2 scenarios of"),
-        (two, "http://other/", "the target http://other/ does not say which"),
-        (two, "-H a:1", "--header does not say which"),
+        (two, "-r 100", "--rate could be for any of the 2 scenarios of"),
+        (two, "http://other/", "the target http://other/ could be for any"),
+        (two, "-H a:1", "--header could be for any"),
         (one, "--think 1s --users 1..2@5s -d 5s", "scenario[0].duration: it has no place beside"),
     ] {
         let error = spec_beside(file, flags).unwrap_err();
         assert!(error.contains(problem), "{flags}: {error}");
     }
     assert_eq!(spec_beside(two, "-t 2 --slo p99<1s").unwrap().threads, Some(2));
+    let spec = spec_beside(two, "--body-errors").unwrap();
+    assert!(spec.scenarios.iter().all(|scenario| scenario.body_errors), "{spec:?}");
 }
 
 #[test]
