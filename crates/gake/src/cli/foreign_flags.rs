@@ -373,9 +373,9 @@ mod tests {
         };
         let is_own = |theirs: &str, command: &Command| match theirs.strip_prefix("--") {
             Some(name) => has(command, name),
-            None => command.get_arguments().any(|arg| {
-                arg.get_short().is_some_and(|short| theirs == format!("-{short}"))
-            }),
+            None => command
+                .get_arguments()
+                .any(|arg| arg.get_short().is_some_and(|short| theirs == format!("-{short}"))),
         };
         let ours = MEANINGS.iter().map(|(theirs, meaning)| match meaning {
             Flag(ours) | Prefixed(ours, _) | Switch(ours, _) => (*theirs, Some(*ours)),
@@ -419,7 +419,9 @@ mod tests {
         same("gake|-z|1s|http://h/", "gake|run|-d|1s|http://h/");
         same("gake|serve|--port|80", "gake|serve|--listen|127.0.0.1:80");
         // A flag without its value, and one of another command, are not guessed.
-        for line in ["gake|run|http://h/|--rps", "gake|run|http://h/|--json=x", "gake|serve|--rps|5"] {
+        for line in
+            ["gake|run|http://h/|--rps", "gake|run|http://h/|--json=x", "gake|serve|--rps|5"]
+        {
             assert!(parse(line.split('|').map(OsString::from)).is_err(), "{line}");
         }
         assert!(matches!(

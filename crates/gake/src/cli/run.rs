@@ -73,31 +73,36 @@ pub struct RunArgs {
     )]
     pub target: Option<String>,
 
+    #[command(flatten)]
+    pub load: LoadArgs,
+
+    #[command(flatten)]
+    pub judge: JudgeArgs,
+
+    #[command(flatten)]
+    pub request: RequestArgs,
+
     /// Instead of TARGET: URLs whose path and query match a regular expression,
     /// 'http://h/users/[0-9]{3}'; 10,000 are generated before the run
     #[arg(long, value_name = "PATTERN", help_heading = "Request", conflicts_with = "target")]
     pub rand_url: Option<String>,
 
     #[command(flatten)]
-    pub spec: SpecArgs,
-
-    #[command(flatten)]
-    pub load: LoadArgs,
-
-    #[command(flatten)]
-    pub replay: ReplayArgs,
-
-    #[command(flatten)]
-    pub request: RequestArgs,
+    pub connection: ConnectionArgs,
 
     #[command(flatten)]
     pub script: ScriptRunArgs,
 
     #[command(flatten)]
-    pub connection: ConnectionArgs,
+    pub spec: SpecArgs,
 
-    /// Sample the target during the run: pid:1234, port:8080, prometheus:URL, actuator:URL, or its
-    /// database: mysql://USER:PASSWORD@HOST, postgres://...; may be repeated
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+
+    /// Sample the target during the run: port:8080, pid:1234, prometheus:URL ...; may be repeated
+    ///
+    /// Sources: pid:1234, port:8080, prometheus:URL, actuator:URL, or the target's database:
+    /// mysql://USER:PASSWORD@HOST, postgres://...
     #[arg(
         long,
         value_name = "SOURCE",
@@ -106,9 +111,6 @@ pub struct RunArgs {
         hide_possible_values = true
     )]
     pub watch: Vec<WatchedSource>,
-
-    #[command(flatten)]
-    pub judge: JudgeArgs,
 
     #[command(flatten)]
     pub output: OutputArgs,
@@ -133,7 +135,7 @@ pub struct RunArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Spec")]
 pub struct SpecArgs {
-    /// Run the TOML or JSON spec in FILE (docs/spec.md); - is standard input. Flags override it
+    /// Run the TOML or JSON spec in FILE (- is standard input); flags override it
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
 
@@ -165,8 +167,9 @@ pub struct LoadArgs {
     #[arg(short, long, value_parser = values::connections)]
     pub connections: Option<usize>,
 
-    /// Users of a closed loop: 50, or steps and ramps, in order: 50..200@30s,200@1m. Users of a
-    /// script; with a rate, the most it may have (default 100)
+    /// Users of a closed loop or a script: 50, or steps and ramps: 50..200@30s,200@1m
+    ///
+    /// With a script at a rate, the maximum number of users (default 100).
     #[arg(short, long, value_name = "USERS", visible_alias = "vus", conflicts_with = "stages")]
     pub users: Option<UsersValue>,
 
@@ -266,8 +269,10 @@ pub struct RequestArgs {
     #[arg(short = 'H', long, value_name = "LINE")]
     pub header: Vec<HeaderValue>,
 
-    /// Body: text, @FILE, or @- for standard input. For gRPC, the message in JSON; for a client
-    /// stream, several: repeat the flag, or give an array or lines
+    /// Body: text, @FILE, or @- for standard input
+    ///
+    /// For gRPC, the message in JSON; for a client stream, several: repeat the flag, or give an array
+    /// or lines.
     #[arg(long, value_name = "DATA", allow_hyphen_values = true)]
     pub data: Vec<String>,
 

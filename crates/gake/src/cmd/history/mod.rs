@@ -46,7 +46,9 @@ pub fn run(args: &HistoryArgs, console: &Console) -> Result<Exit, Failure> {
         }
         HistoryCommand::Baseline { name, run } => {
             if name == "last" || name.trim_start_matches('#').parse::<i64>().is_ok() {
-                let why = format!("{name:?} is the number of a run, or the last one: choose another name");
+                let why = format!(
+                    "{name:?} is the number of a run, or the last one: choose another name"
+                );
                 return Err(Failure::usage(why));
             }
             let run = store.named(run)?;

@@ -23,7 +23,11 @@ pub(super) fn from(args: &ShadowArgs) -> Result<Config, Failure> {
     let mut config = match (&args.config, &args.master) {
         (Some(path), _) => Config::from_file(path).map_err(Failure::usage)?,
         (None, Some(master)) => Config::new(backend(master, "master")?),
-        (None, None) => return Err(Failure::usage("--master is required: the backend that responds to clients")),
+        (None, None) => {
+            return Err(Failure::usage(
+                "--master is required: the backend that responds to clients",
+            ));
+        }
     };
     if let (Some(_), Some(master)) = (&args.config, &args.master) {
         config.set_master(backend(master, "master")?);

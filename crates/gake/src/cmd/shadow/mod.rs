@@ -175,7 +175,11 @@ fn ledger_text(summary: &ProxySummary) -> String {
         let sent = ledger.sent();
         let failed = sent - ledger.count(Category::Ok);
         if failed > 0 {
-            text += &format!("  {} of {} copies had no complete response\n", count(failed), count(sent));
+            text += &format!(
+                "  {} of {} copies had no complete response\n",
+                count(failed),
+                count(sent)
+            );
         }
     }
     let hooks = &summary.hooks;
