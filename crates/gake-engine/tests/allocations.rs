@@ -13,7 +13,7 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{Answer, End, Ending, Exchange, Recorder, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Recorder, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
@@ -65,7 +65,7 @@ impl Work for Brief {
         let now = iteration.fired;
         self.timer.sleep_until(now + 50_000).await;
         let done = self.clock.now();
-        let end = End::Answered(Answer { status: 200, body_bytes: 0 });
+        let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         let first_byte = Some(done);
         iteration.exchange(Exchange { write: now, first_byte, end, ..Exchange::unfinished(done) });
         let [checks, waits] = *self.series.get_or_insert_with(|| intern(iteration.recorder()));

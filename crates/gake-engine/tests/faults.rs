@@ -13,7 +13,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{Answer, End, Ending, Exchange, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Tally};
 use gake_core::schedule::Process;
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
@@ -90,7 +90,7 @@ impl Work for Varied {
         self.timer.sleep_until(now + 20_000 * (1 << (number % 11))).await;
         let done = self.clock.now();
         let status = if number.is_multiple_of(10) { 500 } else { 200 };
-        let end = End::Answered(Answer { status, body_bytes: 0 });
+        let end = ExchangeEnd::Response(ResponseSummary { status, body_bytes: 0 });
         let connect = (!std::mem::replace(&mut self.is_open, true)).then_some(40_000);
         let blocked = if number.is_multiple_of(7) { 1_000 << (number % 13) } else { 0 };
         let label = (number % LABELS) as u16;

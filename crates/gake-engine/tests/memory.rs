@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
-use gake_core::record::{Answer, End, Ending, Exchange, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Tally};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
 
@@ -50,7 +50,7 @@ struct Instantly(RunClock);
 impl Work for Instantly {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
         let done = self.0.now();
-        let end = End::Answered(Answer { status: 200, body_bytes: 0 });
+        let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         iteration.exchange(Exchange { end, written: true, ..Exchange::unfinished(done) });
         Ok(Ended::finished(done))
     }

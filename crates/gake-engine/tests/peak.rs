@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
-use gake_core::record::{Answer, End, Exchange, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Exchange, Tally};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
 
@@ -35,7 +35,7 @@ impl Work for Taking {
             self.taken.get_or_insert_with(|| vec![1; TAKEN]);
         }
         let done = self.clock.now();
-        let end = End::Answered(Answer { status: 200, body_bytes: 0 });
+        let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         iteration.exchange(Exchange { end, written: true, ..Exchange::unfinished(done) });
         Ok(Ended::finished(done))
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
-use gake_core::record::{Answer, End, Ending, Exchange, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Tally};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, WorkerContext, start};
 
@@ -30,7 +30,7 @@ impl Work for Instantly {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
         tokio::task::yield_now().await;
         let done = self.0.now();
-        let end = End::Answered(Answer { status: 200, body_bytes: 12 });
+        let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 12 });
         let first_byte = Some(done);
         iteration.exchange(Exchange {
             end,

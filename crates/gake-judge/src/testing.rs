@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally, Watched,
+    ResponseSummary, Counts, ExchangeEnd, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally, Watched,
 };
 use gake_core::schedule::Process;
 use gake_core::work::Arrival;
@@ -35,7 +35,7 @@ pub(crate) fn answered(late: Nanos, first: Nanos, done: Nanos, status: u16) -> O
             written: true,
             first_byte: Some(first),
             done,
-            end: End::Answered(Answer { status, body_bytes: 12 }),
+            end: ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 }),
             bytes_in: 200,
             bytes_out: 100,
             ..Exchange::unfinished(0)
@@ -65,7 +65,7 @@ impl RunSample {
 
     pub(crate) fn fault(self, fault: Fault, count: u64) -> Self {
         let outcome = answered(10_000, 0, 2 * MS, 0);
-        let exchange = Exchange { first_byte: None, end: End::Fault(fault), ..outcome.exchange };
+        let exchange = Exchange { first_byte: None, end: ExchangeEnd::Fault(fault), ..outcome.exchange };
         self.add(count, Outcome { exchange, ..outcome })
     }
 

@@ -8,7 +8,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
+    ResponseSummary, Counts, ExchangeEnd, Ending, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
     Point, Reading, Run, ScenarioRun, Series, Setting, Tally, TcpSample, Watched,
 };
 use gake_core::schedule::Process;
@@ -43,7 +43,7 @@ pub(crate) fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Out
             written: true,
             first_byte: Some(due + took - took / 20),
             done: due + took,
-            end: End::Answered(Answer { status, body_bytes: 12 }),
+            end: ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 }),
             bytes_in: 212,
             bytes_out: 74,
             ..Exchange::unfinished(0)
@@ -54,7 +54,7 @@ pub(crate) fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Out
 pub(crate) fn faulted(number: u64, due: Nanos, took: Nanos, fault: Fault) -> Outcome {
     let outcome = answered(number, due, took, 0);
     let exchange =
-        Exchange { first_byte: None, end: End::Fault(fault), bytes_in: 0, ..outcome.exchange };
+        Exchange { first_byte: None, end: ExchangeEnd::Fault(fault), bytes_in: 0, ..outcome.exchange };
     Outcome { exchange, ..outcome }
 }
 

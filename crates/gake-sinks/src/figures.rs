@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gake_core::record::{End, Histogram, Latency, Metric, Outcome, Reading, Tally};
+use gake_core::record::{ExchangeEnd, Histogram, Latency, Metric, Outcome, Reading, Tally};
 
 /// A run that is about to start.
 #[derive(Debug, Clone, Copy)]
@@ -253,15 +253,15 @@ pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<
         tags.push(("name", Cow::Borrowed(name)));
     }
     let is_expected = match exchange.end {
-        End::Answered(answer) => {
+        ExchangeEnd::Response(answer) => {
             tags.push(("status", Cow::Owned(answer.status.to_string())));
             (200..400).contains(&answer.status) && !exchange.wrong_body
         }
-        End::Fault(fault) => {
+        ExchangeEnd::Fault(fault) => {
             tags.push(("error", Cow::Borrowed(fault.name())));
             false
         }
-        End::Unfinished => {
+        ExchangeEnd::Unfinished => {
             tags.push(("error", Cow::Borrowed("unfinished")));
             false
         }
@@ -278,7 +278,7 @@ pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<
         point("http_req_failed", f64::from(u8::from(!is_expected))),
         point("gake_response", ms(outcome.response())),
     ];
-    if matches!(exchange.end, End::Answered(_)) {
+    if matches!(exchange.end, ExchangeEnd::Response(_)) {
         let first = exchange.first_byte.unwrap_or(exchange.done);
         points.extend([
             point("http_req_duration", ms(exchange.service())),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gake_core::record::{End, Fault, Kept, Outcome};
+use gake_core::record::{ExchangeEnd, Fault, Kept, Outcome};
 use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
 use gake_wire::{HttpRequest, Wire};
 
@@ -45,10 +45,10 @@ impl Records {
         }
         let kept = outcome.exchange.kept.as_deref();
         match outcome.exchange.end {
-            End::Answered(answer) if self.is_refused_redirect(answer.status, kept) => {
+            ExchangeEnd::Response(answer) if self.is_refused_redirect(answer.status, kept) => {
                 record.error = self.go_error(request, "stopped after 0 redirects");
             }
-            End::Answered(answer) => {
+            ExchangeEnd::Response(answer) => {
                 record.code = answer.status;
                 record.bytes_in = answer.body_bytes;
                 record.bytes_out = request
@@ -62,13 +62,13 @@ impl Records {
                     record.headers = Some(headers(kept));
                 }
             }
-            End::Fault(fault) => {
+            ExchangeEnd::Fault(fault) => {
                 record.error = self.fault(request, fault, outcome);
                 if let Some(kept) = kept {
                     record.body.clone_from(&kept.body);
                 }
             }
-            End::Unfinished => {
+            ExchangeEnd::Unfinished => {
                 record.error = self.go_error(request, go_errors::CANCELED);
             }
         }

@@ -11,7 +11,7 @@ use crate::Load;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{Expect, Overflow, Plan, Stage, UserStage};
 use crate::record::{
-    AgentRecord, Answer, Counts, End, Ending, Event, Exchange, FailedBodies, Fault, Generator,
+    AgentRecord, ResponseSummary, Counts, ExchangeEnd, Ending, Event, Exchange, FailedBodies, Fault, Generator,
     IntervalPart, LevelUnit, Outcome, Phase, Point, Provenance, Reading, ScenarioEnd, ScenarioRun,
     Series, Watched, WorkerEnd,
 };
@@ -21,11 +21,11 @@ use crate::work::{Arrival, Gauges};
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     let end = prop_oneof![
-        (200u16..600).prop_map(|status| End::Answered(Answer { status, body_bytes: 12 })),
-        Just(End::Fault(Fault::Timeout(Phase::Body))),
-        Just(End::Fault(Fault::Malformed("bad_status_line"))),
-        Just(End::Fault(Fault::Other(104))),
-        Just(End::Unfinished),
+        (200u16..600).prop_map(|status| ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 })),
+        Just(ExchangeEnd::Fault(Fault::Timeout(Phase::Body))),
+        Just(ExchangeEnd::Fault(Fault::Malformed("bad_status_line"))),
+        Just(ExchangeEnd::Fault(Fault::Other(104))),
+        Just(ExchangeEnd::Unfinished),
     ];
     (0..1u64 << 40, 0..1u64 << 35, end, 0u16..4).prop_map(|(due, took, end, label)| Outcome {
         arrival: Arrival { number: 0, due },

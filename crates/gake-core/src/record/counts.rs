@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::outcome::{End, Exchange};
+use super::outcome::{ExchangeEnd, Exchange};
 
 /// Larger counts are not read: no run comes near, and sums of them stay within 64 bits.
 const READ_MAX: u64 = 1 << 56;
@@ -212,7 +212,7 @@ impl Counts {
     /// counted apart ([`Counts::end_arrival`]).
     #[inline]
     pub(super) fn add_exchange(&mut self, exchange: &Exchange, is_ok: bool) {
-        let (is_sent, is_unfinished) = (exchange.has_left(), exchange.end == End::Unfinished);
+        let (is_sent, is_unfinished) = (exchange.has_left(), exchange.end == ExchangeEnd::Unfinished);
         self.sent += u64::from(is_sent);
         self.written += u64::from(exchange.written);
         self.ok += u64::from(is_ok);
@@ -222,7 +222,7 @@ impl Counts {
         self.bytes_out += exchange.bytes_out;
         self.unsent += u64::from(!is_sent);
         self.wrong_bodies += u64::from(exchange.wrong_body);
-        if let End::Answered(answer) = exchange.end {
+        if let ExchangeEnd::Response(answer) = exchange.end {
             self.body_bytes += answer.body_bytes;
         }
     }

@@ -7,9 +7,9 @@ use crate::schedule::Arrival;
 
 /// How an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ExchangeEnd {
     /// A whole response came.
-    Answered(Answer),
+    Response(ResponseSummary),
     /// It ended without a whole response.
     Fault(Fault),
     /// It was in flight when the drain ended.
@@ -18,7 +18,7 @@ pub enum End {
 
 /// A whole response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer {
+pub struct ResponseSummary {
     /// Its status code.
     pub status: u16,
     /// Bytes of its body, without heads and framing.
@@ -63,7 +63,7 @@ pub struct Exchange {
     /// When it ended.
     pub done: Nanos,
     /// How it ended.
-    pub end: End,
+    pub end: ExchangeEnd,
     /// Whether the body of its answer is not what was expected: then it failed, whatever the
     /// status.
     pub wrong_body: bool,
@@ -85,7 +85,7 @@ impl Exchange {
     /// An exchange that ended at `now` with a fault before anything was written.
     #[must_use]
     pub fn faulted(now: Nanos, fault: Fault) -> Self {
-        Self { end: End::Fault(fault), ..Self::unfinished(now) }
+        Self { end: ExchangeEnd::Fault(fault), ..Self::unfinished(now) }
     }
 
     /// An exchange that is unfinished at `now`.
@@ -99,7 +99,7 @@ impl Exchange {
             written: false,
             first_byte: None,
             done: now,
-            end: End::Unfinished,
+            end: ExchangeEnd::Unfinished,
             wrong_body: false,
             connect: None,
             tls: None,
@@ -115,14 +115,14 @@ impl Exchange {
     #[must_use]
     #[inline]
     pub fn has_left(&self) -> bool {
-        self.bytes_out > 0 || !matches!(self.end, End::Fault(fault) if fault.is_generators())
+        self.bytes_out > 0 || !matches!(self.end, ExchangeEnd::Fault(fault) if fault.is_generators())
     }
 
     /// Whether it is an answer as expected.
     #[must_use]
     #[inline]
     pub fn is_ok(&self, expect: &Expect) -> bool {
-        matches!(self.end, End::Answered(answer) if expect.accepts(answer.status))
+        matches!(self.end, ExchangeEnd::Response(answer) if expect.accepts(answer.status))
             && !self.wrong_body
     }
 

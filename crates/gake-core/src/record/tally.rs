@@ -6,7 +6,7 @@ use super::counts::Counts;
 use super::fault::Fault;
 use super::histogram::Histogram;
 use super::latency::{self, Latency, Metric};
-use super::outcome::{Answer, End, Exchange, Outcome};
+use super::outcome::{ResponseSummary, ExchangeEnd, Exchange, Outcome};
 use crate::clock::Nanos;
 use crate::metric::SeriesTable;
 use crate::plan::Expect;
@@ -82,7 +82,7 @@ impl Tally {
     /// Adds a plain request: an arrival and its one exchange.
     pub fn record(&mut self, outcome: &Outcome, expect: &Expect) {
         self.record_exchange(outcome.arrival.due, &outcome.exchange, expect);
-        let interrupted = outcome.exchange.end == End::Unfinished;
+        let interrupted = outcome.exchange.end == ExchangeEnd::Unfinished;
         self.record_arrival(outcome.lateness(), outcome.blocked, interrupted);
     }
 
@@ -103,15 +103,15 @@ impl Tally {
         let response = exchange.done.saturating_sub(due);
         let is_ok = exchange.is_ok(expect);
         let metric = match exchange.end {
-            End::Answered(Answer { status, .. }) => {
+            ExchangeEnd::Response(ResponseSummary { status, .. }) => {
                 bump(&mut self.statuses, status, 1);
                 if is_ok { Metric::OkResponse } else { Metric::OtherResponse }
             }
-            End::Fault(fault) => {
+            ExchangeEnd::Fault(fault) => {
                 bump(&mut self.faults, fault, 1);
                 if fault.is_timeout() { Metric::OtherResponse } else { Metric::FaultResponse }
             }
-            End::Unfinished => Metric::OtherResponse,
+            ExchangeEnd::Unfinished => Metric::OtherResponse,
         };
         self.counts.add_exchange(exchange, is_ok);
         self.latency.of_mut(metric).record(response);
@@ -121,7 +121,7 @@ impl Tally {
             if metric != Metric::FaultResponse {
                 label.response.record(response);
             }
-            if matches!(exchange.end, End::Answered(_)) {
+            if matches!(exchange.end, ExchangeEnd::Response(_)) {
                 label.service.record(exchange.service());
             }
         }
@@ -140,7 +140,7 @@ impl Tally {
         if let Some(tls) = exchange.tls {
             latency.of_mut(Metric::Tls).record(tls);
         }
-        if let End::Answered(_) = exchange.end {
+        if let ExchangeEnd::Response(_) = exchange.end {
             latency.of_mut(Metric::Service).record(exchange.service());
             if let Some(first) = exchange.first_byte {
                 latency.of_mut(Metric::FirstByte).record(first.saturating_sub(exchange.write));

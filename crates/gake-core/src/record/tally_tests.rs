@@ -8,11 +8,11 @@ use crate::schedule::Arrival;
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     let end = prop_oneof![
-        (200u16..600).prop_map(|status| End::Answered(Answer { status, body_bytes: 12 })),
-        Just(End::Fault(Fault::Reset)),
-        Just(End::Fault(Fault::Timeout(Phase::Body))),
-        Just(End::Fault(Fault::Malformed("bad_status_line"))),
-        Just(End::Unfinished),
+        (200u16..600).prop_map(|status| ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 })),
+        Just(ExchangeEnd::Fault(Fault::Reset)),
+        Just(ExchangeEnd::Fault(Fault::Timeout(Phase::Body))),
+        Just(ExchangeEnd::Fault(Fault::Malformed("bad_status_line"))),
+        Just(ExchangeEnd::Unfinished),
     ];
     (0..1u64 << 40, 0..1u64 << 35, end, 0u16..4, any::<bool>()).prop_map(
         |(due, took, end, label, written)| Outcome {
@@ -155,7 +155,7 @@ fn ten_million_requests_take_no_megabyte_more_than_one_million() {
             let chance = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
             let took = (5e4 * (chance as f64 / (1_u64 << 53) as f64).powf(-1.2)) as u64;
             let due = at * 1_000_000_000;
-            let end = End::Answered(Answer { status: 200, body_bytes: 12 });
+            let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 12 });
             let (write, done) = (due + took / 50, due + took);
             let first_byte = Some(due + took / 2);
             let exchange = Exchange { write, first_byte, done, end, ..Exchange::unfinished(0) };

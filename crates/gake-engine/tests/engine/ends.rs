@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use gake_core::Load;
 use gake_core::plan::Plan;
-use gake_core::record::End;
+use gake_core::record::ExchangeEnd;
 use gake_core::work::Arrival;
 use gake_engine::Stop;
 
@@ -59,7 +59,7 @@ fn what_never_comes_does_not_lower_the_rate_of_what_came() {
         assert_eq!((counts.unfinished, counts.ok), (1, counts.sent - 1), "{counts:?}");
         assert_eq!(run.measured, 200 * MS);
         assert!(run.elapsed >= 1_700 * MS, "the drain is waited for: {}", run.elapsed);
-        let answered = outcomes.iter().filter(|outcome| outcome.exchange.end != End::Unfinished);
+        let answered = outcomes.iter().filter(|outcome| outcome.exchange.end != ExchangeEnd::Unfinished);
         let last = answered.map(|outcome| outcome.exchange.done).max();
         assert_eq!(run.completing, last.unwrap().max(200 * MS));
         // The one that was given up ended later than all that were answered.

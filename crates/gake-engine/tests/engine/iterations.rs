@@ -8,7 +8,7 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, SeriesValue, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{Answer, End, Ending, Exchange, Histogram, Metric, Run, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Histogram, Metric, Run, Tally};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
@@ -51,8 +51,8 @@ impl Journey {
         })
     }
 
-    fn exchange(start: Nanos, done: Nanos, end: End) -> Exchange {
-        let answered = matches!(end, End::Answered(_));
+    fn exchange(start: Nanos, done: Nanos, end: ExchangeEnd) -> Exchange {
+        let answered = matches!(end, ExchangeEnd::Response(_));
         Exchange {
             write: start,
             written: true,
@@ -80,7 +80,7 @@ impl Work for Journey {
             self.timer.sleep_until(now + STEP).await;
             let (start, status) = (now, if step == 2 { 503 } else { 200 });
             now = self.clock.now();
-            let end = End::Answered(Answer { status, body_bytes: 0 });
+            let end = ExchangeEnd::Response(ResponseSummary { status, body_bytes: 0 });
             iteration.exchange_from(start, Self::exchange(start, now, end));
         }
         self.step = None;
@@ -90,7 +90,7 @@ impl Work for Journey {
     fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
         let now = self.clock.now();
         if let Some(start) = self.step.take() {
-            iteration.exchange_from(start, Self::exchange(start, now, End::Unfinished));
+            iteration.exchange_from(start, Self::exchange(start, now, ExchangeEnd::Unfinished));
         }
         Ended::interrupted(now)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{Answer, End, Ending, Exchange, Fault, Outcome, Point, Run, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Fault, Outcome, Point, Run, Tally};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{
@@ -117,11 +117,11 @@ impl Work for Actor {
         let end = match fate {
             Fate::At(at) => {
                 self.timer.sleep_until(at).await;
-                End::Answered(Answer { status: 200, body_bytes: 0 })
+                ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 })
             }
             Fate::Never => std::future::pending().await,
-            Fate::Fault(fault) => End::Fault(fault),
-            Fate::Nothing => End::Unfinished,
+            Fate::Fault(fault) => ExchangeEnd::Fault(fault),
+            Fate::Nothing => ExchangeEnd::Unfinished,
         };
         self.seen.level.fetch_sub(1, Relaxed);
         let done = self.clock.now();
@@ -133,7 +133,7 @@ impl Work for Actor {
             ..Exchange::unfinished(done)
         });
         Ok(match end {
-            End::Fault(fault) => Ended::failed(done, fault),
+            ExchangeEnd::Fault(fault) => Ended::failed(done, fault),
             _ => Ended::finished(done),
         })
     }

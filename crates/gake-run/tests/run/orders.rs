@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gake_core::clock::Clock;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesId, Tags};
-use gake_core::record::{Answer, End, Exchange, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Exchange, Tally};
 use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{RunClock, Timer, WorkerContext};
 use gake_judge::Summary;
@@ -58,7 +58,7 @@ impl Work for Order {
             let start = now;
             self.timer.sleep_until(start + EXCHANGE_NS).await;
             now = self.clock.now();
-            let end = End::Answered(Answer { status: 200, body_bytes: 0 });
+            let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
             let exchange = Exchange {
                 write: start,
                 written: true,

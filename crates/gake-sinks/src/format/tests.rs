@@ -10,7 +10,7 @@ use super::statsd::{Graphite, StatsD};
 use super::*;
 use crate::figures::{Field, Row};
 use gake_core::plan::Expect;
-use gake_core::record::{Answer, End, Exchange, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Exchange, Tally};
 
 #[test]
 fn otlp_over_grpc_is_a_call_with_a_deadline() {
@@ -31,7 +31,7 @@ const START: u64 = 1_700_000_000_000_000_000;
 fn tally(ok: usize) -> Tally {
     let mut tally = Tally::new(1);
     let mut add = |status, millis: u64| {
-        let end = End::Answered(Answer { status, body_bytes: 5 });
+        let end = ExchangeEnd::Response(ResponseSummary { status, body_bytes: 5 });
         let done = millis * MS;
         let exchange = Exchange {
             end,
@@ -108,7 +108,7 @@ fn spread(requests: u64) -> Tally {
         let status = if number % 10 == 0 { 503 } else { 200 };
         let done = (1 + number % 50) * MS;
         let exchange = Exchange {
-            end: End::Answered(Answer { status, body_bytes: 5 }),
+            end: ExchangeEnd::Response(ResponseSummary { status, body_bytes: 5 }),
             done,
             written: true,
             bytes_out: 10,

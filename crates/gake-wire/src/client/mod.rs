@@ -26,7 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Counts, End, Exchange, Fault, Kept};
+use gake_core::record::{Counts, ExchangeEnd, Exchange, Fault, Kept};
 use gake_core::schedule::Slice;
 use gake_core::work::Gauges;
 
@@ -156,8 +156,8 @@ impl<C: Clock + Clone + 'static> Client<C> {
         let (alarm, deadline) = (&alarm, &deadline);
         let mut call = Call { shared, pool, alarm, deadline, exchange, visitor };
         match call.run(request, now).await {
-            Ok(answer) => exchange.end = End::Answered(answer),
-            Err(fault) => self.end(exchange, End::Fault(fault)),
+            Ok(answer) => exchange.end = ExchangeEnd::Response(answer),
+            Err(fault) => self.end(exchange, ExchangeEnd::Fault(fault)),
         }
     }
 
@@ -182,7 +182,7 @@ impl<C: Clock + Clone + 'static> Client<C> {
     }
 
     /// Notes that a request has ended now without a response.
-    pub fn end(&self, exchange: &mut Exchange, end: End) {
+    pub fn end(&self, exchange: &mut Exchange, end: ExchangeEnd) {
         exchange.done = self.shared.clock.now();
         if exchange.bytes_out == 0 {
             exchange.write = exchange.done;

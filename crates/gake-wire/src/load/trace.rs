@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{End, Exchange};
+use gake_core::record::{ExchangeEnd, Exchange};
 use gake_core::schedule::{Slice, random_number};
 use gake_core::work::Iteration;
 
@@ -44,7 +44,7 @@ pub struct Span {
     /// When it ended.
     pub done: Nanos,
     /// How it ended.
-    pub end: End,
+    pub end: ExchangeEnd,
     /// The method.
     pub method: String,
     /// The URL, without user and password.
@@ -324,7 +324,7 @@ mod tests {
             fired: 0,
             write: None,
             done: 0,
-            end: End::Unfinished,
+            end: ExchangeEnd::Unfinished,
             method: String::new(),
             url: String::new(),
             host: String::new(),

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{End, Exchange};
+use gake_core::record::{ExchangeEnd, Exchange};
 use gake_core::work::{Ended, Exhausted, Iteration, Work};
 
 use crate::client::Client;
@@ -98,7 +98,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
         if !std::mem::take(&mut self.is_fired) {
             return Exchange::unfinished(self.client.clock().now());
         }
-        self.client.end(&mut self.exchange, End::Unfinished);
+        self.client.end(&mut self.exchange, ExchangeEnd::Unfinished);
         self.take_exchange()
     }
 
@@ -113,7 +113,7 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
         self.run(iteration.arrival.number, iteration.fired, Some(iteration)).await?;
         self.load.end_span(self.span.take(), &self.exchange);
         let exchange = &mut self.exchange;
-        if let (Some(inspector), End::Answered(_)) = (&self.inspector, exchange.end)
+        if let (Some(inspector), ExchangeEnd::Response(_)) = (&self.inspector, exchange.end)
             && let Some(wrong) = inspector.wrong()
         {
             exchange.wrong_body = wrong == Wrong::Body;
@@ -122,8 +122,8 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
             }
         }
         let ended = match exchange.end {
-            End::Fault(fault) => Ended::failed(exchange.done, fault),
-            End::Answered(_) | End::Unfinished => Ended::finished(exchange.done),
+            ExchangeEnd::Fault(fault) => Ended::failed(exchange.done, fault),
+            ExchangeEnd::Response(_) | ExchangeEnd::Unfinished => Ended::finished(exchange.done),
         };
         iteration.take_exchange(exchange);
         Ok(ended)
@@ -178,7 +178,7 @@ impl Load {
                 self.exchange(lane, &request, now).await;
             }
             Ok(None) => return Err(Exhausted),
-            Err(fault) => lane.client.end(lane.exchange, End::Fault(fault)),
+            Err(fault) => lane.client.end(lane.exchange, ExchangeEnd::Fault(fault)),
         }
         Ok(())
     }

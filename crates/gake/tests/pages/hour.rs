@@ -7,7 +7,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
-    Answer, Counts, End, Ending, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
+    ResponseSummary, Counts, ExchangeEnd, Ending, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
     Provenance, Reading, Run, Series, Setting, Tally, Watched,
 };
 use gake_core::schedule::Process;
@@ -63,13 +63,13 @@ fn outcome(number: u64, second: u64, place: u64) -> Outcome {
     let incident = load >= 1.0;
     let (took, end) = match luck {
         luck if incident && luck < 0.02 => {
-            (10 * SECOND, End::Fault(Fault::Timeout(Phase::FirstByte)))
+            (10 * SECOND, ExchangeEnd::Fault(Fault::Timeout(Phase::FirstByte)))
         }
         luck if incident && luck < 0.09 => {
-            (took, End::Answered(Answer { status: 503, body_bytes: 9 }))
+            (took, ExchangeEnd::Response(ResponseSummary { status: 503, body_bytes: 9 }))
         }
-        luck if luck < 0.0004 => (MS, End::Fault(Fault::Reset)),
-        _ => (took, End::Answered(Answer { status: 200, body_bytes: 512 })),
+        luck if luck < 0.0004 => (MS, ExchangeEnd::Fault(Fault::Reset)),
+        _ => (took, ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 512 })),
     };
     let fired = due + 15_000 + (chance(number ^ 0xaaaa) * 60_000.0) as Nanos;
     let write = fired + 4_000;

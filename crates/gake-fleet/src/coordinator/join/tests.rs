@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::{Expect, Stage};
 use gake_core::record::{
-    Answer, End, Ending, Exchange, FailedBodies, IntervalPart, Outcome, Run, ScenarioEnd, Tally,
+    ResponseSummary, ExchangeEnd, Ending, Exchange, FailedBodies, IntervalPart, Outcome, Run, ScenarioEnd, Tally,
 };
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, Gauges};
@@ -35,7 +35,7 @@ pub(crate) fn outcome(due: Nanos, took: Nanos) -> Outcome {
             write: due,
             written: true,
             first_byte: Some(due + took),
-            end: End::Answered(Answer { status: 200, body_bytes: 1 }),
+            end: ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 1 }),
             ..Exchange::unfinished(due + took)
         },
     }
