@@ -145,14 +145,14 @@ impl ExchangeLog for LogHandle {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::record::{Exchange, Kept};
+    use gake_core::record::{Exchange, CapturedResponse};
     use gake_core::work::Arrival;
 
     use super::*;
 
     /// An outcome whose answer has a body of that size.
     fn outcome(number: u64, bytes: usize) -> Outcome {
-        let kept = (bytes > 0).then(|| Kept { headers: Vec::new(), body: vec![0; bytes] });
+        let kept = (bytes > 0).then(|| CapturedResponse { headers: Vec::new(), body: vec![0; bytes] });
         Outcome {
             arrival: Arrival { number, due: 0 },
             blocked: 0,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gake_core::record::{ExchangeEnd, Fault, Kept, Outcome};
+use gake_core::record::{ExchangeEnd, Fault, CapturedResponse, Outcome};
 use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
 use gake_wire::{HttpRequest, Wire};
 
@@ -76,8 +76,8 @@ impl Records {
     }
 
     /// A redirect that `-redirects 0` takes for an error.
-    fn is_refused_redirect(&self, status: u16, kept: Option<&Kept>) -> bool {
-        let leads = |kept: &Kept| {
+    fn is_refused_redirect(&self, status: u16, kept: Option<&CapturedResponse>) -> bool {
+        let leads = |kept: &CapturedResponse| {
             kept.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("location"))
         };
         self.redirects == Some(0)
@@ -134,7 +134,7 @@ impl Records {
 
 /// Header lines as Go's map has them: names in canonical case, values of one name together, and
 /// without what the transport itself makes use of.
-fn headers(kept: &Kept) -> Headers {
+fn headers(kept: &CapturedResponse) -> Headers {
     let mut headers = Headers::new();
     for (name, value) in &kept.headers {
         let name = canonical(name);
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn headers_are_those_of_gos_map() {
         let line = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let kept = Kept {
+        let kept = CapturedResponse {
             headers: vec![
                 line("content-TYPE", "text/plain"),
                 line("set-cookie", "a=1"),

@@ -34,7 +34,7 @@ pub use histogram::{Bucket, Histogram, HistogramError, Sum};
 pub use iteration::{Ended, How, Iteration};
 pub use latency::{Latency, Metric};
 pub use octaves::Octaves;
-pub use outcome::{ResponseSummary, ExchangeEnd, Exchange, Kept, Outcome, TcpSample};
+pub use outcome::{ResponseSummary, ExchangeEnd, Exchange, CapturedResponse, Outcome, TcpSample};
 pub use point::{HEAT, LABELS_MAX, LabelPoint, Point};
 pub use recorder::{ExchangeLog, Interval, IntervalPart, Recorder};
 pub use run::{AgentRecord, Ending, Event, Generator, Provenance, Run, ScenarioRun};

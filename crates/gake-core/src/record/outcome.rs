@@ -27,7 +27,7 @@ pub struct ResponseSummary {
 
 /// What was kept of an answer, on request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct CapturedResponse {
     /// Its header lines, in order.
     pub headers: Vec<(String, String)>,
     /// The first bytes of its body.
@@ -78,7 +78,7 @@ pub struct Exchange {
     /// The TCP sample, if one was taken.
     pub tcp: Option<TcpSample>,
     /// What was kept of the answer.
-    pub kept: Option<Box<Kept>>,
+    pub kept: Option<Box<CapturedResponse>>,
 }
 
 impl Exchange {

@@ -26,7 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Counts, ExchangeEnd, Exchange, Fault, Kept};
+use gake_core::record::{Counts, ExchangeEnd, Exchange, Fault, CapturedResponse};
 use gake_core::schedule::Slice;
 use gake_core::work::Gauges;
 
@@ -120,10 +120,10 @@ impl<C: Clock + Clone + 'static> Client<C> {
         request: &PreparedRequest,
         deadline: Deadline,
         keep: usize,
-    ) -> (Exchange, Kept) {
+    ) -> (Exchange, CapturedResponse) {
         let mut visitor = KeepVisitor::new(Some(keep));
         let exchange = self.send_to(request, deadline, &mut visitor).await;
-        (exchange, visitor.take().map_or_else(Kept::default, |kept| *kept))
+        (exchange, visitor.take().map_or_else(CapturedResponse::default, |kept| *kept))
     }
 
     /// Sends a request, follows its redirects, and shows the last response to `visitor` as it
