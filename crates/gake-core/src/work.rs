@@ -5,7 +5,7 @@
 //! [`Iteration`] as it happens, and one end. A plain request is the iteration of one exchange.
 
 use crate::record::Tally;
-pub use crate::record::{Ended, Gauges, How, Iteration};
+pub use crate::record::{IterationEnd, Gauges, IterationStatus, Iteration};
 pub use crate::schedule::Arrival;
 
 /// The source of requests is exhausted: this arrival does not count, and no more come.
@@ -20,11 +20,11 @@ pub trait Work {
     ///
     /// The future may be dropped before its end; [`Work::abandon`] is called right after that.
     fn fire(&mut self, iteration: &Iteration<'_>)
-    -> impl Future<Output = Result<Ended, Exhausted>>;
+    -> impl Future<Output = Result<IterationEnd, Exhausted>>;
 
     /// Ends an iteration whose `fire` was dropped before its end: records the exchanges in flight
     /// as unfinished.
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended;
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd;
 }
 
 /// Makes the works of one worker, for one scenario. Lives on the worker's thread and is not shared.

@@ -4,7 +4,7 @@
 //! thousand times a second, and the only load would be its own.
 
 use gake_core::clock::Nanos;
-use gake_core::work::How;
+use gake_core::work::IterationStatus;
 
 /// From the start of the first iteration without a connection to the next start.
 const FIRST: Nanos = 1_000_000;
@@ -21,9 +21,9 @@ pub(crate) struct RetryPace {
 
 impl RetryPace {
     /// The earliest start of the iteration after the one that started at `fired` and ended so.
-    pub(crate) fn next_start(&mut self, fired: Nanos, how: How) -> Nanos {
+    pub(crate) fn next_start(&mut self, fired: Nanos, how: IterationStatus) -> Nanos {
         self.last = match how {
-            How::Failed(fault) if fault.is_before_connection() => {
+            IterationStatus::Failed(fault) if fault.is_before_connection() => {
                 (2 * self.last).clamp(FIRST, LONGEST)
             }
             _ => 0,
@@ -43,10 +43,10 @@ mod tests {
     #[test]
     fn it_doubles_up_to_a_bound_until_there_is_a_connection() {
         let mut pace = RetryPace::default();
-        let refused = How::Failed(Fault::ConnectRefused);
+        let refused = IterationStatus::Failed(Fault::ConnectRefused);
         let next: Vec<_> = (0..9).map(|_| pace.next_start(7, refused) - 7).collect();
         assert_eq!(next, [1, 2, 4, 8, 16, 32, 64, 100, 100].map(|ms| ms * MS));
-        for served in [How::Finished, How::Failed(Fault::Timeout(Phase::Body))] {
+        for served in [IterationStatus::Finished, IterationStatus::Failed(Fault::Timeout(Phase::Body))] {
             assert_eq!(pace.next_start(7, served), 7);
             assert_eq!(pace.next_start(7, refused), 7 + MS);
         }

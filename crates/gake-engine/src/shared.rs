@@ -6,7 +6,7 @@ use std::task::{Poll, Waker};
 
 use gake_core::clock::Nanos;
 use gake_core::record::Recorder;
-use gake_core::work::{Arrival, Ended, How, Iteration, Work};
+use gake_core::work::{Arrival, IterationEnd, IterationStatus, Iteration, Work};
 use tokio::sync::Notify;
 
 use crate::clock::RunClock;
@@ -90,7 +90,7 @@ impl Shared {
         blocked: Nanos,
         fired: Nanos,
         limit: Option<Pin<&mut Sleep<'_>>>,
-    ) -> Option<Ended> {
+    ) -> Option<IterationEnd> {
         self.flight.enter(fired);
         self.last_fired.set(self.last_fired.get().max(fired));
         let iteration = Iteration::new(arrival, blocked, fired, &self.recorder);
@@ -110,9 +110,9 @@ impl Shared {
                 self.notice_quiet();
                 return None;
             }
-            None => Ended { how: How::Interrupted, ..work.abandon(&iteration) },
+            None => IterationEnd { how: IterationStatus::Interrupted, ..work.abandon(&iteration) },
         };
-        if ended.how != How::Interrupted {
+        if ended.how != IterationStatus::Interrupted {
             self.last_ended.set(self.last_ended.get().max(ended.at));
         }
         self.recorder.end(&iteration, ended);

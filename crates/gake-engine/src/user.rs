@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::work::{How, Work};
+use gake_core::work::{IterationStatus, Work};
 
 use crate::crowd::{Crowd, Pause};
 use crate::retry::RetryPace;
@@ -121,7 +121,7 @@ async fn stay<W: Work>(crowd: &Crowd, mut stay: Stay, work: &mut W) -> Over {
         let Some(ended) = fired else { return Over::Done };
         let earliest = retry.next_start(now, ended.how);
         now = ended.at;
-        if let How::Failed(_) = ended.how {
+        if let IterationStatus::Failed(_) = ended.how {
             // A fault may come without any wait; the other users must not starve.
             tokio::task::yield_now().await;
             now = shared.clock.now();

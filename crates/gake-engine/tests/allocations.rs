@@ -15,7 +15,7 @@ use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
 use gake_core::plan::{Plan, Stage};
 use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Recorder, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
 
 struct Counting;
@@ -61,7 +61,7 @@ fn intern(recorder: &Recorder) -> [SeriesId; 2] {
 }
 
 impl Work for Brief {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let now = iteration.fired;
         self.timer.sleep_until(now + 50_000).await;
         let done = self.clock.now();
@@ -71,13 +71,13 @@ impl Work for Brief {
         let [checks, waits] = *self.series.get_or_insert_with(|| intern(iteration.recorder()));
         iteration.check(checks, true);
         iteration.sample(waits, (done - now) as f64);
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let now = self.clock.now();
         iteration.exchange(Exchange::unfinished(now));
-        Ended::interrupted(now)
+        IterationEnd::interrupted(now)
     }
 }
 

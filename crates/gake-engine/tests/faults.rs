@@ -15,7 +15,7 @@ use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::plan::{Plan, Stage};
 use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Tally};
 use gake_core::schedule::Process;
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
 const LABELS: u64 = 4;
@@ -83,7 +83,7 @@ struct Varied {
 }
 
 impl Work for Varied {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let (number, now) = (iteration.arrival.number, iteration.fired);
         self.faults.look(now);
         // From 20 us to 20 ms.
@@ -98,13 +98,13 @@ impl Work for Varied {
         let exchange =
             Exchange { write: now, written: true, first_byte, end, ..Exchange::unfinished(done) };
         iteration.exchange(Exchange { label, blocked, connect, ..exchange });
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let now = self.clock.now();
         iteration.exchange(Exchange::unfinished(now));
-        Ended::interrupted(now)
+        IterationEnd::interrupted(now)
     }
 }
 

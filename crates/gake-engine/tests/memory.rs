@@ -13,7 +13,7 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Tally};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
 
 struct Counting;
@@ -48,15 +48,15 @@ const BYTES_EACH: usize = 1_024;
 struct Instantly(RunClock);
 
 impl Work for Instantly {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let done = self.0.now();
         let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         iteration.exchange(Exchange { end, written: true, ..Exchange::unfinished(done) });
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, _: &Iteration<'_>) -> Ended {
-        Ended::interrupted(self.0.now())
+    fn abandon(&mut self, _: &Iteration<'_>) -> IterationEnd {
+        IterationEnd::interrupted(self.0.now())
     }
 }
 

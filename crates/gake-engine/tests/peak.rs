@@ -12,7 +12,7 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{ResponseSummary, ExchangeEnd, Exchange, Tally};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
 
 /// Taken by the first iteration. More than the allocator keeps for itself once it is freed.
@@ -27,7 +27,7 @@ struct Taking {
 }
 
 impl Work for Taking {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         if IS_OVER.load(Relaxed) {
             self.taken = None;
         } else {
@@ -37,11 +37,11 @@ impl Work for Taking {
         let done = self.clock.now();
         let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         iteration.exchange(Exchange { end, written: true, ..Exchange::unfinished(done) });
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, _: &Iteration<'_>) -> Ended {
-        Ended::interrupted(self.clock.now())
+    fn abandon(&mut self, _: &Iteration<'_>) -> IterationEnd {
+        IterationEnd::interrupted(self.clock.now())
     }
 }
 

@@ -11,7 +11,7 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
 use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Tally};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, WorkerContext, start};
 
 /// Requests of the shorter run.
@@ -27,7 +27,7 @@ const USERS: usize = 50;
 struct Instantly(RunClock);
 
 impl Work for Instantly {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         tokio::task::yield_now().await;
         let done = self.0.now();
         let end = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 12 });
@@ -38,13 +38,13 @@ impl Work for Instantly {
             written: true,
             ..Exchange::unfinished(done)
         });
-        Ok(Ended::finished(done))
+        Ok(IterationEnd::finished(done))
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let now = self.0.now();
         iteration.exchange(Exchange::unfinished(now));
-        Ended::interrupted(now)
+        IterationEnd::interrupted(now)
     }
 }
 

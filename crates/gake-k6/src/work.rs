@@ -12,7 +12,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
 use gake_core::record::Tally;
 use gake_core::schedule::{NumberStripes, Slice};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};
@@ -214,7 +214,7 @@ pub struct ScriptWork {
     least: Nanos,
     is_fired: bool,
     /// How its last iteration ended, until the engine hears of it.
-    ended: Option<Ended>,
+    ended: Option<IterationEnd>,
     clock: UserClock,
 }
 
@@ -229,7 +229,7 @@ impl Drop for ScriptWork {
 }
 
 impl Work for ScriptWork {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let Self { user, iterations, is_alone, progress, stripes, least, is_fired, ended, clock } =
             self;
         *ended = None;
@@ -263,21 +263,21 @@ impl Work for ScriptWork {
         };
         *is_fired = false;
         *iterations += 1;
-        vu.test.levels.end(end == CallEnd::Ended && !vu.aborts.get());
+        vu.test.levels.end(end == CallEnd::IterationEnd && !vu.aborts.get());
         progress.running.fetch_sub(1, Relaxed);
         let now = clock.now();
         progress.last_end.store(now, Relaxed);
         let how = match end {
-            CallEnd::Returned(_) | CallEnd::NoData(_) => Ended::finished(now),
-            CallEnd::Ended if vu.aborts.get() => Ended::finished(now),
-            CallEnd::Ended => Ended::interrupted(now),
+            CallEnd::Returned(_) | CallEnd::NoData(_) => IterationEnd::finished(now),
+            CallEnd::IterationEnd if vu.aborts.get() => IterationEnd::finished(now),
+            CallEnd::IterationEnd => IterationEnd::interrupted(now),
             CallEnd::Thrown(exception) => {
                 log_thrown(&vu.test, &vu.scenario, &exception, false);
-                Ended::finished(now)
+                IterationEnd::finished(now)
             }
             CallEnd::Rejected(exception) => {
                 log_thrown(&vu.test, &vu.scenario, &exception, true);
-                Ended::finished(now)
+                IterationEnd::finished(now)
             }
         };
         *ended = Some(how);
@@ -288,12 +288,12 @@ impl Work for ScriptWork {
         let earliest = iteration.fired.saturating_add(*least);
         if *least > 0 && earliest > now && vu.test.aborted().is_none() {
             clock.sleep_until(earliest).await;
-            return Ok(Ended { at: clock.now(), ..how });
+            return Ok(IterationEnd { at: clock.now(), ..how });
         }
         Ok(how)
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         if let Some(user) = &self.user {
             if std::mem::take(&mut self.is_fired) {
                 user.vu.test.levels.end(true);
@@ -304,7 +304,7 @@ impl Work for ScriptWork {
             user.vu.notes.record(&user.vu.test, &user.vu.book, iteration);
         }
         // Its script was done; only the engine was not told yet.
-        self.ended.take().unwrap_or_else(|| Ended::interrupted(self.clock.now()))
+        self.ended.take().unwrap_or_else(|| IterationEnd::interrupted(self.clock.now()))
     }
 }
 

@@ -83,16 +83,16 @@ impl<'a> Iteration<'a> {
 
 /// The end of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
+pub struct IterationEnd {
     /// When it ended.
     pub at: Nanos,
     /// How it ended.
-    pub how: How,
+    pub how: IterationStatus,
 }
 
 /// How an iteration ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum IterationStatus {
     /// It completed.
     Finished,
     /// It ended with this fault, perhaps without any wait: a loop that continues at once
@@ -102,31 +102,31 @@ pub enum How {
     Interrupted,
 }
 
-impl Ended {
+impl IterationEnd {
     /// An iteration that completed at `at`.
     #[must_use]
     pub fn finished(at: Nanos) -> Self {
-        Self { at, how: How::Finished }
+        Self { at, how: IterationStatus::Finished }
     }
 
     /// An iteration that ended at `at` with a fault.
     #[must_use]
     pub fn failed(at: Nanos, fault: Fault) -> Self {
-        Self { at, how: How::Failed(fault) }
+        Self { at, how: IterationStatus::Failed(fault) }
     }
 
     /// An iteration that was cut short at `at`.
     #[must_use]
     pub fn interrupted(at: Nanos) -> Self {
-        Self { at, how: How::Interrupted }
+        Self { at, how: IterationStatus::Interrupted }
     }
 }
 
 impl Recorder {
     /// Counts an iteration that has ended.
     #[inline]
-    pub fn end(&self, iteration: &Iteration<'_>, ended: Ended) {
-        let interrupted = ended.how == How::Interrupted;
+    pub fn end(&self, iteration: &Iteration<'_>, ended: IterationEnd) {
+        let interrupted = ended.how == IterationStatus::Interrupted;
         let (due, lateness) = (iteration.arrival.due, iteration.lateness());
         self.end_arrival(due, lateness, iteration.blocked, interrupted);
     }

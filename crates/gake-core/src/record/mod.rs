@@ -31,7 +31,7 @@ pub use fault::{Fault, Phase};
 pub use gauges::Gauges;
 pub use grpc_status::GrpcStatus;
 pub use histogram::{Bucket, Histogram, HistogramError, Sum};
-pub use iteration::{Ended, How, Iteration};
+pub use iteration::{IterationEnd, IterationStatus, Iteration};
 pub use latency::{Latency, Metric};
 pub use octaves::Octaves;
 pub use outcome::{ResponseSummary, ExchangeEnd, Exchange, CapturedResponse, Outcome, TcpSample};

@@ -9,7 +9,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, SeriesValue, Tags};
 use gake_core::plan::Plan;
 use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Histogram, Metric, Run, Tally};
-use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
 use super::support::*;
@@ -64,7 +64,7 @@ impl Journey {
 }
 
 impl Work for Journey {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let mut now = iteration.fired;
         let [body, head, late, items, steps] = self.series(iteration);
         iteration.check(body, true);
@@ -84,15 +84,15 @@ impl Work for Journey {
             iteration.exchange_from(start, Self::exchange(start, now, end));
         }
         self.step = None;
-        Ok(Ended::finished(now))
+        Ok(IterationEnd::finished(now))
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let now = self.clock.now();
         if let Some(start) = self.step.take() {
             iteration.exchange_from(start, Self::exchange(start, now, ExchangeEnd::Unfinished));
         }
-        Ended::interrupted(now)
+        IterationEnd::interrupted(now)
     }
 }
 

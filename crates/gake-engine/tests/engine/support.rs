@@ -10,7 +10,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Plan, Stage};
 use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Fault, Outcome, Point, Run, Tally};
 use gake_core::schedule::{Process, Slice};
-use gake_core::work::{Arrival, Ended, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{Arrival, IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{
     Collector, LogSender, RunClock, StopHandle, Timer, WorkerContext, log_channel, start,
 };
@@ -101,7 +101,7 @@ pub struct Actor {
 }
 
 impl Work for Actor {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let (arrival, now) = (iteration.arrival, iteration.fired);
         let fate = (self.behaviour)(arrival, now);
         if matches!(fate, Fate::Nothing) {
@@ -133,16 +133,16 @@ impl Work for Actor {
             ..Exchange::unfinished(done)
         });
         Ok(match end {
-            ExchangeEnd::Fault(fault) => Ended::failed(done, fault),
-            _ => Ended::finished(done),
+            ExchangeEnd::Fault(fault) => IterationEnd::failed(done, fault),
+            _ => IterationEnd::finished(done),
         })
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         self.seen.level.fetch_sub(1, Relaxed);
         let now = self.clock.now();
         iteration.exchange(Exchange { written: true, ..Exchange::unfinished(now) });
-        Ended::interrupted(now)
+        IterationEnd::interrupted(now)
     }
 }
 

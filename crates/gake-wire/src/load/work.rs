@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::record::{ExchangeEnd, Exchange};
-use gake_core::work::{Ended, Exhausted, Iteration, Work};
+use gake_core::work::{IterationEnd, Exhausted, Iteration, Work};
 
 use crate::client::Client;
 use crate::client::kept::KeepVisitor;
@@ -109,7 +109,7 @@ impl<C: Clock + Clone + 'static> HttpWork<C> {
 }
 
 impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         self.run(iteration.arrival.number, iteration.fired, Some(iteration)).await?;
         self.load.end_span(self.span.take(), &self.exchange);
         let exchange = &mut self.exchange;
@@ -122,17 +122,17 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
             }
         }
         let ended = match exchange.end {
-            ExchangeEnd::Fault(fault) => Ended::failed(exchange.done, fault),
-            ExchangeEnd::Response(_) | ExchangeEnd::Unfinished => Ended::finished(exchange.done),
+            ExchangeEnd::Fault(fault) => IterationEnd::failed(exchange.done, fault),
+            ExchangeEnd::Response(_) | ExchangeEnd::Unfinished => IterationEnd::finished(exchange.done),
         };
         iteration.take_exchange(exchange);
         Ok(ended)
     }
 
-    fn abandon(&mut self, iteration: &Iteration<'_>) -> Ended {
+    fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd {
         let exchange = self.interrupt();
         self.load.end_span(self.span.take(), &exchange);
-        let ended = Ended::interrupted(exchange.done);
+        let ended = IterationEnd::interrupted(exchange.done);
         iteration.exchange(exchange);
         ended
     }
