@@ -6,7 +6,7 @@ use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::plan::Plan;
 use gake_core::record::{
     Counts, Ending, FailedBodies, Generator, Interval, Point, Provenance, Run, Series, Tally,
-    Watched,
+    WatchRecord,
 };
 use gake_core::work::Gauges;
 
@@ -318,7 +318,7 @@ impl Collector {
             },
             events: Vec::new(),
             agents: Vec::new(),
-            watched: Watched::default(),
+            watched: WatchRecord::default(),
             bodies: self.bodies,
             origin: Provenance::default(),
             plan: (*self.plan).clone(),

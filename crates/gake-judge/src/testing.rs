@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
-    ResponseSummary, Counts, ExchangeEnd, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally, Watched,
+    ResponseSummary, Counts, ExchangeEnd, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::Arrival;
@@ -147,7 +147,7 @@ impl RunSample {
             },
             events: Vec::new(),
             agents: Vec::new(),
-            watched: Watched::default(),
+            watched: WatchRecord::default(),
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
             origin: gake_core::record::Provenance::default(),

@@ -9,7 +9,7 @@ use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
     ResponseSummary, Counts, ExchangeEnd, Ending, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
-    Point, Reading, Run, ScenarioRun, Series, Setting, Tally, TcpSample, Watched,
+    Point, GaugeReading, Run, ScenarioRun, Series, TargetSetting, Tally, TcpSample, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -161,7 +161,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
             Vec::new()
         },
         agents: Vec::new(),
-        watched: Watched::default(),
+        watched: WatchRecord::default(),
         bodies: gake_core::record::FailedBodies::default(),
         scenarios: Vec::new(),
         origin: gake_core::record::Provenance::default(),
@@ -169,14 +169,14 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
 }
 
 /// A target that tells of itself for three seconds.
-pub(crate) fn watched() -> Watched {
-    let reading = |source: &str, name: &str, unit, value| Reading {
+pub(crate) fn watched() -> WatchRecord {
+    let reading = |source: &str, name: &str, unit, value| GaugeReading {
         source: source.to_owned(),
         name: name.to_owned(),
         unit,
         value,
     };
-    let mut watched = Watched::default();
+    let mut watched = WatchRecord::default();
     for second in 0..3_u64 {
         let n = second as f64;
         watched.add(
@@ -190,7 +190,7 @@ pub(crate) fn watched() -> Watched {
             ],
         );
     }
-    watched.settings.push(Setting {
+    watched.settings.push(TargetSetting {
         source: "actuator:http://h/actuator".to_owned(),
         name: "server.tomcat.threads.max".to_owned(),
         value: "200".to_owned(),

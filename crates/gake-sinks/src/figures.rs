@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gake_core::record::{ExchangeEnd, Histogram, Latency, Metric, Outcome, Reading, Tally};
+use gake_core::record::{ExchangeEnd, Histogram, Latency, Metric, Outcome, GaugeReading, Tally};
 
 /// A run that is about to start.
 #[derive(Debug, Clone, Copy)]
@@ -135,8 +135,8 @@ pub(crate) fn of_verdict(verdict: &ExportVerdict) -> Row<'static> {
 }
 
 /// What a watched target said.
-pub(crate) fn of_readings(readings: &[Reading]) -> Vec<Row<'_>> {
-    let row = |reading: &'_ Reading| Row {
+pub(crate) fn of_readings(readings: &[GaugeReading]) -> Vec<Row<'_>> {
+    let row = |reading: &'_ GaugeReading| Row {
         measurement: "gake_target",
         tags: vec![
             ("source", Cow::Owned(reading.source.clone())),

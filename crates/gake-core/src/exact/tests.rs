@@ -12,8 +12,8 @@ use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{Expect, Overflow, Plan, Stage, UserStage};
 use crate::record::{
     AgentRecord, ResponseSummary, Counts, ExchangeEnd, Ending, Event, Exchange, FailedBodies, Fault, Generator,
-    IntervalPart, LevelUnit, Outcome, Phase, Point, Provenance, Reading, ScenarioEnd, ScenarioRun,
-    Series, Watched, WorkerEnd,
+    IntervalPart, LevelUnit, Outcome, Phase, Point, Provenance, GaugeReading, ScenarioEnd, ScenarioRun,
+    Series, WatchRecord, WorkerEnd,
 };
 use crate::schedule::{Process, Trace};
 use crate::spec::{RequestSource, ScenarioSpec};
@@ -315,10 +315,10 @@ fn run() -> impl Strategy<Value = Run> {
                 series.push(Point { asked, open: second, ..Point::new(second, tally) });
                 whole.merge(tally);
             }
-            let mut watched = Watched::default();
+            let mut watched = WatchRecord::default();
             for (name, value, at) in readings {
                 let reading =
-                    Reading { source: "pid:1".to_owned(), name, unit: LevelUnit::Bytes, value };
+                    GaugeReading { source: "pid:1".to_owned(), name, unit: LevelUnit::Bytes, value };
                 watched.add(at, &[reading]);
             }
             let part = |name: &str| ScenarioRun {

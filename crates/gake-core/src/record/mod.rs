@@ -41,5 +41,5 @@ pub use run::{AgentRecord, Ending, Event, Generator, Provenance, Run, ScenarioRu
 pub use series::Series;
 pub use tally::{LabelTally, Tally};
 pub use watched::{
-    GAUGES_MAX, Gauge, LevelUnit, MACHINE, Reading, Sample, Setting, UNANSWERED, Watched,
+    GAUGES_MAX, Gauge, LevelUnit, MACHINE, GaugeReading, GaugeSample, TargetSetting, UNANSWERED, WatchRecord,
 };

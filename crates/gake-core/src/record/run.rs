@@ -6,7 +6,7 @@ use super::bodies::FailedBodies;
 use super::counts::Counts;
 use super::series::Series;
 use super::tally::Tally;
-use super::watched::Watched;
+use super::watched::WatchRecord;
 use crate::clock::Nanos;
 use crate::plan::Plan;
 
@@ -150,7 +150,7 @@ pub struct Run {
     #[serde(default)]
     pub agents: Vec<AgentRecord>,
     /// What was sampled of the target, if it was watched.
-    pub watched: Watched,
+    pub watched: WatchRecord,
     /// Bodies of failed answers, when they were asked for.
     #[serde(default)]
     pub bodies: FailedBodies,

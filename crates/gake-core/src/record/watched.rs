@@ -35,7 +35,7 @@ pub enum LevelUnit {
 
 /// A level at an instant.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct GaugeReading {
     /// Where it comes from: `pid:1234`, `port:8080`, `prometheus:http://...`.
     pub source: String,
     /// What it is: `cpu`, `rss`, `descriptors`, `pool` ... or the source's own name.
@@ -48,7 +48,7 @@ pub struct Reading {
 
 /// Readings of a gauge over a stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
+pub struct GaugeSample {
     /// When it begins.
     pub at: Nanos,
     /// The number of readings it covers.
@@ -68,13 +68,13 @@ pub struct Gauge {
     pub name: String,
     /// What it is counted in.
     pub unit: LevelUnit,
-    samples: Vec<Sample>,
+    samples: Vec<GaugeSample>,
     width: u64,
 }
 
 impl Gauge {
     fn push(&mut self, at: Nanos, value: f64) {
-        let one = Sample { at, readings: 1, mean: value, max: value };
+        let one = GaugeSample { at, readings: 1, mean: value, max: value };
         match self.samples.last_mut() {
             Some(last) if last.readings < self.width => last.join(&one),
             _ => self.samples.push(one),
@@ -94,7 +94,7 @@ impl Gauge {
 
     /// Its samples, in order of time.
     #[must_use]
-    pub fn samples(&self) -> &[Sample] {
+    pub fn samples(&self) -> &[GaugeSample] {
         &self.samples
     }
 
@@ -145,7 +145,7 @@ impl Gauge {
     }
 }
 
-impl Sample {
+impl GaugeSample {
     fn join(&mut self, next: &Self) {
         let (mine, theirs) = (self.readings as f64, next.readings as f64);
         self.mean = (self.mean * mine + next.mean * theirs) / (mine + theirs);
@@ -156,7 +156,7 @@ impl Sample {
 
 /// A setting in force at the target, as the target reports it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct TargetSetting {
     /// Where it comes from.
     pub source: String,
     /// Its name at the target: `server.tomcat.threads.max`.
@@ -167,19 +167,19 @@ pub struct Setting {
 
 /// Everything that was sampled of the target.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Watched {
+pub struct WatchRecord {
     gauges: Vec<Gauge>,
     /// Settings in force.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<TargetSetting>,
     /// Readings left out, because there were too many gauges.
     pub left_out: u64,
 }
 
-impl Watched {
+impl WatchRecord {
     /// Whether it can have been made by adding readings.
     pub(crate) fn is_sensible(&self) -> bool {
         let gauge = |gauge: &Gauge| {
-            let readings = |sample: &Sample| (1..=1 << 40).contains(&sample.readings);
+            let readings = |sample: &GaugeSample| (1..=1 << 40).contains(&sample.readings);
             gauge.width.is_power_of_two()
                 && gauge.width <= 1 << 32
                 && gauge.samples.len() <= SAMPLES_MAX
@@ -189,14 +189,14 @@ impl Watched {
     }
 
     /// Adds readings of the instant `at`. Values that are not numbers are left out.
-    pub fn add(&mut self, at: Nanos, readings: &[Reading]) {
+    pub fn add(&mut self, at: Nanos, readings: &[GaugeReading]) {
         for reading in readings.iter().filter(|reading| reading.value.is_finite()) {
             let is =
                 |gauge: &&mut Gauge| gauge.name == reading.name && gauge.source == reading.source;
             if let Some(gauge) = self.gauges.iter_mut().find(is) {
                 gauge.push(at, reading.value);
             } else if self.gauges.len() < GAUGES_MAX {
-                let Reading { source, name, unit, value } = reading.clone();
+                let GaugeReading { source, name, unit, value } = reading.clone();
                 let mut gauge = Gauge { source, name, unit, samples: Vec::new(), width: 1 };
                 gauge.push(at, value);
                 self.gauges.push(gauge);
@@ -263,13 +263,13 @@ mod tests {
     use super::*;
     use crate::clock::SECOND;
 
-    fn reading(name: &str, value: f64) -> Reading {
-        Reading { source: "pid:1".into(), name: name.into(), unit: LevelUnit::Share, value }
+    fn reading(name: &str, value: f64) -> GaugeReading {
+        GaugeReading { source: "pid:1".into(), name: name.into(), unit: LevelUnit::Share, value }
     }
 
     #[test]
     fn memory_is_bounded_and_the_mean_is_kept() {
-        let mut watched = Watched::default();
+        let mut watched = WatchRecord::default();
         for second in 0..10_000u64 {
             watched.add(second * SECOND, &[reading("cpu", second as f64)]);
         }
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn time_at_a_bound_is_counted_and_what_grows_is_told() {
-        let mut watched = Watched::default();
+        let mut watched = WatchRecord::default();
         for (second, value) in [(0, 0.2), (1, 1.0), (2, 0.97), (3, 1.0), (4, 0.5)] {
             watched.add(second * SECOND, &[reading("pool", value)]);
             watched.add(second * SECOND, &[reading("dropped", 40.0 + value)]);
@@ -296,8 +296,8 @@ mod tests {
 
     #[test]
     fn the_generators_machine_is_no_target() {
-        let mut watched = Watched::default();
-        let machine = Reading { source: MACHINE.into(), ..reading("machine_cpu", 0.5) };
+        let mut watched = WatchRecord::default();
+        let machine = GaugeReading { source: MACHINE.into(), ..reading("machine_cpu", 0.5) };
         watched.add(0, &[machine]);
         assert!(watched.is_empty() && watched.machine("machine_cpu").is_some());
         watched.add(0, &[reading("machine_cpu", 0.5)]);
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn there_are_so_many_gauges_and_numbers_only() {
-        let mut watched = Watched::default();
+        let mut watched = WatchRecord::default();
         for name in 0..GAUGES_MAX + 5 {
             watched.add(0, &[reading(&name.to_string(), 1.0), reading("bad", f64::NAN)]);
         }

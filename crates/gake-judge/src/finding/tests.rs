@@ -6,7 +6,7 @@ use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::Fires;
 use gake_core::record::{
-    Counts, Fault, LevelUnit, MACHINE, Phase, Point, Reading, Series, TcpSample,
+    Counts, Fault, LevelUnit, MACHINE, Phase, Point, GaugeReading, Series, TcpSample,
 };
 
 use super::facts::Facts;
@@ -37,7 +37,7 @@ fn missed(text: &str, value: f64) -> Evaluation {
 fn watch(run: &mut Run, source: &str, name: &str, unit: LevelUnit, values: &[f64]) {
     for (second, value) in values.iter().enumerate() {
         let (source, name) = (source.to_owned(), name.to_owned());
-        let reading = Reading { source, name, unit, value: *value };
+        let reading = GaugeReading { source, name, unit, value: *value };
         run.watched.add(second as u64 * SECOND, &[reading]);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::record::{Fault, Metric, Reading};
+use gake_core::record::{Fault, Metric, GaugeReading};
 use proptest::prelude::*;
 
 use super::quantity::{Flow, Measure, Statistic};
@@ -63,7 +63,7 @@ fn compares_with_what_was_measured() {
 #[test]
 fn the_target_can_be_bounded() {
     let mut run = RunSample::of(90, MS).run();
-    let reading = |name: &str, unit, value| Reading {
+    let reading = |name: &str, unit, value| GaugeReading {
         source: "port:1".to_owned(),
         name: name.to_owned(),
         unit,

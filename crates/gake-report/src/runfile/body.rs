@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Point, Provenance, Series, Tally, Watched};
+use gake_core::record::{Counts, Event, Point, Provenance, Series, Tally, WatchRecord};
 
 use super::tag::Tag;
 use super::write::Second;
@@ -21,7 +21,7 @@ pub(super) struct Body {
     /// Where the last second ends.
     pub(super) seconds: u64,
     pub(super) events: Vec<Event>,
-    pub(super) watched: Watched,
+    pub(super) watched: WatchRecord,
     pub(super) origin: Provenance,
 }
 

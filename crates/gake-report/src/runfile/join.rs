@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Reading, Run, Tally};
+use gake_core::record::{Counts, GaugeReading, Run, Tally};
 use gake_core::work::Gauges;
 
 use super::merge::add;
@@ -133,7 +133,7 @@ fn watched(writer: &mut RunFileWriter<impl Write>, whole: &Run) -> Result<(), Re
     writer.settings(&whole.watched.settings)?;
     for gauge in whole.watched.gauges() {
         for sample in gauge.samples() {
-            let reading = Reading {
+            let reading = GaugeReading {
                 source: gauge.source.clone(),
                 name: gauge.name.clone(),
                 unit: gauge.unit,

@@ -9,7 +9,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Tally, Watched};
+use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Tally, WatchRecord};
 use gake_core::work::Gauges;
 
 use super::body::{Body, Head};
@@ -196,7 +196,7 @@ struct Reading {
     /// Histograms whose second is not complete.
     pending: HashMap<String, hdrhistogram::Histogram<u64>>,
     events: Vec<Event>,
-    watched: Watched,
+    watched: WatchRecord,
     origin: Provenance,
     end: Option<EndLine>,
 }
@@ -237,7 +237,7 @@ impl Reading {
                 Ok(Line::Origin(origin)) => self.origin.absorb(&origin.into()),
                 Ok(Line::Second(second)) => return Ok(self.second(*second)),
                 Ok(Line::Event(event)) => self.events.push(event.into()),
-                Ok(Line::Watched(levels)) => {
+                Ok(Line::WatchRecord(levels)) => {
                     self.watched.add(levels.at_ns, &levels.readings());
                 }
                 Ok(Line::Settings(settings)) => {

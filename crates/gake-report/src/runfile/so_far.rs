@@ -2,7 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Ending, Generator, Provenance, Reading, Run, Setting};
+use gake_core::record::{Ending, Generator, Provenance, GaugeReading, Run, TargetSetting};
 
 use super::body::{Body, Head};
 use super::end;
@@ -24,7 +24,7 @@ impl RunSoFar {
         plan: Plan,
         started_unix_ns: u64,
         origin: &Provenance,
-        settings: &[Setting],
+        settings: &[TargetSetting],
     ) -> Self {
         let mut body = Body::default();
         body.origin.clone_from(origin);
@@ -39,7 +39,7 @@ impl RunSoFar {
     }
 
     /// Adds what the watched target said `at` an instant of the run.
-    pub fn watched(&mut self, at: Nanos, readings: &[Reading]) {
+    pub fn watched(&mut self, at: Nanos, readings: &[GaugeReading]) {
         self.body.watched.add(at, readings);
     }
 

@@ -7,7 +7,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::exact;
 use gake_core::plan::{Plan, Timeouts};
-use gake_core::record::{Counts, Ending, Event, Provenance, Reading, Run, Tally};
+use gake_core::record::{Counts, Ending, Event, Provenance, GaugeReading, Run, Tally};
 use gake_core::schedule::RateChange;
 use gake_judge::Summary;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -299,7 +299,7 @@ fn what_the_target_said_is_kept() {
     for gauge in said.gauges() {
         for sample in gauge.samples() {
             let (source, name) = (gauge.source.clone(), gauge.name.clone());
-            let reading = Reading { source, name, unit: gauge.unit, value: sample.mean };
+            let reading = GaugeReading { source, name, unit: gauge.unit, value: sample.mean };
             writer.watched(sample.at, &[reading]).unwrap();
         }
     }

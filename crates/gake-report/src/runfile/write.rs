@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Event, FaultCount, Histogram, Point, Provenance, Reading, Run, Setting, Tally,
+    Counts, Event, FaultCount, Histogram, Point, Provenance, GaugeReading, Run, TargetSetting, Tally,
 };
 use gake_core::work::Gauges;
 use gake_files::Access;
@@ -178,7 +178,7 @@ impl<W: Write> RunFileWriter<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn watched(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {
+    pub fn watched(&mut self, at: Nanos, readings: &[GaugeReading]) -> io::Result<()> {
         let mut text = String::new();
         push(&mut text, &Line::Watched(ReadingsForm::new(at, readings)))?;
         self.write(&text)
@@ -188,7 +188,7 @@ impl<W: Write> RunFileWriter<W> {
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn settings(&mut self, settings: &[Setting]) -> io::Result<()> {
+    pub fn settings(&mut self, settings: &[TargetSetting]) -> io::Result<()> {
         if settings.is_empty() {
             return Ok(());
         }

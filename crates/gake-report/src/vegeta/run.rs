@@ -9,7 +9,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage, Timeouts};
 use gake_core::record::{
     Counts, Ending, Event, Fault, Generator, Metric, Phase, Point, Provenance, Run, Series, Tally,
-    Watched,
+    WatchRecord,
 };
 use gake_core::schedule::Process;
 
@@ -228,7 +228,7 @@ impl Making {
             peak_connections: 0,
             generator: Generator::default(),
             agents: Vec::new(),
-            watched: Watched::default(),
+            watched: WatchRecord::default(),
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
             origin: Provenance::default(),

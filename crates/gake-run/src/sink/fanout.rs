@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
+use gake_core::record::{GaugeReading, Run};
 use gake_engine::{JoinedSecond, LogBatch, LogSender, log_channel};
 
 use super::mailbox::{Item, Mailbox};
@@ -116,8 +116,8 @@ impl Fanout {
     }
 
     /// Gives readings to every sink.
-    pub(crate) fn readings(&mut self, at: Nanos, readings: &[Reading]) {
-        let readings: Arc<[Reading]> = readings.into();
+    pub(crate) fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) {
+        let readings: Arc<[GaugeReading]> = readings.into();
         for feed in &mut self.feeds {
             let offered = feed.mailbox.offer(Item::Readings(at, Arc::clone(&readings)));
             feed.readings_lost += u64::from(offered.is_err());

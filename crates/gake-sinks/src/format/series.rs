@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Histogram, Reading, Run, Tally};
+use gake_core::record::{Histogram, GaugeReading, Run, Tally};
 
 use super::Format;
 use crate::carrier::Batch;
@@ -28,7 +28,7 @@ pub(crate) struct Totals {
     in_flight: f64,
     open: u64,
     /// The newest reading of each level.
-    readings: Vec<Reading>,
+    readings: Vec<GaugeReading>,
     /// The verdict of a run that is over.
     verdict: Option<ExportVerdict>,
 }
@@ -71,7 +71,7 @@ impl<W: SeriesWriter> Format for SeriesFormat<W> {
         self.batch((second.at + 1) * 1_000_000_000)
     }
 
-    fn readings(&mut self, _at: Nanos, readings: &[Reading]) -> Batch {
+    fn readings(&mut self, _at: Nanos, readings: &[GaugeReading]) -> Batch {
         self.totals.readings(readings);
         Batch::default()
     }
@@ -112,10 +112,10 @@ impl Totals {
         self.open = second.open;
     }
 
-    pub(super) fn readings(&mut self, readings: &[Reading]) {
+    pub(super) fn readings(&mut self, readings: &[GaugeReading]) {
         for reading in readings {
             let same =
-                |known: &&mut Reading| known.name == reading.name && known.source == reading.source;
+                |known: &&mut GaugeReading| known.name == reading.name && known.source == reading.source;
             match self.readings.iter_mut().find(same) {
                 Some(known) => *known = reading.clone(),
                 None => self.readings.push(reading.clone()),
@@ -222,7 +222,7 @@ impl Totals {
     }
 
     fn target(&self) -> Vec<Point> {
-        let point = |reading: &Reading| Point {
+        let point = |reading: &GaugeReading| Point {
             labels: vec![("level", reading.name.clone()), ("source", reading.source.clone())],
             value: reading.value,
         };

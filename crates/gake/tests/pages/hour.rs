@@ -8,7 +8,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
     ResponseSummary, Counts, ExchangeEnd, Ending, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
-    Provenance, Reading, Run, Series, Setting, Tally, Watched,
+    Provenance, GaugeReading, Run, Series, TargetSetting, Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -103,8 +103,8 @@ fn tally(second: u64, labels: usize) -> Tally {
 }
 
 /// What the target says of itself: one more than is kept, most of which never change.
-fn levels(second: u64) -> Vec<Reading> {
-    let level = |name: &str, unit, value| Reading {
+fn levels(second: u64) -> Vec<GaugeReading> {
+    let level = |name: &str, unit, value| GaugeReading {
         source: format!("pid:{HOSTILE}"),
         name: name.to_owned(),
         unit,
@@ -128,7 +128,7 @@ pub fn write(path: &Path) {
     let labels = plan.labels.len();
     let warmup = plan.warmup.as_secs();
     let mut file = RunFile::create(path, &plan, 1_760_000_000_000_000_000).unwrap();
-    let setting = |name: &str| Setting {
+    let setting = |name: &str| TargetSetting {
         source: "actuator:http://shop.example".to_owned(),
         name: name.to_owned(),
         value: "200".to_owned(),
@@ -178,7 +178,7 @@ pub fn write(path: &Path) {
         },
         events: Vec::new(),
         agents: Vec::new(),
-        watched: Watched::default(),
+        watched: WatchRecord::default(),
         bodies: gake_core::record::FailedBodies::default(),
         scenarios: Vec::new(),
         origin: Provenance::default(),

@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
 use gake_core::record::{
-    AgentRecord, Event, Fault, LevelUnit, Metric, Phase, Point, Reading, Series, Setting,
+    AgentRecord, Event, Fault, LevelUnit, Metric, Phase, Point, GaugeReading, Series, TargetSetting,
 };
 use gake_core::schedule::Process;
 use gake_judge::Summary;
@@ -162,13 +162,13 @@ fn an_hour_is_under_500_kb_however_bad_it_is() {
     {
         let (source, name) = ("<".repeat(200), format!("{n}{}", "<".repeat(200)));
         let reading =
-            Reading { source, name, unit: LevelUnit::Share, value: (at * n) as f64 / 7e3 };
+            GaugeReading { source, name, unit: LevelUnit::Share, value: (at * n) as f64 / 7e3 };
         bad.watched.add(2 * at * SECOND, &[reading]);
     }
     bad.watched.settings = (0..300)
         .map(|n| {
             let text = format!("{n}{}", "<".repeat(1_000));
-            Setting { source: text.clone(), name: text.clone(), value: text }
+            TargetSetting { source: text.clone(), name: text.clone(), value: text }
         })
         .collect();
     assert!(points(bad) >= 10);

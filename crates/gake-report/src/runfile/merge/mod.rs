@@ -8,7 +8,7 @@ mod spans;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{
-    AgentRecord, Ending, Event, FailedBodies, Generator, Provenance, Run, Tally, Watched,
+    AgentRecord, Ending, Event, FailedBodies, Generator, Provenance, Run, Tally, WatchRecord,
 };
 
 pub(super) use labels::add;
@@ -82,8 +82,8 @@ fn agents(runs: &[Run], started: u64) -> Vec<AgentRecord> {
 }
 
 /// What every generator saw of the target; of a gauge that several saw, the first one's view.
-fn watched(runs: &[Run], started: u64) -> Watched {
-    let mut all = Watched::default();
+fn watched(runs: &[Run], started: u64) -> WatchRecord {
+    let mut all = WatchRecord::default();
     for run in runs {
         all.absorb(&run.watched, run.started_unix_ns - started);
     }
