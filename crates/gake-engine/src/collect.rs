@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Ending, FailedBodies, Generator, Interval, Point, Provenance, Run, Series, Tally,
+    Counts, Ending, FailedBodies, Generator, Interval, SeriesPoint, Provenance, Run, Series, Tally,
     WatchRecord,
 };
 use gake_core::work::Gauges;
@@ -24,7 +24,7 @@ pub struct JoinedSecond {
     /// What was recorded in it, after the warm-up.
     pub tally: Tally,
     /// The same as a point of the series, computed once for all consumers.
-    pub point: Point,
+    pub point: SeriesPoint,
     /// What each scenario recorded in it, when the run has several.
     pub scenarios: Vec<Tally>,
     /// Counts of the warm-up in it.
@@ -34,7 +34,7 @@ pub struct JoinedSecond {
     /// CPU time of the workers in it.
     pub cpu: Nanos,
     /// Its tenths, when the run is shown in tenths.
-    pub tenths: Vec<Point>,
+    pub tenths: Vec<SeriesPoint>,
 }
 
 impl JoinedSecond {
@@ -212,7 +212,7 @@ impl Collector {
             }
             let piece = self.pieces.take(tenth);
             if self.is_fine {
-                let mut point = Point::of_tenths(from, tenth - from, &piece.tally);
+                let mut point = SeriesPoint::of_tenths(from, tenth - from, &piece.tally);
                 point.asked = self.asked_in(from, tenth);
                 point.open = piece.gauges.open;
                 point.cpu = piece.cpu;
@@ -238,7 +238,7 @@ impl Collector {
             figures.tally.merge(tally);
         }
         self.peak = self.peak.max(second.gauges.peak);
-        let mut point = Point::new(second.second - 1, &second.tally);
+        let mut point = SeriesPoint::new(second.second - 1, &second.tally);
         point.asked = self.asked_in((second.second - 1) * TENTHS, second.second * TENTHS);
         point.open = second.gauges.open;
         point.cpu = second.cpu;

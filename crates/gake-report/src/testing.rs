@@ -9,7 +9,7 @@ use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
     ResponseSummary, Counts, ExchangeEnd, Ending, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
-    Point, GaugeReading, Run, ScenarioRun, Series, TargetSetting, Tally, TcpSample, WatchRecord,
+    SeriesPoint, GaugeReading, Run, ScenarioRun, Series, TargetSetting, Tally, TcpSample, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -128,7 +128,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
     let mut series = Series::default();
     for (at, part) in (0..).zip(tallies) {
         tally.merge(part);
-        let mut point = Point::new(at, part);
+        let mut point = SeriesPoint::new(at, part);
         (point.asked, point.open, point.cpu) = (Some(1_000.0), 12, 80 * MS);
         series.push(point);
     }

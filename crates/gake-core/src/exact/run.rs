@@ -3,7 +3,7 @@
 
 use super::{NUMBER_MAX, SECOND_MAX};
 use crate::clock::Nanos;
-use crate::record::{Counts, Generator, Point, Run, ScenarioRun};
+use crate::record::{Counts, Generator, SeriesPoint, Run, ScenarioRun};
 
 /// Whether it can be one that was recorded.
 pub(super) fn is_sensible(run: &Run) -> bool {
@@ -33,8 +33,8 @@ fn scenario(run: &ScenarioRun) -> bool {
     are_small(&[run.measured, run.sending, run.completing]) && counts(&run.warmup)
 }
 
-fn point(point: &Point) -> bool {
-    let Point { second, seconds, fired, cpu, open, .. } = *point;
+fn point(point: &SeriesPoint) -> bool {
+    let SeriesPoint { second, seconds, fired, cpu, open, .. } = *point;
     let listed = point.statuses.iter().chain(&point.heat).map(|entry| entry.1);
     let faults = point.faults.iter().map(|entry| entry.1);
     let labels = point.labels.iter().flat_map(|label| [label.sent, label.failed]);

@@ -12,7 +12,7 @@ use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{Expect, Overflow, Plan, Stage, UserStage};
 use crate::record::{
     AgentRecord, ResponseSummary, Counts, ExchangeEnd, Ending, Event, Exchange, FailedBodies, Fault, Generator,
-    IntervalPart, LevelUnit, Outcome, Phase, Point, Provenance, GaugeReading, ScenarioEnd, ScenarioRun,
+    IntervalPart, LevelUnit, Outcome, Phase, SeriesPoint, Provenance, GaugeReading, ScenarioEnd, ScenarioRun,
     Series, WatchRecord, WorkerEnd,
 };
 use crate::schedule::{Process, Trace};
@@ -312,7 +312,7 @@ fn run() -> impl Strategy<Value = Run> {
             let mut whole = Tally::new(plan.labels.len());
             for (second, tally) in (0..).zip(&tallies) {
                 let asked = asked_rate.filter(|_| several);
-                series.push(Point { asked, open: second, ..Point::new(second, tally) });
+                series.push(SeriesPoint { asked, open: second, ..SeriesPoint::new(second, tally) });
                 whole.merge(tally);
             }
             let mut watched = WatchRecord::default();

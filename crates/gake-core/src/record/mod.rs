@@ -35,7 +35,7 @@ pub use iteration::{IterationEnd, IterationStatus, Iteration};
 pub use latency::{Latency, Metric};
 pub use octaves::Octaves;
 pub use outcome::{ResponseSummary, ExchangeEnd, Exchange, CapturedResponse, Outcome, TcpSample};
-pub use point::{HEAT, LABELS_MAX, LabelPoint, Point};
+pub use point::{HEAT, LABELS_MAX, LabelPoint, SeriesPoint};
 pub use recorder::{ExchangeLog, Interval, IntervalPart, Recorder};
 pub use run::{AgentRecord, Ending, Event, Generator, Provenance, Run, ScenarioRun};
 pub use series::Series;

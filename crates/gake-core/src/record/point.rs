@@ -57,7 +57,7 @@ impl LabelPoint {
 
 /// The figures of one stretch of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Point {
+pub struct SeriesPoint {
     /// Where it starts, in seconds since the epoch; in tenths of a second in a series of these.
     pub second: u64,
     /// The number of seconds, or tenths, that it covers.
@@ -105,7 +105,7 @@ pub struct Point {
     pub labels: Vec<LabelPoint>,
 }
 
-impl Point {
+impl SeriesPoint {
     /// The point of one second's tally.
     #[must_use]
     pub fn new(second: u64, tally: &Tally) -> Self {
@@ -166,7 +166,7 @@ impl Point {
             && self.numbers().all(|number| number <= READ_MAX)
     }
 
-    /// Counts and sums of it beside [`Point::counts`].
+    /// Counts and sums of it beside [`SeriesPoint::counts`].
     fn numbers(&self) -> impl Iterator<Item = u64> {
         let listed = self.statuses.iter().chain(&self.heat).map(|entry| entry.1);
         let faults = self.faults.iter().map(|entry| entry.1);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::point::{Point, TENTHS};
+use super::point::{SeriesPoint, TENTHS};
 use crate::clock::{Nanos, SECOND, TENTH};
 
 /// Maximum number of points; then neighbours are joined, and each covers twice the time.
@@ -18,7 +18,7 @@ const WIDTH_MAX: u64 = 1 << 32;
 /// 2, 4, 8 ... seconds. For runs of up to a minute also tenths of a second, when they are known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    points: Vec<Point>,
+    points: Vec<SeriesPoint>,
     width: u64,
     #[serde(default, skip_serializing_if = "Tenths::is_empty")]
     tenths: Tenths,
@@ -27,7 +27,7 @@ pub struct Series {
 /// The tenths of a second of a run of up to a minute.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Tenths {
-    points: Vec<Point>,
+    points: Vec<SeriesPoint>,
     /// Whether some are missing, so that they do not show the run.
     lost: bool,
 }
@@ -46,7 +46,7 @@ impl Default for Series {
 
 impl Series {
     /// Adds the point of the next second.
-    pub fn push(&mut self, point: Point) {
+    pub fn push(&mut self, point: SeriesPoint) {
         match self.points.last_mut() {
             Some(last) if last.seconds < self.width => last.join(&point),
             _ => self.points.push(point),
@@ -58,7 +58,7 @@ impl Series {
 
     /// Adds the point of the next tenths of a second. A run of more than a minute, or one with a gap
     /// in them, is shown by its seconds.
-    pub fn push_tenth(&mut self, point: Point) {
+    pub fn push_tenth(&mut self, point: SeriesPoint) {
         let Tenths { points, lost } = &mut self.tenths;
         let next = points.last().map_or(0, |last| last.second.saturating_add(last.seconds));
         let end = point.second.saturating_add(point.seconds);
@@ -77,12 +77,12 @@ impl Series {
 
     /// The tenths of a second; empty when only seconds are known.
     #[must_use]
-    pub fn tenths(&self) -> &[Point] {
+    pub fn tenths(&self) -> &[SeriesPoint] {
         &self.tenths.points
     }
 
     /// The series at its finest resolution, in at most `max` points, and the number of points a
-    /// second has: 10 where [`Point::second`] counts tenths, otherwise 1.
+    /// second has: 10 where [`SeriesPoint::second`] counts tenths, otherwise 1.
     #[must_use]
     pub fn finest(&self, max: usize) -> (Self, u64) {
         if self.tenths.points.is_empty() {
@@ -95,7 +95,7 @@ impl Series {
     /// Leaves out the seconds at the end, from `at` on, in which nothing was asked for, sent or
     /// ended: the wait until the last worker noticed.
     pub fn end(&mut self, at: Nanos) {
-        let is_idle = |point: &Point, unit: Nanos| {
+        let is_idle = |point: &SeriesPoint, unit: Nanos| {
             point.second.saturating_mul(unit) >= at
                 && point.asked.is_none_or(|asked| asked == 0.0)
                 && point.fired == 0
@@ -142,7 +142,7 @@ impl Series {
 
     /// The points.
     #[must_use]
-    pub fn points(&self) -> &[Point] {
+    pub fn points(&self) -> &[SeriesPoint] {
         &self.points
     }
 }
@@ -158,7 +158,7 @@ mod tests {
         let mut series = Series::default();
         for second in 0..100_000 {
             let counts = Counts { sent: 3, ..Counts::default() };
-            series.push(Point { second, seconds: 1, counts, max: second, ..Point::default() });
+            series.push(SeriesPoint { second, seconds: 1, counts, max: second, ..SeriesPoint::default() });
         }
         let points = series.points();
         assert!(points.len() <= POINTS_MAX);
@@ -173,12 +173,12 @@ mod tests {
 
     #[test]
     fn only_idle_seconds_after_the_last_arrival_are_left_out() {
-        let point = |second, sent| Point {
+        let point = |second, sent| SeriesPoint {
             second,
             seconds: 1,
             asked: Some(sent as f64),
             counts: Counts { sent, ..Counts::default() },
-            ..Point::default()
+            ..SeriesPoint::default()
         };
         let ended = |sent: &[u64], at| {
             let mut series = Series::default();
@@ -201,7 +201,7 @@ mod tests {
                 into.counts = Counts { sent: 3, failed: 1, unfinished: 1, ..Counts::default() };
                 into.response.record((second + 1) * 1_000);
             }
-            Point::new(second, &tally)
+            SeriesPoint::new(second, &tally)
         };
         let mut series = Series::default();
         (0..4).for_each(|second| series.push(point(second)));
@@ -222,9 +222,9 @@ mod tests {
             tally.add_fault(Fault::Tls("one of many reasons"), 1);
             tally.add_fault(Fault::Reset, 1);
             tally.latency.of_mut(Metric::OkResponse).record((second + 1) * 1_000);
-            series.push(Point::new(second, &tally));
+            series.push(SeriesPoint::new(second, &tally));
         }
-        let sum = |of: fn(&Point) -> u64| series.points().iter().map(of).sum::<u64>();
+        let sum = |of: fn(&SeriesPoint) -> u64| series.points().iter().map(of).sum::<u64>();
         assert_eq!(sum(|p| p.statuses.iter().map(|s| s.1).sum()), 10_000);
         assert_eq!(sum(|p| p.faults.iter().map(|s| s.1).sum()), 10_000);
         assert_eq!(sum(|p| p.heat.iter().map(|s| s.1).sum()), 5_000);
@@ -234,19 +234,19 @@ mod tests {
         assert_eq!(joined.points()[0].faults.len(), 2);
     }
 
-    fn tenth(second: u64, sent: u64) -> Point {
+    fn tenth(second: u64, sent: u64) -> SeriesPoint {
         let mut tally = Tally::default();
         tally.counts = Counts { sent, ok: sent, ..Counts::default() };
         tally.fired = sent;
         tally.in_flight_ns = u128::from(TENTH) * 3;
-        Point::of_tenths(second, 1, &tally)
+        SeriesPoint::of_tenths(second, 1, &tally)
     }
 
     #[test]
     fn a_short_run_is_shown_by_its_tenths() {
         let mut series = Series::default();
         (0..20).for_each(|n| series.push_tenth(tenth(n, n)));
-        (0..2).for_each(|n| series.push(Point::new(n, &Tally::default())));
+        (0..2).for_each(|n| series.push(SeriesPoint::new(n, &Tally::default())));
         let (fine, per_second) = series.finest(900);
         assert_eq!((fine.points().len(), per_second), (20, 10));
         assert_eq!(fine.points()[7].in_flight, 3.0, "a mean over the tenth, not the second");

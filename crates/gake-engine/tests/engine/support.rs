@@ -8,7 +8,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Fault, Outcome, Point, Run, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Fault, Outcome, SeriesPoint, Run, Tally};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{
@@ -299,7 +299,7 @@ fn check_identities(done: &Done) {
     if !tenths.is_empty() {
         let sent: u64 = tenths.iter().map(|point| point.counts.sent).sum();
         assert_eq!(sent, series, "the tenths add up to the seconds");
-        let end = |point: &Point| point.second + point.seconds;
+        let end = |point: &SeriesPoint| point.second + point.seconds;
         let follows = tenths.windows(2).all(|pair| end(&pair[0]) == pair[1].second);
         assert!(follows && tenths[0].second == 0, "no gap");
     }

@@ -2,7 +2,7 @@
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{Metric, Point};
+use gake_core::record::{Metric, SeriesPoint};
 use gake_text::units;
 
 use super::Finding;
@@ -129,11 +129,11 @@ pub(super) fn step(facts: &Facts<'_>) -> Option<Finding> {
     }
     // What ends in the drain is what takes long.
     let end = (facts.run.measured + facts.warmup()) / SECOND;
-    let is_full = |point: &&Point| {
+    let is_full = |point: &&SeriesPoint| {
         point.seconds == 1 && point.counts.completed() >= STEP_RESPONSES && point.second < end
     };
-    let points: Vec<&Point> = facts.run.series.points().iter().filter(is_full).collect();
-    let level = |part: &[&Point]| -> Option<f64> {
+    let points: Vec<&SeriesPoint> = facts.run.series.points().iter().filter(is_full).collect();
+    let level = |part: &[&SeriesPoint]| -> Option<f64> {
         let mut medians: Vec<Nanos> = part.iter().map(|point| point.p50).collect();
         medians.sort_unstable();
         let (low, high) = (*medians.first()? as f64, *medians.last()? as f64);

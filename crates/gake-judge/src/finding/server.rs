@@ -1,7 +1,7 @@
 //! What the shape of the answers says of the server.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{HEAT, Metric, Point};
+use gake_core::record::{HEAT, Metric, SeriesPoint};
 use gake_text::units;
 
 use super::facts::Facts;
@@ -200,13 +200,13 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
 
 /// Whether responses as short as `fastest` came in the first second only: those of users who found
 /// an empty queue. Times that vary by themselves are as short at any time.
-fn only_the_first_were_fast(points: &[Point], fastest: f64, median: f64) -> bool {
+fn only_the_first_were_fast(points: &[SeriesPoint], fastest: f64, median: f64) -> bool {
     let middle = f64::midpoint(fastest, median);
-    let short = |point: &Point| -> u64 {
+    let short = |point: &SeriesPoint| -> u64 {
         let is_short = |cell: u16| (HEAT.low(cell) as f64) < middle * 0.9;
         point.heat.iter().filter(|(cell, _)| is_short(*cell)).map(|(_, count)| count).sum()
     };
-    let all = |point: &Point| point.heat.iter().map(|(_, count)| count).sum::<u64>();
+    let all = |point: &SeriesPoint| point.heat.iter().map(|(_, count)| count).sum::<u64>();
     let Some((first, rest)) = points.split_first() else { return false };
     let later: u64 = rest.iter().map(short).sum();
     short(first) > 0 && later as f64 <= FAST_LATER * rest.iter().map(all).sum::<u64>() as f64
@@ -214,18 +214,18 @@ fn only_the_first_were_fast(points: &[Point], fastest: f64, median: f64) -> bool
 
 /// Whether the busiest third of the seconds has more in flight and longer times than the
 /// quietest, but completes no more.
-fn grows_without_gain(points: &[Point]) -> bool {
+fn grows_without_gain(points: &[SeriesPoint]) -> bool {
     let mut full: Vec<_> = points.iter().filter(|p| p.counts.completed() > 0).collect();
     if full.len() < GROWTH_POINTS {
         return false;
     }
     full.sort_by(|a, b| a.in_flight.total_cmp(&b.in_flight));
     let third = full.len() / 3;
-    let mean = |part: &[&Point], of: fn(&Point) -> f64| {
+    let mean = |part: &[&SeriesPoint], of: fn(&SeriesPoint) -> f64| {
         part.iter().map(|point| of(point)).sum::<f64>() / part.len() as f64
     };
     let (quiet, busy) = (&full[..third], &full[full.len() - third..]);
-    let growth = |of: fn(&Point) -> f64| mean(busy, of) / mean(quiet, of).max(f64::MIN_POSITIVE);
+    let growth = |of: fn(&SeriesPoint) -> f64| mean(busy, of) / mean(quiet, of).max(f64::MIN_POSITIVE);
     growth(|p| p.in_flight) >= GROWTH_IN_FLIGHT
         && growth(|p| p.p50 as f64) >= GROWTH_TIME
         && growth(|p| p.counts.completed() as f64 / p.seconds.max(1) as f64) <= GROWTH_RATE

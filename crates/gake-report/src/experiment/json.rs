@@ -181,7 +181,7 @@ impl From<&ExperimentStep> for StepForm {
             evidence: one.evidence.clone(),
             advice: one.advice.clone(),
         };
-        let moment = |point: &gake_core::record::Point| MomentForm {
+        let moment = |point: &gake_core::record::SeriesPoint| MomentForm {
             second: point.second,
             open_connections: point.open,
             in_flight: point.in_flight,

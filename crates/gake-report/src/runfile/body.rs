@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Point, Provenance, Series, Tally, WatchRecord};
+use gake_core::record::{Counts, Event, SeriesPoint, Provenance, Series, Tally, WatchRecord};
 
 use super::tag::Tag;
 use super::write::Second;
@@ -41,7 +41,7 @@ impl Body {
         self.warmup.merge(second.warmup);
         self.peak = self.peak.max(second.gauges.peak);
         self.seconds = self.seconds.max(second.at.saturating_add(1));
-        let mut point = Point::new(second.at, second.tally);
+        let mut point = SeriesPoint::new(second.at, second.tally);
         point.asked = second.asked;
         point.open = second.gauges.open;
         point.cpu = second.cpu;

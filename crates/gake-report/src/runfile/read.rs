@@ -9,7 +9,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Tally, WatchRecord};
+use gake_core::record::{Counts, Event, Histogram, SeriesPoint, Provenance, Run, Tally, WatchRecord};
 use gake_core::work::Gauges;
 
 use super::body::{Body, Head};
@@ -125,7 +125,7 @@ pub struct ReadSecond {
     /// CPU time of the workers in it.
     pub cpu: Nanos,
     /// Its tenths; empty when they are not known.
-    pub tenths: Vec<Point>,
+    pub tenths: Vec<SeriesPoint>,
 }
 
 /// The whole seconds of a run file, one after the other, in the memory of one.
@@ -346,7 +346,7 @@ impl Reading {
 }
 
 /// Whether the tenths of a second, if there are any, hold what it holds, and end with it.
-fn add_up(tenths: &[Point], line: &SecondLine) -> bool {
+fn add_up(tenths: &[SeriesPoint], line: &SecondLine) -> bool {
     let mut counts = Counts::default();
     for tenth in tenths {
         // Sums of what a file says may not overflow.
@@ -356,7 +356,7 @@ fn add_up(tenths: &[Point], line: &SecondLine) -> bool {
         counts.merge(&tenth.counts);
     }
     let end = line.at.saturating_add(1).saturating_mul(10);
-    let inside = |tenth: &Point| tenth.second.saturating_add(tenth.seconds) <= end;
+    let inside = |tenth: &SeriesPoint| tenth.second.saturating_add(tenth.seconds) <= end;
     tenths.is_empty() || (tenths.len() <= 10 && counts == line.counts && tenths.iter().all(inside))
 }
 

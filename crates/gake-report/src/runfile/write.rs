@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Event, FaultCount, Histogram, Point, Provenance, GaugeReading, Run, TargetSetting, Tally,
+    Counts, Event, FaultCount, Histogram, SeriesPoint, Provenance, GaugeReading, Run, TargetSetting, Tally,
 };
 use gake_core::work::Gauges;
 use gake_files::Access;
@@ -39,7 +39,7 @@ pub struct Second<'a> {
     /// CPU time of the workers in it.
     pub cpu: Nanos,
     /// Its tenths as they are drawn; empty when the run is drawn by the second.
-    pub tenths: &'a [Point],
+    pub tenths: &'a [SeriesPoint],
 }
 
 /// A run file on disk.

@@ -8,7 +8,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, Ending, Event, Fault, Generator, Metric, Phase, Point, Provenance, Run, Series, Tally,
+    Counts, Ending, Event, Fault, Generator, Metric, Phase, SeriesPoint, Provenance, Run, Series, Tally,
     WatchRecord,
 };
 use gake_core::schedule::Process;
@@ -182,10 +182,10 @@ impl Making {
         let at = second.saturating_sub(first).max(0) as u64;
         let next = self.series.points().last().map_or(0, |last| last.second + last.seconds);
         for empty in next..at {
-            self.series.push(Point { second: empty, seconds: 1, ..Point::default() });
+            self.series.push(SeriesPoint { second: empty, seconds: 1, ..SeriesPoint::default() });
         }
         let at = at.max(next);
-        self.series.push(Point::new(at, &tally));
+        self.series.push(SeriesPoint::new(at, &tally));
         self.closed = second + 1;
         if let Some(told) = &mut self.told {
             told.push_back((at, tally));

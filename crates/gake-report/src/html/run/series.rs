@@ -1,7 +1,7 @@
 //! What the charts show: the series by column, the histogram, the curves of percentiles.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{HEAT, Histogram, Metric, Octaves, Point, Run};
+use gake_core::record::{HEAT, Histogram, Metric, Octaves, SeriesPoint, Run};
 use serde::{Serialize, Serializer};
 use serde_json::Number;
 
@@ -65,13 +65,13 @@ impl SeriesForm {
         let lengths = points.iter().map(|point| seconds(point.seconds, per_second));
         let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
         let cores = threads * 1e9 / per_second as f64;
-        let times = |of: fn(&Point) -> Nanos, seen: fn(&Point) -> bool| -> Vec<Option<Short>> {
+        let times = |of: fn(&SeriesPoint) -> Nanos, seen: fn(&SeriesPoint) -> bool| -> Vec<Option<Short>> {
             points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
         };
-        let answered = |point: &Point| !point.heat.is_empty();
-        let served = |point: &Point| point.service_max > 0;
-        let sent = |point: &Point| point.counts.sent > 0;
-        let counts = |of: fn(&Point) -> u64| points.iter().map(of).collect::<Vec<_>>();
+        let answered = |point: &SeriesPoint| !point.heat.is_empty();
+        let served = |point: &SeriesPoint| point.service_max > 0;
+        let sent = |point: &SeriesPoint| point.counts.sent > 0;
+        let counts = |of: fn(&SeriesPoint) -> u64| points.iter().map(of).collect::<Vec<_>>();
         let highest = points.iter().flat_map(|point| point.heat.last()).map(|cell| cell.0).max();
         Self {
             second: starts.collect(),
@@ -176,7 +176,7 @@ pub(super) fn digits(value: f64, digits: i32) -> f64 {
 }
 
 /// Statuses that do not meet the expectation, faults, the unfinished and the dropped.
-fn errors(run: &Run, points: &[Point]) -> Vec<KindForm> {
+fn errors(run: &Run, points: &[SeriesPoint]) -> Vec<KindForm> {
     let mut kinds: Vec<KindForm> = Vec::new();
     for (at, point) in points.iter().enumerate() {
         let bad = point.statuses.iter().filter(|(code, _)| !run.plan.expect.accepts(*code));

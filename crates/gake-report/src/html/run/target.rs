@@ -1,7 +1,7 @@
 //! What the watched target said of itself, on the points of the series.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
-use gake_core::record::{Gauge, Point, Run, GaugeSample};
+use gake_core::record::{Gauge, SeriesPoint, Run, GaugeSample};
 use serde::Serialize;
 
 use super::series::digits;
@@ -117,10 +117,10 @@ fn changes(gauge: &Gauge) -> bool {
 
 /// The mean of the readings within each point, whose times count pieces of length `unit`; where none
 /// fell into it because readings come about once a second, the one before.
-fn values(samples: &[GaugeSample], points: &[Point], unit: Nanos) -> Vec<Option<f64>> {
+fn values(samples: &[GaugeSample], points: &[SeriesPoint], unit: Nanos) -> Vec<Option<f64>> {
     let mut rest = samples;
     let mut before: Option<GaugeSample> = None;
-    let value = |point: &Point| {
+    let value = |point: &SeriesPoint| {
         let end = (point.second + point.seconds).saturating_mul(unit);
         let (mine, later) = rest.split_at(rest.partition_point(|sample| sample.at < end));
         rest = later;
@@ -154,7 +154,7 @@ mod tests {
             watched.add(at * SECOND / 1_000, &[reading]);
         }
         let mut series = Series::default();
-        (0..8).for_each(|n| series.push(Point::new(n, &Tally::new(0))));
+        (0..8).for_each(|n| series.push(SeriesPoint::new(n, &Tally::new(0))));
         let samples = watched.gauges()[0].samples();
         let of = |points: usize| values(samples, series.at_most(points).points(), SECOND);
         assert_eq!(of(8)[..5], [2.0, 3.0, 5.0, 7.0, 7.0].map(Some));

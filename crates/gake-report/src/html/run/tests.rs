@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
 use gake_core::record::{
-    AgentRecord, Event, Fault, LevelUnit, Metric, Phase, Point, GaugeReading, Series, TargetSetting,
+    AgentRecord, Event, Fault, LevelUnit, Metric, Phase, SeriesPoint, GaugeReading, Series, TargetSetting,
 };
 use gake_core::schedule::Process;
 use gake_judge::Summary;
@@ -97,7 +97,7 @@ fn a_short_run_is_drawn_by_its_tenths() {
     for (n, second) in (0..).zip(tallies(2, 3, false)) {
         for tenth in 0..10 {
             let tally = if tenth == 4 { second.clone() } else { gake_core::record::Tally::new(3) };
-            let mut point = Point::of_tenths(n * 10 + tenth, 1, &tally);
+            let mut point = SeriesPoint::of_tenths(n * 10 + tenth, 1, &tally);
             point.cpu = SECOND / 20;
             short.series.push_tenth(point);
         }
@@ -132,7 +132,7 @@ fn worst_hour() -> Run {
         second.add_fault(fault, 7_654_321);
     }
     for n in 0..3_600 {
-        let mut point = Point::new(n, &second);
+        let mut point = SeriesPoint::new(n, &second);
         (point.asked, point.open, point.cpu) = (Some(987_654.321), 123_456, 1_234_567_890);
         series.push(point);
     }

@@ -1,7 +1,7 @@
 //! Labels of several runs, joined by name.
 
 use gake_core::plan::Plan;
-use gake_core::record::{LABELS_MAX, LabelPoint, Metric, Point, Run, Tally};
+use gake_core::record::{LABELS_MAX, LabelPoint, Metric, SeriesPoint, Run, Tally};
 
 /// The labels of all, each name once; a run without labels goes by its target.
 pub(super) fn union_of_labels(runs: &[Run]) -> Vec<String> {
@@ -67,7 +67,7 @@ fn without_labels(tally: &Tally) -> Tally {
 }
 
 /// What a point knows of labels, under the joint ones.
-pub(super) fn of_point(point: &Point, plan: &Plan, labels: &[String]) -> Vec<LabelPoint> {
+pub(super) fn of_point(point: &SeriesPoint, plan: &Plan, labels: &[String]) -> Vec<LabelPoint> {
     if plan.labels == labels {
         return point.labels.clone();
     }
