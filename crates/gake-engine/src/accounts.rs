@@ -85,7 +85,7 @@ mod tests {
 
     use gake_core::Load;
     use gake_core::plan::{Plan, Stage};
-    use gake_core::record::Ending;
+    use gake_core::record::RunEnd;
     use gake_core::schedule::Process;
 
     use super::*;
@@ -95,7 +95,7 @@ mod tests {
         let stages = vec![Stage::step(10.0, Duration::from_secs(1))];
         let plan = Arc::new(Plan::new("", Load::Open { stages, process: Process::Uniform }));
         // Interrupted: what its schedule has was not all due.
-        Collector::new(&plan, 1, 1).finish(0, Ending::Interrupted, 1)
+        Collector::new(&plan, 1, 1).finish(0, RunEnd::Interrupted, 1)
     }
 
     #[test]

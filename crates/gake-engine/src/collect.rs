@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Ending, FailedBodies, Generator, Interval, SeriesPoint, Provenance, Run, Series, Tally,
+    Counts, RunEnd, FailedBodies, Generator, Interval, SeriesPoint, Provenance, Run, Series, Tally,
     WatchRecord,
 };
 use gake_core::work::Gauges;
@@ -262,11 +262,11 @@ impl Collector {
     /// The whole run, without the memory of the processes that fired it. Call it after the end, when
     /// every second was taken.
     #[must_use]
-    pub fn finish(mut self, started_unix_ns: u64, ending: Ending, cores: usize) -> Run {
+    pub fn finish(mut self, started_unix_ns: u64, ending: RunEnd, cores: usize) -> Run {
         let warmup_end = self.warmup_end();
         let since = |at: Nanos| at.saturating_sub(warmup_end);
         let latest = |of: &dyn Fn(&Figures) -> Nanos| self.scenarios.iter().map(of).max();
-        let done = ending == Ending::Done;
+        let done = ending == RunEnd::Done;
         let arrivals_end = latest(&|figures| figures.arrivals_over(done)).unwrap_or(0);
         self.series.end(arrivals_end);
         let measured = since(arrivals_end);
@@ -396,7 +396,7 @@ mod tests {
             }
         }
         assert_eq!(open, [15, 25, 35, 37, 40]);
-        assert_eq!(collector.finish(0, Ending::Done, 1).peak_connections, 40);
+        assert_eq!(collector.finish(0, RunEnd::Done, 1).peak_connections, 40);
     }
 
     /// A minute and some: seconds that may wait for a worker.
@@ -436,7 +436,7 @@ mod tests {
         // The 1,000 of its first second, and those of the 35 that had gone on since.
         assert_eq!(seconds[36].1, 1 + 1_000 + 36 * 10);
         assert_eq!(seconds[99].1, 1 + 10);
-        let run = collector.finish(0, Ending::Done, 1);
+        let run = collector.finish(0, RunEnd::Done, 1);
         assert_eq!(run.tally.counts.ok, 100 + 1_000 + 99 * 10);
     }
 }

@@ -13,7 +13,7 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Recorder, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Recorder, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
 use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
@@ -117,7 +117,7 @@ fn allocations(load: &Load, requests: u64) -> u64 {
         while collector.next_second().is_some() {}
     }
     running.join();
-    let run = collector.finish(0, Ending::Done, 1);
+    let run = collector.finish(0, RunEnd::Done, 1);
     assert_eq!(run.tally.counts.ok, requests);
     assert!(run.tally.series.series().all(|(_, value)| value.samples() == requests));
     ALLOCATIONS.load(Relaxed) - before

@@ -13,7 +13,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::{Clock, Nanos, SECOND};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Tally};
 use gake_core::schedule::Process;
 use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
@@ -155,7 +155,7 @@ fn the_first_seconds_touch_no_fresh_memory() {
         }
     }
     running.join();
-    let run = collector.finish(0, Ending::Done, 1);
+    let run = collector.finish(0, RunEnd::Done, 1);
     assert_eq!(run.tally.counts.started, 3_200);
     let seen = told.lock().unwrap().clone();
     let last = seen.last().copied().unwrap();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
-use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Tally};
 use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Stop, WorkerContext, start};
 
@@ -95,7 +95,7 @@ fn a_hundred_thousand_users_who_think_take_a_kilobyte_each() {
         assert!(begun.elapsed() < Duration::from_secs(100), "not every user came");
     }
     running.join();
-    let run = collector.finish(0, Ending::Interrupted, 1);
+    let run = collector.finish(0, RunEnd::Interrupted, 1);
     assert_eq!(run.tally.counts.ok, USERS as u64);
     assert!(each > 0 && each <= BYTES_EACH, "{each} bytes a user");
     println!("{each} bytes a user");

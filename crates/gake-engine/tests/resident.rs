@@ -10,7 +10,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
-use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Tally};
 use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, WorkerContext, start};
 
@@ -76,7 +76,7 @@ fn resident_after(requests: u64) -> u64 {
         while collector.next_second().is_some() {}
     }
     running.join();
-    let run = collector.finish(0, Ending::Done, 1);
+    let run = collector.finish(0, RunEnd::Done, 1);
     assert_eq!(run.tally.counts.ok, requests);
     let resident = resident();
     drop(run);

@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
-    ResponseSummary, Counts, ExchangeEnd, Ending, Exchange, Fault, Generator, Outcome, Run, Series, Tally, WatchRecord,
+    ResponseSummary, Counts, ExchangeEnd, RunEnd, Exchange, Fault, Generator, Outcome, Run, Series, Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::Arrival;
@@ -131,7 +131,7 @@ impl RunSample {
             sending: measured,
             completing: measured,
             elapsed: measured,
-            ending: Ending::Done,
+            ending: RunEnd::Done,
             warmup: Counts::default(),
             tally,
             series: Series::default(),

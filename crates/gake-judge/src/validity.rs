@@ -4,7 +4,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{SeriesValue, Tags};
 use gake_core::plan::{Fires, Overflow, Plan};
-use gake_core::record::{Ending, Fault, Histogram, Metric, Run};
+use gake_core::record::{RunEnd, Fault, Histogram, Metric, Run};
 use gake_core::schedule::Process;
 use gake_text::units;
 
@@ -297,7 +297,7 @@ fn users(run: &Run) -> Option<Reason> {
     let counts = &run.tally.counts;
     let &Load::Closed { users, .. } = run.plan.load.one()? else { return None };
     let is_judged =
-        run.ending == Ending::Done && run.plan.requests.is_none() && run.plan.warmup.is_zero();
+        run.ending == RunEnd::Done && run.plan.requests.is_none() && run.plan.warmup.is_zero();
     let begun = counts.arrivals();
     if !is_judged || begun == 0 {
         return None;

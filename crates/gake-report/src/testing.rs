@@ -8,7 +8,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
-    ResponseSummary, Counts, ExchangeEnd, Ending, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
+    ResponseSummary, Counts, ExchangeEnd, RunEnd, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
     SeriesPoint, GaugeReading, Run, ScenarioRun, Series, TargetSetting, Tally, TcpSample, WatchRecord,
 };
 use gake_core::schedule::Process;
@@ -140,7 +140,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
         sending: seconds * SECOND,
         completing: seconds * SECOND + 3 * MS,
         elapsed: seconds * SECOND + 3 * MS,
-        ending: Ending::Done,
+        ending: RunEnd::Done,
         asked_rate: Some(1_000.0),
         tally,
         warmup: Counts::default(),

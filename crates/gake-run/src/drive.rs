@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::metric::SeriesTable;
-use gake_core::record::{Ending, Event, Provenance, Run};
+use gake_core::record::{RunEnd, Event, Provenance, Run};
 use gake_core::schedule::RateChange;
 use gake_core::work::Factory;
 use gake_engine::{Collector, JoinedSecond, LogSender, Running, Stop, WorkerContext, start};
@@ -177,10 +177,10 @@ impl Prepared {
         let memory = collecting.running.memory.clone();
         let (collector, reason, changes) = collecting.finish();
         let ending = match reason {
-            Some(reason) => Ending::Aborted(reason),
-            None if beside.interrupt.is_some_and(Interrupt::came) => Ending::Interrupted,
-            None if collector.is_exhausted() => Ending::OutOfTargets,
-            None => Ending::Done,
+            Some(reason) => RunEnd::Aborted(reason),
+            None if beside.interrupt.is_some_and(Interrupt::came) => RunEnd::Interrupted,
+            None if collector.is_exhausted() => RunEnd::OutOfTargets,
+            None => RunEnd::Done,
         };
         for (at, readings) in &watching.take_last().samples {
             fanout.readings(*at, readings);

@@ -11,7 +11,7 @@ use crate::Load;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{Expect, Overflow, Plan, Stage, UserStage};
 use crate::record::{
-    AgentRecord, ResponseSummary, Counts, ExchangeEnd, Ending, Event, Exchange, FailedBodies, Fault, Generator,
+    AgentRecord, ResponseSummary, Counts, ExchangeEnd, RunEnd, Event, Exchange, FailedBodies, Fault, Generator,
     IntervalPart, LevelUnit, Outcome, Phase, SeriesPoint, Provenance, GaugeReading, ScenarioEnd, ScenarioRun,
     Series, WatchRecord, WorkerEnd,
 };
@@ -300,10 +300,10 @@ fn plan() -> impl Strategy<Value = Plan> {
 fn run() -> impl Strategy<Value = Run> {
     let reading = ("[a-c]", -1e9..1e9f64, 0u64..1 << 40);
     let ending = prop_oneof![
-        Just(Ending::Done),
-        Just(Ending::Interrupted),
-        Just(Ending::OutOfTargets),
-        "\\PC{0,8}".prop_map(Ending::Aborted),
+        Just(RunEnd::Done),
+        Just(RunEnd::Interrupted),
+        Just(RunEnd::OutOfTargets),
+        "\\PC{0,8}".prop_map(RunEnd::Aborted),
     ];
     let rest = (any::<u64>(), 0u64..1 << 50, prop::option::of(0.0..1e6f64), any::<bool>());
     (plan(), vec(tally(), 1..4), vec(reading, 0..20), ending, rest).prop_map(

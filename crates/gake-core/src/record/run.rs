@@ -12,7 +12,7 @@ use crate::plan::Plan;
 
 /// What ended a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ending {
+pub enum RunEnd {
     /// The plan was completed: its time was over or its count reached.
     Done,
     /// A signal.
@@ -130,7 +130,7 @@ pub struct Run {
     /// From the epoch to the last outcome, including those given up when the drain ended.
     pub elapsed: Nanos,
     /// What ended it.
-    pub ending: Ending,
+    pub ending: RunEnd,
     /// Arrivals a second that the plan asked for, the mean over its time (or over the part
     /// before an interrupt); `None` in a closed loop, which asks for no rate.
     pub asked_rate: Option<f64>,

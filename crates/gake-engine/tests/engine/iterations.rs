@@ -8,7 +8,7 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, SeriesValue, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Histogram, Metric, Run, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Histogram, Metric, Run, Tally};
 use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
@@ -130,7 +130,7 @@ fn run<F: Factory + 'static>(
         while collector.next_second().is_some() {}
     }
     running.join();
-    collector.finish(0, Ending::Done, 1)
+    collector.finish(0, RunEnd::Done, 1)
 }
 
 #[test]

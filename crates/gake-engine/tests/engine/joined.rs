@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Ending, Interval, IntervalPart, Run, ScenarioEnd, Tally, WorkerEnd,
+    Counts, RunEnd, Interval, IntervalPart, Run, ScenarioEnd, Tally, WorkerEnd,
 };
 use gake_core::work::Gauges;
 use gake_engine::{Collector, Message};
@@ -50,7 +50,7 @@ fn joined(plan: Plan, messages: Vec<Message>) -> (Run, Vec<(u64, u64, usize)>) {
         }
     }
     assert!(collector.is_over());
-    (collector.finish(0, Ending::Done, 1), seconds)
+    (collector.finish(0, RunEnd::Done, 1), seconds)
 }
 
 #[test]

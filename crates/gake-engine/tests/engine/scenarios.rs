@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::plan::{Plan, UserStage};
-use gake_core::record::Ending;
+use gake_core::record::RunEnd;
 use gake_engine::{Collector, Stop, start};
 
 use super::support::*;
@@ -108,7 +108,7 @@ fn the_number_of_users_can_be_set_from_outside() {
     }
     setting.join().unwrap();
     running.join();
-    let run = collector.finish(0, Ending::Done, 1);
+    let run = collector.finish(0, RunEnd::Done, 1);
     assert_eq!(run.tally.counts.ok, run.tally.counts.sent);
     // At most as many at once as were ever wanted; of 100, no more than the load was made for.
     let peaks = peaks.lock().unwrap();

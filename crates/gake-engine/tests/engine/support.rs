@@ -8,7 +8,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{ResponseSummary, ExchangeEnd, Ending, Exchange, Fault, Outcome, SeriesPoint, Run, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Fault, Outcome, SeriesPoint, Run, Tally};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{
@@ -278,7 +278,7 @@ fn run_unchecked(
     running.join();
     meanwhile.join().unwrap();
     let log_lost = collector.log_lost();
-    Done { run: collector.finish(0, Ending::Done, 1), seen, log_lost }
+    Done { run: collector.finish(0, RunEnd::Done, 1), seen, log_lost }
 }
 
 fn check_identities(done: &Done) {

@@ -29,7 +29,7 @@ pub use feed::FleetListener;
 use feed::{LostAgents, call_off};
 use find::{Chosen, Finder, Offered};
 use gake_core::clock::{SECOND, nanos};
-use gake_core::record::{AgentRecord, Ending, Event, Run};
+use gake_core::record::{AgentRecord, RunEnd, Event, Run};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostParts, SetUp};
 use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
@@ -406,13 +406,13 @@ impl RemoteWorkers for Fleet {
         };
         (self.aborted, self.left, self.was_over) = (aborted.clone(), left, was_over);
         (self.lost, self.unreplaced) = (joiner.lost().len(), joiner.unreplaced());
-        let is_aborted = matches!(run.ending, Ending::Aborted(_));
+        let is_aborted = matches!(run.ending, RunEnd::Aborted(_));
         (self.is_stopped, self.stopped_by) = (is_stopped && !is_aborted, stopped_by);
         if (is_stopped || stopped_by.is_some()) && !is_aborted {
-            run.ending = Ending::Interrupted;
+            run.ending = RunEnd::Interrupted;
         }
         if let Some(why) = aborted {
-            run.ending = Ending::Aborted(why);
+            run.ending = RunEnd::Aborted(why);
         }
         run.events.insert(0, Event { at: 0, text: self.describe() });
         run.events.extend(joiner.events.iter().cloned());

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{Ending, Run};
+use gake_core::record::{RunEnd, Run};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::Arrival;
 use gake_run::{Collector, Stop};
@@ -277,7 +277,7 @@ impl Sim {
         let nats = Some(self.nats.to).filter(|at| *at < Nanos::MAX);
         let orphaned = Some(orphaned).filter(|at| *at < Nanos::MAX);
         End {
-            run: self.whole.finish(0, Ending::Done, 1),
+            run: self.whole.finish(0, RunEnd::Done, 1),
             fired: self.fired.len() as u64,
             taken_over: self.taken_over,
             lost: self.conduct.joiner.lost().len(),

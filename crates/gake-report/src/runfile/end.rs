@@ -2,7 +2,7 @@
 
 use gake_core::clock::{SECOND, nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Ending, FailedBodies, Generator, Run, ScenarioRun, Tally};
+use gake_core::record::{Counts, RunEnd, FailedBodies, Generator, Run, ScenarioRun, Tally};
 
 use super::body::{Body, Head};
 use super::lines::{EndLine, ScenarioEnd};
@@ -105,7 +105,7 @@ pub(super) fn cut_off(head: Head, mut body: Body) -> Run {
         sending: measured,
         completing: measured,
         elapsed,
-        ending: Ending::Interrupted,
+        ending: RunEnd::Interrupted,
         asked_rate,
         generator: Generator { cpu, threads: plan.threads, ..Generator::default() },
         plan,

@@ -2,7 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Ending, Generator, Provenance, GaugeReading, Run, TargetSetting};
+use gake_core::record::{RunEnd, Generator, Provenance, GaugeReading, Run, TargetSetting};
 
 use super::body::{Body, Head};
 use super::end;
@@ -51,6 +51,6 @@ impl RunSoFar {
         let run = end::cut_off(head, self.body.clone());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let generator = Generator { cores, ..run.generator };
-        Run { ending: Ending::Done, generator, ..run }
+        Run { ending: RunEnd::Done, generator, ..run }
     }
 }

@@ -7,7 +7,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::exact;
 use gake_core::plan::{Plan, Timeouts};
-use gake_core::record::{Counts, Ending, Event, Provenance, GaugeReading, Run, Tally};
+use gake_core::record::{Counts, RunEnd, Event, Provenance, GaugeReading, Run, Tally};
 use gake_core::schedule::RateChange;
 use gake_judge::Summary;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -132,7 +132,7 @@ fn cut_off_anywhere_it_holds_the_whole_seconds_before() {
         let mut expected = Tally::new(0);
         parts.iter().take(seconds as usize).for_each(|tally| expected.merge(tally));
         assert_eq!(part.tally, expected, "cut at byte {cut}");
-        assert_eq!(part.ending, Ending::Interrupted);
+        assert_eq!(part.ending, RunEnd::Interrupted);
         seen.push(seconds);
     }
     assert!(seen.is_sorted());

@@ -8,7 +8,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, Ending, Event, Fault, Generator, Metric, Phase, SeriesPoint, Provenance, Run, Series, Tally,
+    Counts, RunEnd, Event, Fault, Generator, Metric, Phase, SeriesPoint, Provenance, Run, Series, Tally,
     WatchRecord,
 };
 use gake_core::schedule::Process;
@@ -220,7 +220,7 @@ impl Making {
             sending,
             completing: elapsed,
             elapsed,
-            ending: Ending::Done,
+            ending: RunEnd::Done,
             asked_rate: None,
             tally: self.tally,
             warmup: Counts::default(),

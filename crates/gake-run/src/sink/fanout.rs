@@ -242,7 +242,7 @@ mod tests {
 
     use gake_core::Load;
     use gake_core::plan::Plan;
-    use gake_core::record::{Ending, Provenance};
+    use gake_core::record::{RunEnd, Provenance};
     use gake_engine::Collector;
 
     use super::super::Takes;
@@ -298,7 +298,7 @@ mod tests {
             fanout.readings(0, &[]);
         }
         drop(hold);
-        let run = Collector::new(&plan, 0, 0).finish(1, Ending::Done, 1);
+        let run = Collector::new(&plan, 0, 0).finish(1, RunEnd::Done, 1);
         let told: Vec<_> = fanout.finish(&run, 0).into_iter().map(|loss| loss.text).collect();
         let [seconds, readings] = &told[..] else { panic!("{told:?}") };
         assert!(seconds.starts_with("a stuck sink: 5 seconds are missing"), "{seconds}");

@@ -7,7 +7,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
-    ResponseSummary, Counts, ExchangeEnd, Ending, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
+    ResponseSummary, Counts, ExchangeEnd, RunEnd, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
     Provenance, GaugeReading, Run, Series, TargetSetting, Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
@@ -161,7 +161,7 @@ pub fn write(path: &Path) {
         sending: (HOUR - warmup) * SECOND,
         completing: (HOUR - warmup) * SECOND,
         elapsed: HOUR * SECOND,
-        ending: Ending::Done,
+        ending: RunEnd::Done,
         asked_rate: Some(RATE as f64),
         tally: whole,
         warmup: Counts::default(),

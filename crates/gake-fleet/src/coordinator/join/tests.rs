@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::{Expect, Stage};
 use gake_core::record::{
-    ResponseSummary, ExchangeEnd, Ending, Exchange, FailedBodies, IntervalPart, Outcome, Run, ScenarioEnd, Tally,
+    ResponseSummary, ExchangeEnd, RunEnd, Exchange, FailedBodies, IntervalPart, Outcome, Run, ScenarioEnd, Tally,
 };
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, Gauges};
@@ -115,7 +115,7 @@ impl Whole {
 
     fn finish(self) -> Run {
         assert!(self.0.is_over());
-        self.0.finish(0, Ending::Done, 1)
+        self.0.finish(0, RunEnd::Done, 1)
     }
 }
 

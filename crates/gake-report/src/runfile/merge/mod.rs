@@ -8,7 +8,7 @@ mod spans;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{
-    AgentRecord, Ending, Event, FailedBodies, Generator, Provenance, Run, Tally, WatchRecord,
+    AgentRecord, RunEnd, Event, FailedBodies, Generator, Provenance, Run, Tally, WatchRecord,
 };
 
 pub(super) use labels::add;
@@ -42,7 +42,7 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
     };
     let measured = covered(|run| run.measured);
     let asked = runs.iter().map(|run| (run.asked_rate, run.measured));
-    let ending = runs.iter().map(|run| &run.ending).find(|ending| **ending != Ending::Done);
+    let ending = runs.iter().map(|run| &run.ending).find(|ending| **ending != RunEnd::Done);
     let scenarios = scenarios::scenarios(&runs, &labels);
     let parts: Vec<_> = runs.iter().map(|run| (run, &run.plan)).collect();
     Some(Run {
@@ -52,7 +52,7 @@ pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
         sending: covered(|run| run.sending),
         completing: covered(|run| run.completing),
         elapsed: ended - started,
-        ending: ending.cloned().unwrap_or(Ending::Done),
+        ending: ending.cloned().unwrap_or(RunEnd::Done),
         asked_rate: spans::asked_rate(asked, measured),
         tally,
         warmup,
