@@ -1,7 +1,7 @@
 //! Whether the counts of a run agree with each other, and with its schedules.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Event, Run};
+use gake_core::record::{Counts, RunEvent, Run};
 
 /// Where two counts of one thing differ.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) fn check(run: &mut Run, due: &[Option<u64>]) {
     let at: Nanos = run.elapsed;
     for Difference { size, text } in differences {
         run.generator.miscounted += size;
-        run.events.push(Event { at, text });
+        run.events.push(RunEvent { at, text });
     }
 }
 

@@ -8,7 +8,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::{Expect, Plan, Stage, Timeouts};
 use gake_core::record::{
-    ResponseSummary, Counts, ExchangeEnd, RunEnd, Event, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
+    ResponseSummary, Counts, ExchangeEnd, RunEnd, RunEvent, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
     SeriesPoint, GaugeReading, Run, ScenarioRun, Series, TargetSetting, Tally, TcpSample, WatchRecord,
 };
 use gake_core::schedule::Process;
@@ -156,7 +156,7 @@ pub(crate) fn run(plan: Plan, tallies: &[Tally]) -> Run {
             miscounted: 0,
         },
         events: if trouble {
-            vec![Event { at: 4 * SECOND, text: "the run file could not be written".to_owned() }]
+            vec![RunEvent { at: 4 * SECOND, text: "the run file could not be written".to_owned() }]
         } else {
             Vec::new()
         },

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Event, GaugeReading, Run, TargetSetting, WatchRecord};
+use gake_core::record::{RunEvent, GaugeReading, Run, TargetSetting, WatchRecord};
 use gake_engine::{belongs_in_background, lower_class};
 use gake_watch::{Batch, Sampler, WatchSource};
 use gake_wire::Address;
@@ -28,7 +28,7 @@ pub struct Watching {
     began: Nanos,
     watched: WatchRecord,
     settings: Vec<TargetSetting>,
-    failures: Vec<Event>,
+    failures: Vec<RunEvent>,
 }
 
 /// What was read since the last time.
@@ -127,7 +127,7 @@ impl Watching {
                 Batch::Settings(settings) => self.settings.extend(settings),
                 Batch::Failed { at, reason } => {
                     let at = at.saturating_sub(self.began);
-                    self.failures.push(Event { at, text: reason });
+                    self.failures.push(RunEvent { at, text: reason });
                 }
                 Batch::Refreshed => {}
             }

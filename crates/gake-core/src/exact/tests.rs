@@ -11,7 +11,7 @@ use crate::Load;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{Expect, Overflow, Plan, Stage, UserStage};
 use crate::record::{
-    AgentRecord, ResponseSummary, Counts, ExchangeEnd, RunEnd, Event, Exchange, FailedBodies, Fault, Generator,
+    AgentRecord, ResponseSummary, Counts, ExchangeEnd, RunEnd, RunEvent, Exchange, FailedBodies, Fault, Generator,
     IntervalPart, LevelUnit, Outcome, Phase, SeriesPoint, Provenance, GaugeReading, ScenarioEnd, ScenarioRun,
     Series, WatchRecord, WorkerEnd,
 };
@@ -350,7 +350,7 @@ fn run() -> impl Strategy<Value = Run> {
                 series,
                 peak_connections: 7,
                 generator: Generator { cpu: time, busiest: 0.1 + 0.2, ..Generator::default() },
-                events: vec![Event { at: time, text: "it rained".to_owned() }],
+                events: vec![RunEvent { at: time, text: "it rained".to_owned() }],
                 agents: vec![AgentRecord {
                     name: "a".to_owned(),
                     lost_ns: Some(5),

@@ -25,7 +25,7 @@ pub enum RunEnd {
 
 /// Something that happened at an instant and is not a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Event {
+pub struct RunEvent {
     /// When.
     pub at: Nanos,
     /// What, in a sentence.
@@ -145,7 +145,7 @@ pub struct Run {
     /// What the generator itself used.
     pub generator: Generator,
     /// Events other than requests.
-    pub events: Vec<Event>,
+    pub events: Vec<RunEvent>,
     /// The agents, when a fleet did it.
     #[serde(default)]
     pub agents: Vec<AgentRecord>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gake_core::clock::{Nanos, TENTH};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, Interval, WorkerEnd};
+use gake_core::record::{Counts, RunEvent, Interval, WorkerEnd};
 use gake_run::{Collector, Message};
 
 use super::lost::{Holding, LostShare, Reported};
@@ -69,7 +69,7 @@ pub(crate) struct Joiner {
     plan: Arc<Plan>,
     seed: u64,
     pub(crate) members: Vec<Member>,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<RunEvent>,
     /// How the first agent was lost, if one was.
     pub(crate) first_loss: Option<String>,
     /// What scripts did that nobody has heard yet, each with the number of the agent.
@@ -235,7 +235,7 @@ impl Joiner {
                 }
                 _ => continue,
             };
-            self.events.push(Event { at: now, text });
+            self.events.push(RunEvent { at: now, text });
         }
     }
 
@@ -311,7 +311,7 @@ impl Joiner {
         };
         let text = format!("agent {} was lost after {at}: {why}; {rest}", member.name);
         self.first_loss.get_or_insert_with(|| text.clone());
-        self.events.push(Event { at: now, text });
+        self.events.push(RunEvent { at: now, text });
         messages
     }
 }

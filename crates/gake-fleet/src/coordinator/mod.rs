@@ -29,7 +29,7 @@ pub use feed::FleetListener;
 use feed::{LostAgents, call_off};
 use find::{Chosen, Finder, Offered};
 use gake_core::clock::{SECOND, nanos};
-use gake_core::record::{AgentRecord, RunEnd, Event, Run};
+use gake_core::record::{AgentRecord, RunEnd, RunEvent, Run};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostParts, SetUp};
 use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
@@ -414,7 +414,7 @@ impl RemoteWorkers for Fleet {
         if let Some(why) = aborted {
             run.ending = RunEnd::Aborted(why);
         }
-        run.events.insert(0, Event { at: 0, text: self.describe() });
+        run.events.insert(0, RunEvent { at: 0, text: self.describe() });
         run.events.extend(joiner.events.iter().cloned());
         let last = joiner.members.iter().filter_map(|member| member.last.as_ref());
         run.generator.rss_bytes = last.map(|word| word.rss_bytes).sum();

@@ -1,6 +1,6 @@
 //! How a run ended, what it used and what happened, as the run file and JSON have it.
 
-use gake_core::record::{RunEnd, Event, Generator};
+use gake_core::record::{RunEnd, RunEvent, Generator};
 use serde::{Deserialize, Serialize};
 
 /// What ended a run.
@@ -53,13 +53,13 @@ pub(crate) struct EventForm {
     text: String,
 }
 
-impl From<&Event> for EventForm {
-    fn from(event: &Event) -> Self {
+impl From<&RunEvent> for EventForm {
+    fn from(event: &RunEvent) -> Self {
         Self { at_ns: event.at, text: event.text.clone() }
     }
 }
 
-impl From<EventForm> for Event {
+impl From<EventForm> for RunEvent {
     fn from(form: EventForm) -> Self {
         Self { at: form.at_ns, text: form.text }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Event, SeriesPoint, Provenance, Series, Tally, WatchRecord};
+use gake_core::record::{Counts, RunEvent, SeriesPoint, Provenance, Series, Tally, WatchRecord};
 
 use super::tag::Tag;
 use super::write::Second;
@@ -20,7 +20,7 @@ pub(super) struct Body {
     pub(super) peak: u64,
     /// Where the last second ends.
     pub(super) seconds: u64,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<RunEvent>,
     pub(super) watched: WatchRecord,
     pub(super) origin: Provenance,
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Event, Histogram, SeriesPoint, Provenance, Run, Tally, WatchRecord};
+use gake_core::record::{Counts, RunEvent, Histogram, SeriesPoint, Provenance, Run, Tally, WatchRecord};
 use gake_core::work::Gauges;
 
 use super::body::{Body, Head};
@@ -195,7 +195,7 @@ struct Reading {
     head: Option<Head>,
     /// Histograms whose second is not complete.
     pending: HashMap<String, hdrhistogram::Histogram<u64>>,
-    events: Vec<Event>,
+    events: Vec<RunEvent>,
     watched: WatchRecord,
     origin: Provenance,
     end: Option<EndLine>,
@@ -236,7 +236,7 @@ impl Reading {
                 Ok(Line::Run(run)) => self.head(*run)?,
                 Ok(Line::Origin(origin)) => self.origin.absorb(&origin.into()),
                 Ok(Line::Second(second)) => return Ok(self.second(*second)),
-                Ok(Line::Event(event)) => self.events.push(event.into()),
+                Ok(Line::RunEvent(event)) => self.events.push(event.into()),
                 Ok(Line::WatchRecord(levels)) => {
                     self.watched.add(levels.at_ns, &levels.readings());
                 }

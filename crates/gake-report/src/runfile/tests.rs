@@ -7,7 +7,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::exact;
 use gake_core::plan::{Plan, Timeouts};
-use gake_core::record::{Counts, RunEnd, Event, Provenance, GaugeReading, Run, Tally};
+use gake_core::record::{Counts, RunEnd, RunEvent, Provenance, GaugeReading, Run, Tally};
 use gake_core::schedule::RateChange;
 use gake_judge::Summary;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
@@ -200,7 +200,7 @@ fn a_full_disk_loses_its_seconds_only_and_says_so() {
 fn events_are_kept_when_the_end_is_not() {
     let mut bytes = Vec::new();
     let mut writer = RunFileWriter::new(&mut bytes, &plan(), 1).unwrap();
-    let event = Event { at: 5, text: "line\nbreak".to_owned() };
+    let event = RunEvent { at: 5, text: "line\nbreak".to_owned() };
     writer.event(&event).unwrap();
     assert_eq!(read(bytes.as_slice()).unwrap().0.events, [event]);
 }

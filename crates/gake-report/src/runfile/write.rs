@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, Event, FaultCount, Histogram, SeriesPoint, Provenance, GaugeReading, Run, TargetSetting, Tally,
+    Counts, RunEvent, FaultCount, Histogram, SeriesPoint, Provenance, GaugeReading, Run, TargetSetting, Tally,
 };
 use gake_core::work::Gauges;
 use gake_files::Access;
@@ -168,9 +168,9 @@ impl<W: Write> RunFileWriter<W> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn event(&mut self, event: &Event) -> io::Result<()> {
+    pub fn event(&mut self, event: &RunEvent) -> io::Result<()> {
         let mut text = String::new();
-        push(&mut text, &Line::Event(event.into()))?;
+        push(&mut text, &Line::RunEvent(event.into()))?;
         self.write(&text)
     }
 

@@ -8,7 +8,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, RunEnd, Event, Fault, Generator, Metric, Phase, SeriesPoint, Provenance, Run, Series, Tally,
+    Counts, RunEnd, RunEvent, Fault, Generator, Metric, Phase, SeriesPoint, Provenance, Run, Series, Tally,
     WatchRecord,
 };
 use gake_core::schedule::Process;
@@ -232,7 +232,7 @@ impl Making {
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
             origin: Provenance::default(),
-            events: vec![Event { at: elapsed, text: UNKNOWN.to_owned() }],
+            events: vec![RunEvent { at: elapsed, text: UNKNOWN.to_owned() }],
         }
     }
 }

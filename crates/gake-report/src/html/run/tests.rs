@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
 use gake_core::record::{
-    AgentRecord, Event, Fault, LevelUnit, Metric, Phase, SeriesPoint, GaugeReading, Series, TargetSetting,
+    AgentRecord, RunEvent, Fault, LevelUnit, Metric, Phase, SeriesPoint, GaugeReading, Series, TargetSetting,
 };
 use gake_core::schedule::Process;
 use gake_judge::Summary;
@@ -156,7 +156,7 @@ fn an_hour_is_under_500_kb_however_bad_it_is() {
     bad.plan.target = "<".repeat(100_000);
     bad.plan.labels = (0..300).map(|n| format!("{n}{}", "<".repeat(10_000))).collect();
     bad.tally.tell_labels(300);
-    bad.events = vec![Event { at: 1, text: "<".repeat(1_000) }; 1_000];
+    bad.events = vec![RunEvent { at: 1, text: "<".repeat(1_000) }; 1_000];
     for (at, n) in
         (0..1_800).flat_map(|at| (0..if at == 0 { 300 } else { 50 }).map(move |n| (at, n)))
     {
@@ -180,7 +180,7 @@ fn what_comes_from_outside_stays_text() {
     let text = "</script><script>alert('x')</script><!--";
     hostile.plan.target = format!("http://h/{text}");
     hostile.plan.labels = vec![text.to_owned(), "b".to_owned(), "c".to_owned()];
-    hostile.events = vec![Event { at: 0, text: text.to_owned() }];
+    hostile.events = vec![RunEvent { at: 0, text: text.to_owned() }];
     let html = run(&Summary::new(hostile, &[])).unwrap();
     for mark in ["<script", "</script", "<!--"] {
         assert_eq!(html.matches(mark).count(), PAGE.matches(mark).count(), "{mark}");

@@ -8,7 +8,7 @@ mod spans;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{
-    AgentRecord, RunEnd, Event, FailedBodies, Generator, Provenance, Run, Tally, WatchRecord,
+    AgentRecord, RunEnd, RunEvent, FailedBodies, Generator, Provenance, Run, Tally, WatchRecord,
 };
 
 pub(super) use labels::add;
@@ -121,10 +121,10 @@ fn generator(runs: &[Run]) -> Generator {
     }
 }
 
-fn events(runs: &[Run], started: u64) -> Vec<Event> {
+fn events(runs: &[Run], started: u64) -> Vec<RunEvent> {
     let of = |run: &Run| {
         let offset = run.started_unix_ns - started;
-        let shift = move |event: &Event| Event {
+        let shift = move |event: &RunEvent| RunEvent {
             at: event.at.saturating_add(offset),
             text: event.text.clone(),
         };
