@@ -6,7 +6,7 @@
 //! target beyond its capacity, which is X.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Metric, SeriesPoint, Run};
+use gake_core::record::{LatencyMetric, SeriesPoint, Run};
 use gake_text::units;
 
 use crate::lanes;
@@ -101,7 +101,7 @@ impl Saturation {
 /// Whether response times grow, or arrivals wait for a free connection, or are dropped without one.
 fn waits_longer(run: &Run, points: &[&SeriesPoint]) -> bool {
     let counts = &run.tally.counts;
-    let blocked = run.tally.latency.of(Metric::Blocked).count();
+    let blocked = run.tally.latency.of(LatencyMetric::Blocked).count();
     if counts.dropped > 0 || share(blocked, counts.sent) > BLOCKED_MIN {
         return true;
     }
@@ -116,10 +116,10 @@ fn waits_longer(run: &Run, points: &[&SeriesPoint]) -> bool {
 /// Whether the generator may be what was too slow.
 fn is_generators(run: &Run) -> bool {
     let (counts, latency) = (&run.tally.counts, &run.tally.latency);
-    let lateness = latency.of(Metric::Lateness).quantile(0.99) as f64;
+    let lateness = latency.of(LatencyMetric::Lateness).quantile(0.99) as f64;
     let is_late = lateness > latency.response().quantile(0.5) as f64 / 2.0;
     let is_busy = run.generator.busiest > CPU_BUSY && !run.plan.spin;
-    let waited = share(latency.of(Metric::Blocked).count(), counts.sent) > BLOCKED_MIN;
+    let waited = share(latency.of(LatencyMetric::Blocked).count(), counts.sent) > BLOCKED_MIN;
     let fired = (counts.arrivals() - counts.dropped) as f64;
     let asked = run.asked_rate.unwrap_or(0.0) * run.measured as f64 / 1e9;
     let is_short = fired < SENT_MIN * asked && !waited && counts.dropped == 0;

@@ -111,7 +111,7 @@ impl RunSample {
                 tally.record(outcome, &expect);
             }
         }
-        tally.counts.opened = tally.latency.of(gake_core::record::Metric::Connect).count().max(1);
+        tally.counts.opened = tally.latency.of(gake_core::record::LatencyMetric::Connect).count().max(1);
         tally.in_flight_ns = match self.in_flight {
             Some(mean) => (mean * measured as f64) as u128,
             None => crate::stats::fired_time(&tally),

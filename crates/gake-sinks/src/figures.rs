@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gake_core::record::{ExchangeEnd, Histogram, Latency, Metric, Outcome, GaugeReading, Tally};
+use gake_core::record::{ExchangeEnd, Histogram, Latency, LatencyMetric, Outcome, GaugeReading, Tally};
 
 /// A run that is about to start.
 #[derive(Debug, Clone, Copy)]
@@ -89,14 +89,14 @@ const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
 /// The parts of a response time that are told beside it.
-const PARTS: [Metric; 7] = [
-    Metric::Service,
-    Metric::Lateness,
-    Metric::Blocked,
-    Metric::Connect,
-    Metric::Tls,
-    Metric::FirstByte,
-    Metric::Download,
+const PARTS: [LatencyMetric; 7] = [
+    LatencyMetric::Service,
+    LatencyMetric::Lateness,
+    LatencyMetric::Blocked,
+    LatencyMetric::Connect,
+    LatencyMetric::Tls,
+    LatencyMetric::FirstByte,
+    LatencyMetric::Download,
 ];
 
 /// Milliseconds in a nanosecond.
@@ -240,7 +240,7 @@ fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Names) -> Row
 /// The histograms that monitoring systems are given whole, in seconds, with their names.
 pub(crate) fn histograms(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histogram>)> {
     let mut all = vec![("response", latency.response())];
-    let parts = [Metric::Service, Metric::Lateness];
+    let parts = [LatencyMetric::Service, LatencyMetric::Lateness];
     all.extend(parts.map(|metric| (metric.name(), Cow::Borrowed(latency.of(metric)))));
     all
 }

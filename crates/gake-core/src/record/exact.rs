@@ -14,7 +14,7 @@ use super::error_code::ErrorCode;
 use super::fault::{Fault, Phase};
 use super::grpc_status::GrpcStatus;
 use super::histogram::Histogram;
-use super::latency::Metric;
+use super::latency::LatencyMetric;
 use super::tally::{LabelTally, Tally};
 use crate::metric::SeriesTable;
 
@@ -170,7 +170,7 @@ impl<'de> Deserialize<'de> for Wide {
 
 impl Serialize for Tally {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let histograms = Metric::ALL.map(|metric| (metric.name(), self.latency.of(metric)));
+        let histograms = LatencyMetric::ALL.map(|metric| (metric.name(), self.latency.of(metric)));
         let latency: BTreeMap<_, _> =
             histograms.into_iter().filter(|(_, histogram)| !histogram.is_empty()).collect();
         let faults = self.faults().iter().map(|(fault, count)| FaultCount::new(*fault, *count));
@@ -198,7 +198,7 @@ impl TallyForm {
         let mut tally = Tally::default();
         tally.counts = self.counts;
         for (name, histogram) in self.latency {
-            let metric = Metric::ALL.into_iter().find(|metric| metric.name() == name);
+            let metric = LatencyMetric::ALL.into_iter().find(|metric| metric.name() == name);
             let metric = metric.ok_or_else(|| format!("there is no latency {name:?}"))?;
             *tally.latency.of_mut(metric) = histogram;
         }

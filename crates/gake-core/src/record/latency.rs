@@ -6,7 +6,7 @@ use super::histogram::Histogram;
 
 /// What a histogram measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Metric {
+pub enum LatencyMetric {
     /// Due to done, of arrivals that met the expectation.
     OkResponse,
     /// Due to done, of other responses; censored waits of time-outs, unfinished and dropped.
@@ -32,7 +32,7 @@ pub enum Metric {
     Rtt,
 }
 
-impl Metric {
+impl LatencyMetric {
     /// Every metric, in the order of their histograms.
     pub const ALL: [Self; 11] = [
         Self::OkResponse,
@@ -70,7 +70,7 @@ impl Metric {
 /// The histograms of a tally.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Latency {
-    histograms: [Histogram; Metric::ALL.len()],
+    histograms: [Histogram; LatencyMetric::ALL.len()],
 }
 
 /// Latencies to make room for beforehand, by the power of two: from 0.3 us to 0.5 s.
@@ -86,14 +86,14 @@ impl Latency {
     /// recording the first ones touches no fresh memory. Call it on empty histograms.
     pub(super) fn make_room(&mut self) {
         for metric in [
-            Metric::OkResponse,
-            Metric::OtherResponse,
-            Metric::Service,
-            Metric::Lateness,
-            Metric::Blocked,
-            Metric::Connect,
-            Metric::FirstByte,
-            Metric::Download,
+            LatencyMetric::OkResponse,
+            LatencyMetric::OtherResponse,
+            LatencyMetric::Service,
+            LatencyMetric::Lateness,
+            LatencyMetric::Blocked,
+            LatencyMetric::Connect,
+            LatencyMetric::FirstByte,
+            LatencyMetric::Download,
         ] {
             make_room(self.of_mut(metric));
         }
@@ -101,13 +101,13 @@ impl Latency {
 
     /// The histogram of `metric`.
     #[must_use]
-    pub fn of(&self, metric: Metric) -> &Histogram {
+    pub fn of(&self, metric: LatencyMetric) -> &Histogram {
         &self.histograms[metric as usize]
     }
 
     /// The histogram of `metric`, to write to.
     #[inline]
-    pub fn of_mut(&mut self, metric: Metric) -> &mut Histogram {
+    pub fn of_mut(&mut self, metric: LatencyMetric) -> &mut Histogram {
         &mut self.histograms[metric as usize]
     }
 
@@ -115,7 +115,7 @@ impl Latency {
     /// were unfinished or dropped, as having waited at least as long as they had.
     #[must_use]
     pub fn response(&self) -> Cow<'_, Histogram> {
-        let (ok, other) = (self.of(Metric::OkResponse), self.of(Metric::OtherResponse));
+        let (ok, other) = (self.of(LatencyMetric::OkResponse), self.of(LatencyMetric::OtherResponse));
         if other.is_empty() {
             return Cow::Borrowed(ok);
         }

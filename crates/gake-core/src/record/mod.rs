@@ -32,7 +32,7 @@ pub use gauges::Gauges;
 pub use grpc_status::GrpcStatus;
 pub use histogram::{Bucket, Histogram, HistogramError, Sum};
 pub use iteration::{IterationEnd, IterationStatus, Iteration};
-pub use latency::{Latency, Metric};
+pub use latency::{Latency, LatencyMetric};
 pub use octaves::Octaves;
 pub use outcome::{ResponseSummary, ExchangeEnd, Exchange, CapturedResponse, Outcome, TcpSample};
 pub use point::{HEAT, LABELS_MAX, LabelPoint, SeriesPoint};

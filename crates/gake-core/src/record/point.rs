@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
-use super::latency::Metric;
+use super::latency::LatencyMetric;
 use super::octaves::Octaves;
 use super::tally::{LabelTally, Tally, bump};
 use crate::clock::{Nanos, SECOND};
@@ -110,8 +110,8 @@ impl SeriesPoint {
     #[must_use]
     pub fn new(second: u64, tally: &Tally) -> Self {
         let response = tally.latency.response();
-        let service = tally.latency.of(Metric::Service);
-        let lateness = tally.latency.of(Metric::Lateness);
+        let service = tally.latency.of(LatencyMetric::Service);
+        let lateness = tally.latency.of(LatencyMetric::Lateness);
         let mut point = Self {
             second,
             seconds: 1,

@@ -151,7 +151,7 @@ impl Series {
 mod tests {
     use super::*;
     use crate::record::point::{LABELS_MAX, STATUSES_MAX};
-    use crate::record::{Counts, Fault, LabelPoint, Metric, Tally};
+    use crate::record::{Counts, Fault, LabelPoint, LatencyMetric, Tally};
 
     #[test]
     fn memory_is_bounded_and_nothing_is_lost() {
@@ -221,7 +221,7 @@ mod tests {
             tally.add_status(100 + (second % 900) as u16, 2);
             tally.add_fault(Fault::Tls("one of many reasons"), 1);
             tally.add_fault(Fault::Reset, 1);
-            tally.latency.of_mut(Metric::OkResponse).record((second + 1) * 1_000);
+            tally.latency.of_mut(LatencyMetric::OkResponse).record((second + 1) * 1_000);
             series.push(SeriesPoint::new(second, &tally));
         }
         let sum = |of: fn(&SeriesPoint) -> u64| series.points().iter().map(of).sum::<u64>();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::counts::Counts;
 use super::fault::Fault;
 use super::histogram::Histogram;
-use super::latency::{self, Latency, Metric};
+use super::latency::{self, Latency, LatencyMetric};
 use super::outcome::{ResponseSummary, ExchangeEnd, Exchange, Outcome};
 use crate::clock::Nanos;
 use crate::metric::SeriesTable;
@@ -91,9 +91,9 @@ impl Tally {
     #[inline]
     pub fn record_arrival(&mut self, lateness: Nanos, blocked: Nanos, interrupted: bool) {
         self.counts.end_arrival(interrupted);
-        self.latency.of_mut(Metric::Lateness).record(lateness);
+        self.latency.of_mut(LatencyMetric::Lateness).record(lateness);
         if blocked > 0 {
-            self.latency.of_mut(Metric::Blocked).record(blocked);
+            self.latency.of_mut(LatencyMetric::Blocked).record(blocked);
         }
     }
 
@@ -105,20 +105,20 @@ impl Tally {
         let metric = match exchange.end {
             ExchangeEnd::Response(ResponseSummary { status, .. }) => {
                 bump(&mut self.statuses, status, 1);
-                if is_ok { Metric::OkResponse } else { Metric::OtherResponse }
+                if is_ok { LatencyMetric::OkResponse } else { LatencyMetric::OtherResponse }
             }
             ExchangeEnd::Fault(fault) => {
                 bump(&mut self.faults, fault, 1);
-                if fault.is_timeout() { Metric::OtherResponse } else { Metric::FaultResponse }
+                if fault.is_timeout() { LatencyMetric::OtherResponse } else { LatencyMetric::FaultResponse }
             }
-            ExchangeEnd::Unfinished => Metric::OtherResponse,
+            ExchangeEnd::Unfinished => LatencyMetric::OtherResponse,
         };
         self.counts.add_exchange(exchange, is_ok);
         self.latency.of_mut(metric).record(response);
         self.record_parts(exchange);
         if let Some(label) = self.label_mut(exchange.label) {
             label.counts.add_exchange(exchange, is_ok);
-            if metric != Metric::FaultResponse {
+            if metric != LatencyMetric::FaultResponse {
                 label.response.record(response);
             }
             if matches!(exchange.end, ExchangeEnd::Response(_)) {
@@ -132,23 +132,23 @@ impl Tally {
     fn record_parts(&mut self, exchange: &Exchange) {
         let latency = &mut self.latency;
         if exchange.blocked > 0 {
-            latency.of_mut(Metric::Blocked).record(exchange.blocked);
+            latency.of_mut(LatencyMetric::Blocked).record(exchange.blocked);
         }
         if let Some(connect) = exchange.connect {
-            latency.of_mut(Metric::Connect).record(connect);
+            latency.of_mut(LatencyMetric::Connect).record(connect);
         }
         if let Some(tls) = exchange.tls {
-            latency.of_mut(Metric::Tls).record(tls);
+            latency.of_mut(LatencyMetric::Tls).record(tls);
         }
         if let ExchangeEnd::Response(_) = exchange.end {
-            latency.of_mut(Metric::Service).record(exchange.service());
+            latency.of_mut(LatencyMetric::Service).record(exchange.service());
             if let Some(first) = exchange.first_byte {
-                latency.of_mut(Metric::FirstByte).record(first.saturating_sub(exchange.write));
-                latency.of_mut(Metric::Download).record(exchange.done.saturating_sub(first));
+                latency.of_mut(LatencyMetric::FirstByte).record(first.saturating_sub(exchange.write));
+                latency.of_mut(LatencyMetric::Download).record(exchange.done.saturating_sub(first));
             }
         }
         if let Some(tcp) = exchange.tcp {
-            latency.of_mut(Metric::Rtt).record(tcp.rtt);
+            latency.of_mut(LatencyMetric::Rtt).record(tcp.rtt);
             self.counts.retransmits += u64::from(tcp.retransmits);
         }
     }
@@ -156,13 +156,13 @@ impl Tally {
     /// Counts an arrival that was never sent, as a wait of at least `waited`.
     pub fn record_dropped(&mut self, waited: Nanos) {
         self.counts.dropped += 1;
-        self.latency.of_mut(Metric::OtherResponse).record(waited);
+        self.latency.of_mut(LatencyMetric::OtherResponse).record(waited);
     }
 
     /// Adds everything of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
-        for metric in Metric::ALL {
+        for metric in LatencyMetric::ALL {
             self.latency.of_mut(metric).merge(other.latency.of(metric));
         }
         for &(status, count) in &other.statuses {
@@ -185,7 +185,7 @@ impl Tally {
     /// Forgets the figures and keeps their memory, the labels and the series.
     pub fn clear(&mut self) {
         self.counts = Counts::default();
-        for metric in Metric::ALL {
+        for metric in LatencyMetric::ALL {
             self.latency.of_mut(metric).clear();
         }
         self.statuses.clear();
@@ -214,7 +214,7 @@ impl Tally {
     /// Bytes of memory that its figures take.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        let metrics = Metric::ALL.iter().map(|metric| self.latency.of(*metric).heap_bytes());
+        let metrics = LatencyMetric::ALL.iter().map(|metric| self.latency.of(*metric).heap_bytes());
         let labels = self.labels.iter().map(|label| {
             size_of::<LabelTally>() + label.response.heap_bytes() + label.service.heap_bytes()
         });

@@ -75,7 +75,7 @@ proptest! {
         prop_assert_eq!(counts.due(), counts.sent + counts.unsent + counts.dropped);
         prop_assert_eq!(counts.sent, counts.ok + counts.failed + counts.unfinished);
         let samples = tally.latency.response().count()
-            + tally.latency.of(Metric::FaultResponse).count();
+            + tally.latency.of(LatencyMetric::FaultResponse).count();
         prop_assert_eq!(samples, counts.due());
         let answered: u64 = tally.statuses().iter().map(|s| s.1).sum();
         prop_assert_eq!(
@@ -129,7 +129,7 @@ fn a_fast_fault_is_not_in_the_response_times() {
     };
     let tally = tally(&[fault]);
     assert!(tally.latency.response().is_empty());
-    assert_eq!(tally.latency.of(Metric::FaultResponse).count(), 1);
+    assert_eq!(tally.latency.of(LatencyMetric::FaultResponse).count(), 1);
 }
 
 #[test]

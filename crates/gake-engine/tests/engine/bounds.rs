@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gake_core::plan::{Overflow, Plan};
-use gake_core::record::Metric;
+use gake_core::record::LatencyMetric;
 use gake_core::work::Arrival;
 
 use super::support::*;
@@ -19,7 +19,7 @@ fn arrivals_over_the_bound_are_dropped_when_asked() {
         // Each of two lanes starts 6 in 300 ms at most, and one at least.
         assert!((2..=12).contains(&counts.sent), "{}", counts.sent);
         assert!(done.seen.peak() <= 2);
-        let blocked = done.run.tally.latency.of(Metric::Blocked).count();
+        let blocked = done.run.tally.latency.of(LatencyMetric::Blocked).count();
         assert_eq!(blocked, 0, "nothing waits");
         assert_eq!(
             done.run.tally.latency.response().count(),
@@ -39,7 +39,7 @@ fn no_more_than_were_allowed_wait_at_the_bound() {
         let counts = whole.run.tally.counts;
         let sent = 2 + waiting as u64;
         assert_eq!((counts.ok, counts.dropped), (sent, 20 - sent), "{counts:?}");
-        let blocked = whole.run.tally.latency.of(Metric::Blocked);
+        let blocked = whole.run.tally.latency.of(LatencyMetric::Blocked);
         assert_eq!(blocked.count(), waiting as u64, "those that waited");
     }
 }
@@ -52,12 +52,12 @@ fn arrivals_over_the_bound_wait_and_the_wait_is_in_their_response() {
     let tally = &done.run.tally;
     assert_eq!((tally.counts.ok, tally.counts.dropped), (100, 0));
     assert_eq!(done.seen.peak(), 2);
-    let blocked = tally.latency.of(Metric::Blocked);
+    let blocked = tally.latency.of(LatencyMetric::Blocked);
     assert!(blocked.max() >= 145 * MS, "{}", blocked.max());
     assert!(tally.latency.response().max() >= 150 * MS);
     // Arrival 2k is due at 2k ms and fired at 5k ms or later: the median wait is 75 ms.
     assert!(done.response_ms(0.5) >= 75.0, "{}", done.response_ms(0.5));
-    let service = tally.latency.of(Metric::Service);
+    let service = tally.latency.of(LatencyMetric::Service);
     assert!(service.quantile(0.5) < tally.latency.response().quantile(0.5));
     assert!(done.run.sending >= 245 * MS, "the rate sent is over the time it took");
 }
@@ -67,8 +67,8 @@ fn the_wait_for_a_connection_is_not_the_generators_lateness() {
     let done = run(Plan { max_in_flight: 1, ..open(200.0, 200) }, takes(20 * MS));
     // 40 arrivals of 20 ms on one lane: 800 ms, of which the last has waited 585 ms.
     let latency = &done.run.tally.latency;
-    assert!(latency.of(Metric::Blocked).max() >= 580 * MS);
-    assert!(latency.of(Metric::Lateness).quantile(0.5) < 100 * MS);
+    assert!(latency.of(LatencyMetric::Blocked).max() >= 580 * MS);
+    assert!(latency.of(LatencyMetric::Lateness).quantile(0.5) < 100 * MS);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, SeriesValue, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Histogram, Metric, Run, Tally};
+use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Histogram, LatencyMetric, Run, Tally};
 use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
@@ -142,7 +142,7 @@ fn arrivals_and_requests_are_counted_apart() {
         assert_eq!((counts.sent, counts.ok, counts.failed), (150, 120, 30), "{counts:?}");
         let latency = &run.tally.latency;
         // Lateness is an arrival's; a response time is a request's, from when it was asked for.
-        assert_eq!(latency.of(Metric::Lateness).count(), 30);
+        assert_eq!(latency.of(LatencyMetric::Lateness).count(), 30);
         assert_eq!(latency.response().count(), 150);
         assert!(latency.response().min() >= STEP);
     }

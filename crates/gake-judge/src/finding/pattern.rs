@@ -2,7 +2,7 @@
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{Metric, SeriesPoint};
+use gake_core::record::{LatencyMetric, SeriesPoint};
 use gake_text::units;
 
 use super::Finding;
@@ -175,7 +175,7 @@ pub(super) fn step(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Small bodies that come a delayed acknowledgement after their head.
 pub(super) fn delayed_ack(facts: &Facts<'_>) -> Option<Finding> {
-    let (first, rest) = (facts.latency(Metric::FirstByte), facts.latency(Metric::Download));
+    let (first, rest) = (facts.latency(LatencyMetric::FirstByte), facts.latency(LatencyMetric::Download));
     let size = facts.counts().bytes_in as f64 / facts.answers().max(1) as f64;
     let median = rest.quantile(0.5);
     if rest.count() < 20 || size > SMALL_BODY || !(DELAYED_ACK.0..DELAYED_ACK.1).contains(&median) {

@@ -7,7 +7,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::plan::{Fires, Plan};
-use gake_core::record::{Histogram, LabelTally, Metric, Tally};
+use gake_core::record::{Histogram, LabelTally, LatencyMetric, Tally};
 
 use super::gauge::Gauge;
 use super::quantity::{Bad, Bound, Measure, Quantity, Statistic};
@@ -51,7 +51,7 @@ impl Objective {
     pub fn of_script(self) -> Result<Self, String> {
         let Claim::Builtin { scope, quantity } = &self.claim else { return Ok(self) };
         let is_service =
-            matches!(quantity, Quantity::Latency { measure: Measure::Of(Metric::Service), .. });
+            matches!(quantity, Quantity::Latency { measure: Measure::Of(LatencyMetric::Service), .. });
         if scope.label.is_none() && !is_service {
             return Ok(self);
         }
@@ -118,7 +118,7 @@ impl Objective {
         }
         let (bound, source) = match *quantity {
             Quantity::Latency { measure, statistic, bound } => {
-                let known = [Metric::OkResponse, Metric::Service, Metric::FirstByte];
+                let known = [LatencyMetric::OkResponse, LatencyMetric::Service, LatencyMetric::FirstByte];
                 if matches!(measure, Measure::Of(metric) if !known.contains(&metric)) {
                     return refuse("it wants a bound on the response, service or first_byte time");
                 }
@@ -232,7 +232,7 @@ impl Clause {
 /// The histogram in which a good request is found; a failed one is bad whatever it took.
 fn histogram(measure: Measure, tally: &Tally) -> &Histogram {
     match measure {
-        Measure::Response => tally.latency.of(Metric::OkResponse),
+        Measure::Response => tally.latency.of(LatencyMetric::OkResponse),
         Measure::Of(metric) => tally.latency.of(metric),
     }
 }

@@ -8,7 +8,7 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, RunEnd, RunEvent, Fault, Generator, Metric, Phase, SeriesPoint, Provenance, Run, Series, Tally,
+    Counts, RunEnd, RunEvent, Fault, Generator, LatencyMetric, Phase, SeriesPoint, Provenance, Run, Series, Tally,
     WatchRecord,
 };
 use gake_core::schedule::Process;
@@ -304,12 +304,12 @@ impl What {
     }
 
     /// The histogram that its response time belongs to, as in [`Tally::record`].
-    fn metric(&self) -> Metric {
+    fn metric(&self) -> LatencyMetric {
         match self.end {
-            WhatEnd::Answered { ok: true, .. } => Metric::OkResponse,
-            WhatEnd::Answered { .. } | WhatEnd::Unfinished => Metric::OtherResponse,
-            WhatEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => Metric::OtherResponse,
-            WhatEnd::Fault(_) => Metric::FaultResponse,
+            WhatEnd::Answered { ok: true, .. } => LatencyMetric::OkResponse,
+            WhatEnd::Answered { .. } | WhatEnd::Unfinished => LatencyMetric::OtherResponse,
+            WhatEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => LatencyMetric::OtherResponse,
+            WhatEnd::Fault(_) => LatencyMetric::FaultResponse,
         }
     }
 
@@ -324,7 +324,7 @@ impl What {
         }
         if let Some(label) = tally.label_mut(label) {
             label.counts.merge(&self.counts());
-            if self.metric() != Metric::FaultResponse {
+            if self.metric() != LatencyMetric::FaultResponse {
                 label.response.record(self.response);
             }
         }

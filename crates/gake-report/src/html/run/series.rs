@@ -1,7 +1,7 @@
 //! What the charts show: the series by column, the histogram, the curves of percentiles.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{HEAT, Histogram, Metric, Octaves, SeriesPoint, Run};
+use gake_core::record::{HEAT, Histogram, LatencyMetric, Octaves, SeriesPoint, Run};
 use serde::{Serialize, Serializer};
 use serde_json::Number;
 
@@ -220,7 +220,7 @@ pub(super) fn histogram(run: &Run) -> HistogramForm {
     let scale = Octaves::new(HISTOGRAM_BITS);
     let latency = &run.tally.latency;
     let response = scale.counts(&latency.response());
-    let service = scale.counts(latency.of(Metric::Service));
+    let service = scale.counts(latency.of(LatencyMetric::Service));
     let cells = || response.iter().chain(&service).map(|cell| cell.0);
     let (Some(first), Some(last)) = (cells().min(), cells().max()) else {
         return HistogramForm { edges: Vec::new(), response: Vec::new(), service: Vec::new() };
@@ -253,8 +253,8 @@ pub(super) fn curves(run: &Run) -> Vec<CurveForm> {
     let response = latency.response();
     let all = [
         ("response", &*response),
-        ("service", latency.of(Metric::Service)),
-        ("lateness", latency.of(Metric::Lateness)),
+        ("service", latency.of(LatencyMetric::Service)),
+        ("lateness", latency.of(LatencyMetric::Lateness)),
     ];
     let seen = all.into_iter().filter(|(_, histogram)| !histogram.is_empty());
     seen.map(|(metric, histogram)| curve(metric, histogram)).collect()

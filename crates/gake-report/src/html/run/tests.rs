@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
 use gake_core::record::{
-    AgentRecord, RunEvent, Fault, LevelUnit, Metric, Phase, SeriesPoint, GaugeReading, Series, TargetSetting,
+    AgentRecord, RunEvent, Fault, LevelUnit, LatencyMetric, Phase, SeriesPoint, GaugeReading, Series, TargetSetting,
 };
 use gake_core::schedule::Process;
 use gake_judge::Summary;
@@ -117,10 +117,10 @@ fn worst_hour() -> Run {
     let mut series = Series::default();
     let mut second = parts[0].clone();
     for n in 0..4_000_u64 {
-        second.latency.of_mut(Metric::OkResponse).record(1 << (10 + n % 36));
+        second.latency.of_mut(LatencyMetric::OkResponse).record(1 << (10 + n % 36));
         second
             .latency
-            .of_mut(Metric::OkResponse)
+            .of_mut(LatencyMetric::OkResponse)
             .record((1 << (10 + n % 36)) + (1 << (9 + n % 36)));
     }
     for status in 400..420 {

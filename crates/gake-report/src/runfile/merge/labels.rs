@@ -1,7 +1,7 @@
 //! Labels of several runs, joined by name.
 
 use gake_core::plan::Plan;
-use gake_core::record::{LABELS_MAX, LabelPoint, Metric, SeriesPoint, Run, Tally};
+use gake_core::record::{LABELS_MAX, LabelPoint, LatencyMetric, SeriesPoint, Run, Tally};
 
 /// The labels of all, each name once; a run without labels goes by its target.
 pub(super) fn union_of_labels(runs: &[Run]) -> Vec<String> {
@@ -44,7 +44,7 @@ pub(in crate::runfile) fn add(sum: &mut Tally, plan: &Plan, tally: &Tally, label
             None => {
                 into.counts.merge(&tally.counts);
                 into.response.merge(&tally.latency.response());
-                into.service.merge(tally.latency.of(Metric::Service));
+                into.service.merge(tally.latency.of(LatencyMetric::Service));
             }
         }
     }
