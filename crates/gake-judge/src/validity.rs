@@ -3,7 +3,7 @@
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{SeriesValue, Tags};
-use gake_core::plan::{Fires, Overflow, Plan};
+use gake_core::plan::{WorkKind, Overflow, Plan};
 use gake_core::record::{RunEnd, Fault, Histogram, LatencyMetric, Run};
 use gake_core::schedule::Process;
 use gake_text::units;
@@ -413,7 +413,7 @@ const ITERATIONS: &str = "iteration_duration";
 
 /// Whether scripts run beside plain scenarios: what is in flight then is of two kinds.
 fn fires_both(plan: &Plan) -> bool {
-    let is_script = |plan: &Plan| plan.fires == Fires::Iterations;
+    let is_script = |plan: &Plan| plan.fires == WorkKind::Iterations;
     plan.fires_iterations() && !plan.scenarios().iter().all(is_script)
 }
 

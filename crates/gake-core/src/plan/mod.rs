@@ -49,8 +49,8 @@ pub struct Plan {
     /// What is loaded, as the user named it: a URL or a targets file. For people.
     pub target: String,
     /// What each arrival fires.
-    #[serde(default, skip_serializing_if = "Fires::is_requests")]
-    pub fires: Fires,
+    #[serde(default, skip_serializing_if = "WorkKind::is_requests")]
+    pub fires: WorkKind,
     /// How arrivals are generated.
     pub load: PlanLoad,
     /// From the start of the run to the start of this load.
@@ -136,7 +136,7 @@ pub enum PlanLoad {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Fires {
+pub enum WorkKind {
     /// A request of HTTP.
     #[default]
     Requests,
@@ -148,7 +148,7 @@ pub enum Fires {
     Calls,
 }
 
-impl Fires {
+impl WorkKind {
     /// Whether it is a plain request.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     const fn is_requests(&self) -> bool {
@@ -172,7 +172,7 @@ impl Plan {
         Self {
             name: Self::DEFAULT_NAME.to_owned(),
             target: target.into(),
-            fires: Fires::Requests,
+            fires: WorkKind::Requests,
             load,
             start: Duration::ZERO,
             tags: Vec::new(),
@@ -210,7 +210,7 @@ impl Plan {
     /// Whether it, or one of its scenarios, fires iterations of a script.
     #[must_use]
     pub fn fires_iterations(&self) -> bool {
-        self.scenarios().iter().any(|plan| plan.fires == Fires::Iterations)
+        self.scenarios().iter().any(|plan| plan.fires == WorkKind::Iterations)
     }
 
     /// Whether every sample of this load carries these tags. Its name is its tag `scenario`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::Fires;
+use gake_core::plan::WorkKind;
 use gake_core::record::{
     Counts, Fault, LevelUnit, MACHINE, Phase, SeriesPoint, GaugeReading, Series, TcpSample,
 };
@@ -305,7 +305,7 @@ fn blocked_arrivals() {
     let series = run.tally.series.intern(&Arc::new(metric), &Tags::default());
     run.tally.series.add(series, 1.0, 0);
     assert!(said(&run).evidence.contains("connection"), "{:?}", said(&run));
-    run.plan.fires = Fires::Iterations;
+    run.plan.fires = WorkKind::Iterations;
     let users = said(&run);
     assert!(users.evidence.contains("user") && users.advice.contains("-u"), "{users:?}");
 }

@@ -6,7 +6,7 @@
 //! either, so it is bad for both.
 
 use gake_core::clock::Nanos;
-use gake_core::plan::{Fires, Plan};
+use gake_core::plan::{WorkKind, Plan};
 use gake_core::record::{Histogram, LabelTally, LatencyMetric, Tally};
 
 use super::gauge::Gauge;
@@ -69,7 +69,7 @@ impl Objective {
     /// has it if it can.
     #[must_use]
     pub fn of_plan(self, plan: &Plan) -> Self {
-        match plan.scenarios().iter().all(|plan| plan.fires == Fires::Iterations) {
+        match plan.scenarios().iter().all(|plan| plan.fires == WorkKind::Iterations) {
             true => self.clone().of_script().unwrap_or(self),
             false => self,
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use gake_core::metric::SeriesValue;
-use gake_core::plan::{Fires, Plan};
+use gake_core::plan::{WorkKind, Plan};
 use gake_core::record::{Counts, LatencyMetric, Run, Tally};
 
 /// The metric of a script's iterations.
@@ -12,7 +12,7 @@ const ITERATIONS: &str = "iteration_duration";
 /// What a search judges of the tally of a run of `plan`: requests, or, where only scripts are
 /// fired, iterations as if each were one.
 pub(super) fn judged<'t>(plan: &Plan, tally: &'t Tally) -> Cow<'t, Tally> {
-    match plan.scenarios().iter().all(|plan| plan.fires == Fires::Iterations) {
+    match plan.scenarios().iter().all(|plan| plan.fires == WorkKind::Iterations) {
         true => Cow::Owned(of_iterations(tally)),
         false => Cow::Borrowed(tally),
     }
