@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Plan, Stage, Timeouts};
+use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
     ResponseSummary, Counts, ExchangeEnd, RunEnd, Exchange, Fault, Generator, Outcome, Run, Series, Tally, WatchRecord,
 };
@@ -105,7 +105,7 @@ impl RunSample {
     pub(crate) fn run(self) -> Run {
         let measured = 10 * SECOND;
         let mut tally = Tally::new(self.labels.len());
-        let expect = Expect::default();
+        let expect = ExpectedStatus::default();
         for (outcome, count) in &self.outcomes {
             for _ in 0..*count {
                 tally.record(outcome, &expect);

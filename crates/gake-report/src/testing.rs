@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::{Expect, Plan, Stage, Timeouts};
+use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
     ResponseSummary, Counts, ExchangeEnd, RunEnd, RunEvent, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
     SeriesPoint, GaugeReading, Run, ScenarioRun, Series, TargetSetting, Tally, TcpSample, WatchRecord,
@@ -96,7 +96,7 @@ pub(crate) fn tallies(seconds: u64, labels: usize, trouble: bool) -> Vec<Tally> 
         let mut tally = Tally::new(labels);
         let outcomes = second_of(second, labels, trouble);
         for outcome in &outcomes {
-            tally.record(outcome, &Expect::default());
+            tally.record(outcome, &ExpectedStatus::default());
             tally.in_flight_ns += u128::from(outcome.exchange.done - outcome.fired);
         }
         tally.fired = tally.counts.sent;

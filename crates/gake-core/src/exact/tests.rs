@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::Load;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
-use crate::plan::{Expect, Overflow, Plan, Stage, UserStage};
+use crate::plan::{ExpectedStatus, Overflow, Plan, Stage, UserStage};
 use crate::record::{
     AgentRecord, ResponseSummary, Counts, ExchangeEnd, RunEnd, RunEvent, Exchange, FailedBodies, Fault, Generator,
     IntervalPart, LevelUnit, Outcome, Phase, SeriesPoint, Provenance, GaugeReading, ScenarioEnd, ScenarioRun,
@@ -54,7 +54,7 @@ fn tally() -> impl Strategy<Value = Tally> {
 
 fn of((outcomes, samples, in_flight, labels): (Vec<Outcome>, Vec<Sample>, u64, usize)) -> Tally {
     let mut tally = Tally::new(labels);
-    outcomes.iter().for_each(|outcome| tally.record(outcome, &Expect::default()));
+    outcomes.iter().for_each(|outcome| tally.record(outcome, &ExpectedStatus::default()));
     for (kind, tag, value, at) in samples {
         let kind = MetricKind::ALL[kind];
         let (name, unit) = (kind.name().to_owned(), MetricUnit::ALL[tag.len() % 3]);
@@ -288,7 +288,7 @@ fn plan() -> impl Strategy<Value = Plan> {
             requests,
             keepalive,
             tags: vec![(text.clone(), "value".to_owned())],
-            expect: if keepalive { "200,404".parse().unwrap() } else { Expect::default() },
+            expect: if keepalive { "200,404".parse().unwrap() } else { ExpectedStatus::default() },
             duration: requests.map(Duration::from_millis),
             labels: vec![text.clone(); usize::from(keepalive)],
             ..Plan::new(text, load)

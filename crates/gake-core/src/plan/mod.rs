@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use bounds::{Overflow, Timeouts};
-pub use expect::Expect;
+pub use expect::ExpectedStatus;
 pub use rate::{Rate, parse_rate};
 pub use stage::{StageError, UserStageError, parse_stages, parse_user_stages};
 pub use tables::{OTHER_DESCRIPTORS, TableShares, connections_within, tables_for, tables_hold};
@@ -107,7 +107,7 @@ pub struct Plan {
     /// Whether a worker polls the last part of each wait.
     pub spin: bool,
     /// Which responses are ok.
-    pub expect: Expect,
+    pub expect: ExpectedStatus,
     /// Maximum number of distinct series of the run's own metrics.
     #[serde(default = "max_series", skip_serializing_if = "is_max_series")]
     pub max_series: usize,
@@ -193,7 +193,7 @@ impl Plan {
             tables: 1,
             spin: false,
             max_series: MAX_SERIES,
-            expect: Expect::default(),
+            expect: ExpectedStatus::default(),
             labels: Vec::new(),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use crate::clock::Nanos;
-use crate::plan::Expect;
+use crate::plan::ExpectedStatus;
 use crate::schedule::Arrival;
 
 /// How an exchange ended.
@@ -121,7 +121,7 @@ impl Exchange {
     /// Whether it is an answer as expected.
     #[must_use]
     #[inline]
-    pub fn is_ok(&self, expect: &Expect) -> bool {
+    pub fn is_ok(&self, expect: &ExpectedStatus) -> bool {
         matches!(self.end, ExchangeEnd::Response(answer) if expect.accepts(answer.status))
             && !self.wrong_body
     }

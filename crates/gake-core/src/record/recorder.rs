@@ -13,7 +13,7 @@ use super::outcome::{Exchange, Outcome};
 use super::tally::Tally;
 use crate::clock::Nanos;
 use crate::metric::{Definition, SeriesId, SeriesTable, Tags};
-use crate::plan::Expect;
+use crate::plan::ExpectedStatus;
 use crate::schedule::Arrival;
 
 /// What a worker hands over once a second, or ten times in the first minute of a short run.
@@ -55,7 +55,7 @@ pub trait ExchangeLog {
 
 /// Records what iterations do. Belongs to one worker and scenario; shares nothing.
 pub struct Recorder {
-    expect: Expect,
+    expect: ExpectedStatus,
     warmup_end: Nanos,
     figures: RefCell<Figures>,
     log: Option<Box<dyn ExchangeLog>>,
@@ -83,7 +83,7 @@ impl Recorder {
     /// exchange goes to `log` too, when there is one.
     #[must_use]
     pub fn new(
-        expect: Expect,
+        expect: ExpectedStatus,
         warmup_end: Nanos,
         labels: usize,
         log: Option<Box<dyn ExchangeLog>>,

@@ -9,7 +9,7 @@ use super::latency::{self, Latency, LatencyMetric};
 use super::outcome::{ResponseSummary, ExchangeEnd, Exchange, Outcome};
 use crate::clock::Nanos;
 use crate::metric::SeriesTable;
-use crate::plan::Expect;
+use crate::plan::ExpectedStatus;
 
 /// Labels for whose latencies [`Tally::make_room`] reserves memory, 170 KB each.
 const ROOMY_LABELS: usize = 4;
@@ -80,7 +80,7 @@ impl Tally {
     }
 
     /// Adds a plain request: an arrival and its one exchange.
-    pub fn record(&mut self, outcome: &Outcome, expect: &Expect) {
+    pub fn record(&mut self, outcome: &Outcome, expect: &ExpectedStatus) {
         self.record_exchange(outcome.arrival.due, &outcome.exchange, expect);
         let interrupted = outcome.exchange.end == ExchangeEnd::Unfinished;
         self.record_arrival(outcome.lateness(), outcome.blocked, interrupted);
@@ -99,7 +99,7 @@ impl Tally {
 
     /// Adds an exchange. Allocates for the first of a status or fault, and where a histogram does
     /// ([`Histogram::record`]): for its first few values, and for the first of each octave.
-    pub fn record_exchange(&mut self, due: Nanos, exchange: &Exchange, expect: &Expect) {
+    pub fn record_exchange(&mut self, due: Nanos, exchange: &Exchange, expect: &ExpectedStatus) {
         let response = exchange.done.saturating_sub(due);
         let is_ok = exchange.is_ok(expect);
         let metric = match exchange.end {

@@ -36,7 +36,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
 fn tally(outcomes: &[Outcome]) -> Tally {
     let mut tally = Tally::new(3);
     for outcome in outcomes {
-        tally.record(outcome, &Expect::default());
+        tally.record(outcome, &ExpectedStatus::default());
     }
     tally
 }
@@ -90,7 +90,7 @@ proptest! {
         cleared.clear();
         prop_assert_eq!(&cleared, &Tally::new(3));
         for outcome in &next {
-            cleared.record(outcome, &Expect::default());
+            cleared.record(outcome, &ExpectedStatus::default());
         }
         prop_assert_eq!(cleared, tally(&next));
     }
@@ -161,7 +161,7 @@ fn ten_million_requests_take_no_megabyte_more_than_one_million() {
             let exchange = Exchange { write, first_byte, done, end, ..Exchange::unfinished(0) };
             let arrival = Arrival { number, due };
             let outcome = Outcome { arrival, blocked: 0, fired: write, exchange };
-            workers[n % 2].record(&outcome, &Expect::default());
+            workers[n % 2].record(&outcome, &ExpectedStatus::default());
         }
         let bytes = |tallies: &[Tally]| tallies.iter().map(Tally::heap_bytes).sum::<usize>();
         second.clear();

@@ -41,7 +41,7 @@ pub use settings::{
 };
 
 use crate::metric::MAX_SERIES;
-use crate::plan::{DRAIN, Expect, OPEN_CONNECTIONS, Overflow, Plan};
+use crate::plan::{DRAIN, ExpectedStatus, OPEN_CONNECTIONS, Overflow, Plan};
 use crate::schedule::NumberStripes;
 
 /// The version of the format that this gake writes, and the newest it reads.
@@ -126,7 +126,7 @@ pub struct ScenarioSpec {
     /// Tags of every sample: keys and values.
     pub tags: Vec<(String, String)>,
     /// Which responses are ok.
-    pub expect: Expect,
+    pub expect: ExpectedStatus,
     /// The check that the body of a response must pass to be ok: a regular expression, `sha256:HEX`
     /// or `json:PATH=VALUE`.
     pub expect_body: Option<String>,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::plan::Expect;
+use crate::plan::ExpectedStatus;
 
 /// The status of the answer that opens a session (RFC 6455, section 4.2.2).
 const SESSION_OPEN: u16 = 101;
@@ -37,11 +37,11 @@ impl RequestSource {
     /// What a scenario sends unless it says otherwise is ok with these status codes: a WebSocket's
     /// session is open with 101.
     #[must_use]
-    pub(crate) fn expect(&self) -> Expect {
+    pub(crate) fn expect(&self) -> ExpectedStatus {
         match self {
-            Self::WebSocket(_) => Expect::only(SESSION_OPEN),
-            Self::Grpc(_) => Expect::only(CALLED),
-            _ => Expect::default(),
+            Self::WebSocket(_) => ExpectedStatus::only(SESSION_OPEN),
+            Self::Grpc(_) => ExpectedStatus::only(CALLED),
+            _ => ExpectedStatus::default(),
         }
     }
 }

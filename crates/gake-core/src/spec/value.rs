@@ -12,7 +12,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use super::body::BodyValue;
-use crate::plan::{Expect, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages};
+use crate::plan::{ExpectedStatus, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages};
 
 /// A time: `30s`, `1m30s`, a number of seconds, or `forever`, which is [`Duration::MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct SpeedValue(pub f64);
 
 /// Status codes: `2xx,404`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExpectValue(pub Expect);
+pub struct ExpectValue(pub ExpectedStatus);
 
 /// A header line: `Name: value`.
 #[derive(Debug, Clone, PartialEq, Eq)]

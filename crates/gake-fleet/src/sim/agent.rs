@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use gake_core::clock::{Nanos, SECOND, TENTH};
-use gake_core::plan::{Expect, Plan};
+use gake_core::plan::{ExpectedStatus, Plan};
 use gake_core::record::{Interval, ScenarioEnd, Tally, WorkerEnd};
 use gake_core::schedule::Slice;
 use gake_core::work::Arrival;
@@ -166,7 +166,7 @@ impl Sim {
         if self.agents[index].state.is_complete {
             return;
         }
-        let (length, expect) = (self.length, Expect::default());
+        let (length, expect) = (self.length, ExpectedStatus::default());
         let agent = &mut self.agents[index];
         let clock = agent.clock(self.now);
         let (since, until) = (agent.fired_until, clock.min(length));

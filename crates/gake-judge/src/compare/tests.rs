@@ -4,7 +4,7 @@
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::Expect;
+use gake_core::plan::ExpectedStatus;
 use gake_core::record::{Counts, Tally};
 
 use super::bootstrap::Random;
@@ -56,7 +56,7 @@ fn tally(requests: &[(Nanos, bool)]) -> Tally {
     let mut tally = Tally::new(0);
     for &(took, failed) in requests {
         let status = if failed { 503 } else { 200 };
-        tally.record(&answered(10_000, took, took, status), &Expect::default());
+        tally.record(&answered(10_000, took, took, status), &ExpectedStatus::default());
     }
     tally
 }
@@ -319,7 +319,7 @@ fn scripted(slower: f64, failing: f64, random: &mut Random) -> (Run, Vec<Tally>)
             let took = (10e6 * (0.2 * normal(random)).exp()) as Nanos;
             let mut outcome = answered(10_000, took, took, 200);
             outcome.exchange.label = i % 2;
-            tally.record(&outcome, &Expect::default());
+            tally.record(&outcome, &ExpectedStatus::default());
             let name = if i % 2 == 0 { "a" } else { "b" };
             let factor = if i % 2 == 0 { slower } else { 1.0 };
             let mut add = |metric, value| {

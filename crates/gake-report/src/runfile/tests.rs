@@ -113,7 +113,7 @@ fn cut_off_anywhere_it_holds_the_whole_seconds_before() {
     let small = |at: u64| {
         let mut tally = Tally::new(0);
         for outcome in crate::testing::second_of(at, 0, false).iter().step_by(200) {
-            tally.record(outcome, &gake_core::plan::Expect::default());
+            tally.record(outcome, &gake_core::plan::ExpectedStatus::default());
         }
         tally
     };

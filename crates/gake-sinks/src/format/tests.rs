@@ -9,7 +9,7 @@ use super::series::SeriesFormat;
 use super::statsd::{Graphite, StatsD};
 use super::*;
 use crate::figures::{Field, Row};
-use gake_core::plan::Expect;
+use gake_core::plan::ExpectedStatus;
 use gake_core::record::{ResponseSummary, ExchangeEnd, Exchange, Tally};
 
 #[test]
@@ -41,7 +41,7 @@ fn tally(ok: usize) -> Tally {
             first_byte: Some(done),
             ..Exchange::unfinished(0)
         };
-        tally.record_exchange(0, &exchange, &Expect::default());
+        tally.record_exchange(0, &exchange, &ExpectedStatus::default());
     };
     (0..ok).for_each(|_| add(200, 10));
     add(503, 20);
@@ -115,7 +115,7 @@ fn spread(requests: u64) -> Tally {
             first_byte: Some(done),
             ..Exchange::unfinished(0)
         };
-        tally.record_exchange(0, &exchange, &Expect::default());
+        tally.record_exchange(0, &exchange, &ExpectedStatus::default());
     }
     tally
 }

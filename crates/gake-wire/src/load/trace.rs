@@ -231,7 +231,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use std::collections::HashSet;
 
-    use gake_core::plan::Expect;
+    use gake_core::plan::ExpectedStatus;
     use gake_core::record::Recorder;
     use gake_core::work::Arrival;
 
@@ -250,7 +250,7 @@ mod tests {
     }
 
     fn recorder() -> Recorder {
-        Recorder::new(Expect::default(), 0, 0, None)
+        Recorder::new(ExpectedStatus::default(), 0, 0, None)
     }
 
     #[test]

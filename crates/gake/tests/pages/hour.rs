@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::plan::{Expect, Plan, Stage, Timeouts};
+use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
     ResponseSummary, Counts, ExchangeEnd, RunEnd, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
     Provenance, GaugeReading, Run, Series, TargetSetting, Tally, WatchRecord,
@@ -95,7 +95,7 @@ fn tally(second: u64, labels: usize) -> Tally {
     let mut tally = Tally::new(labels);
     for place in 0..RATE {
         let outcome = outcome(second * RATE + place, second, place);
-        tally.record(&outcome, &Expect::default());
+        tally.record(&outcome, &ExpectedStatus::default());
         tally.in_flight_ns += u128::from(outcome.exchange.done - outcome.fired);
     }
     tally.fired = RATE;

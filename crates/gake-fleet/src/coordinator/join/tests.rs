@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::SECOND;
-use gake_core::plan::{Expect, Stage};
+use gake_core::plan::{ExpectedStatus, Stage};
 use gake_core::record::{
     ResponseSummary, ExchangeEnd, RunEnd, Exchange, FailedBodies, IntervalPart, Outcome, Run, ScenarioEnd, Tally,
 };
@@ -64,7 +64,7 @@ fn messages(slice: Slice, worker: usize, workers: usize, times: &[u64]) -> Vec<M
         let mut tally = Tally::default();
         while let Some(arrival) = arrivals.next_if(|arrival| arrival.due < second * SECOND) {
             let took = times.next().copied().unwrap_or(1);
-            tally.record(&outcome(arrival.due, took), &Expect::default());
+            tally.record(&outcome(arrival.due, took), &ExpectedStatus::default());
         }
         let (tenth, parts) = (second * 10, vec![part(tally)]);
         let interval = Interval { worker, tenth, parts, cpu: 7, run_delay: 1 };
