@@ -339,7 +339,7 @@ fn asked_by_all(scenarios: &[Figures], measured: Nanos, until: Nanos) -> Option<
 #[cfg(test)]
 mod tests {
     use gake_core::Load;
-    use gake_core::record::{IntervalPart, WorkerEnd};
+    use gake_core::record::{ScenarioInterval, WorkerEnd};
 
     use super::*;
 
@@ -352,7 +352,7 @@ mod tests {
     fn interval(worker: usize, second: u64, ok: u64) -> Message {
         let mut tally = Tally::default();
         tally.counts = Counts { started: ok, sent: ok, ok, ..Counts::default() };
-        let part = IntervalPart {
+        let part = ScenarioInterval {
             scenario: 0,
             tally,
             warmup: Counts::default(),

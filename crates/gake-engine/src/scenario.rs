@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{IntervalPart, Recorder, ScenarioEnd, Tally};
+use gake_core::record::{ScenarioInterval, Recorder, ScenarioEnd, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -141,7 +141,7 @@ impl<F: Factory + 'static> Scenario<F> {
     }
 
     /// Takes what was recorded since the last time, and goes on with `spare`.
-    pub(crate) fn take(&self, spare: Tally) -> IntervalPart {
+    pub(crate) fn take(&self, spare: Tally) -> ScenarioInterval {
         let now = self.shared.clock.now();
         let recorder = &self.shared.recorder;
         let gauges = recorder.with_tally(|tally| {
@@ -151,11 +151,11 @@ impl<F: Factory + 'static> Scenario<F> {
         });
         let (tally, warmup) = recorder.take(spare);
         let bodies = recorder.take_bodies();
-        IntervalPart { scenario: self.number, tally, warmup, gauges, bodies }
+        ScenarioInterval { scenario: self.number, tally, warmup, gauges, bodies }
     }
 
     /// Takes back what could not be handed over.
-    pub(crate) fn put_back(&self, part: &IntervalPart) {
+    pub(crate) fn put_back(&self, part: &ScenarioInterval) {
         self.shared.recorder.put_back(part);
     }
 }

@@ -12,7 +12,7 @@ use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{ExpectedStatus, Overflow, Plan, Stage, UserStage};
 use crate::record::{
     AgentRecord, ResponseSummary, Counts, ExchangeEnd, RunEnd, RunEvent, Exchange, FailedBodies, Fault, Generator,
-    IntervalPart, LevelUnit, Outcome, Phase, SeriesPoint, Provenance, GaugeReading, ScenarioEnd, ScenarioRun,
+    ScenarioInterval, LevelUnit, Outcome, Phase, SeriesPoint, Provenance, GaugeReading, ScenarioEnd, ScenarioRun,
     Series, WatchRecord, WorkerEnd,
 };
 use crate::schedule::{Process, Trace};
@@ -80,7 +80,7 @@ fn interval() -> impl Strategy<Value = Interval> {
         parts: tallies
             .into_iter()
             .zip(0..)
-            .map(|(tally, scenario)| IntervalPart {
+            .map(|(tally, scenario)| ScenarioInterval {
                 scenario,
                 warmup: Counts { sent: 3, ok: 3, started: 5, ..Counts::default() },
                 gauges: Gauges { open: cpu, peak: cpu / 2 },

@@ -36,7 +36,7 @@ pub use latency::{Latency, LatencyMetric};
 pub use octaves::Octaves;
 pub use outcome::{ResponseSummary, ExchangeEnd, Exchange, CapturedResponse, Outcome, TcpSample};
 pub use point::{HEAT, LABELS_MAX, LabelPoint, SeriesPoint};
-pub use recorder::{ExchangeLog, Interval, IntervalPart, Recorder};
+pub use recorder::{ExchangeLog, Interval, ScenarioInterval, Recorder};
 pub use run::{AgentRecord, RunEnd, RunEvent, Generator, Provenance, Run, ScenarioRun};
 pub use series::Series;
 pub use tally::{LabelTally, Tally};

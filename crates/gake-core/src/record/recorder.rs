@@ -24,7 +24,7 @@ pub struct Interval {
     /// Tenths of a second since the epoch that this interval completes.
     pub tenth: u64,
     /// What the worker recorded of each of its scenarios.
-    pub parts: Vec<IntervalPart>,
+    pub parts: Vec<ScenarioInterval>,
     /// CPU time the worker's thread used since its last interval.
     pub cpu: Nanos,
     /// Time the worker's thread was runnable but not running since its last interval.
@@ -33,7 +33,7 @@ pub struct Interval {
 
 /// What a worker recorded of one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct IntervalPart {
+pub struct ScenarioInterval {
     /// The scenario's number in the run.
     pub scenario: usize,
     /// The tally of the measured part.
@@ -193,7 +193,7 @@ impl Recorder {
     }
 
     /// Takes back what was taken and could not be handed over.
-    pub fn put_back(&self, part: &IntervalPart) {
+    pub fn put_back(&self, part: &ScenarioInterval) {
         let mut figures = self.figures.borrow_mut();
         figures.tally.merge(&part.tally);
         figures.warmup.merge(&part.warmup);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, RunEnd, Interval, IntervalPart, Run, ScenarioEnd, Tally, WorkerEnd,
+    Counts, RunEnd, Interval, ScenarioInterval, Run, ScenarioEnd, Tally, WorkerEnd,
 };
 use gake_core::work::Gauges;
 use gake_engine::{Collector, Message};
@@ -17,7 +17,7 @@ fn interval(worker: usize, tenth: u64, sent: u64) -> Message {
     let counts = Counts { sent, ok: sent, started: sent, ..Counts::default() };
     let mut tally = Tally::default();
     (tally.counts, tally.fired) = (counts, sent);
-    let part = IntervalPart {
+    let part = ScenarioInterval {
         scenario: 0,
         tally,
         warmup: Counts::default(),

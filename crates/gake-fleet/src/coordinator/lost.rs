@@ -3,7 +3,7 @@
 use gake_core::clock::{Nanos, TENTH, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, FailedBodies, Interval, IntervalPart, ScenarioEnd, Tally, WorkerEnd,
+    Counts, FailedBodies, Interval, ScenarioInterval, ScenarioEnd, Tally, WorkerEnd,
 };
 use gake_core::schedule::{Schedule, Share, Slice};
 use gake_core::work::Gauges;
@@ -232,7 +232,7 @@ impl LostShare {
             let dropped = |lost| Counts { dropped: lost, lost, ..Counts::default() };
             let mut tally = Tally::default();
             tally.counts = dropped(fresh.figures);
-            Some(IntervalPart {
+            Some(ScenarioInterval {
                 scenario: scenario.number,
                 tally,
                 warmup: dropped(fresh.warmup),

@@ -6,7 +6,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::{ExpectedStatus, Stage};
 use gake_core::record::{
-    ResponseSummary, ExchangeEnd, RunEnd, Exchange, FailedBodies, IntervalPart, Outcome, Run, ScenarioEnd, Tally,
+    ResponseSummary, ExchangeEnd, RunEnd, Exchange, FailedBodies, ScenarioInterval, Outcome, Run, ScenarioEnd, Tally,
 };
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, Gauges};
@@ -42,8 +42,8 @@ pub(crate) fn outcome(due: Nanos, took: Nanos) -> Outcome {
 }
 
 /// The part of the only scenario in what a worker hands over.
-pub(crate) fn part(tally: Tally) -> IntervalPart {
-    IntervalPart {
+pub(crate) fn part(tally: Tally) -> ScenarioInterval {
+    ScenarioInterval {
         scenario: 0,
         tally,
         warmup: Counts::default(),
