@@ -1,7 +1,7 @@
 //! The arrivals of a worker: its own share of the schedule, and what it takes over while it runs.
 
 use gake_core::clock::Nanos;
-use gake_core::schedule::{Schedule, Share};
+use gake_core::schedule::{Schedule, SliceArrivals};
 use gake_core::work::Arrival;
 
 /// When an arrival is due that a change of the schedule has taken from it, until another change.
@@ -13,13 +13,13 @@ pub(crate) struct Source {
     /// The next one, when it is known already.
     head: Option<Arrival>,
     /// What follows it.
-    share: Option<Share<'static>>,
+    share: Option<SliceArrivals<'static>>,
     start: Nanos,
 }
 
 impl Source {
     /// The arrivals of `share`, whose schedule begins at `start`.
-    pub(crate) fn new(share: Share<'static>, start: Nanos) -> Self {
+    pub(crate) fn new(share: SliceArrivals<'static>, start: Nanos) -> Self {
         Self { head: None, share: Some(share), start }
     }
 

@@ -25,7 +25,7 @@ pub use arrival::Arrival;
 pub use change::RateChange;
 pub use random::random_number;
 pub use rates::{Process, Stage};
-pub use share::Share;
+pub use share::SliceArrivals;
 pub use slice::Slice;
 pub use stripes::NumberStripes;
 pub use trace::{TRACE_ARRIVALS_MAX, Trace, TraceBuilder, TraceFull};
@@ -183,11 +183,11 @@ impl Schedule {
 
     /// The arrivals of `slice`. The shares of all slices are the whole, without overlap.
     #[must_use]
-    pub fn share(&self, slice: Slice) -> Share<'_> {
-        Share::new(self, slice)
+    pub fn share(&self, slice: Slice) -> SliceArrivals<'_> {
+        SliceArrivals::new(self, slice)
     }
 
-    /// When arrival `number` is due, or `None` past the end. A [`Share`] walks the same
+    /// When arrival `number` is due, or `None` past the end. A [`SliceArrivals`] walks the same
     /// values.
     #[must_use]
     pub fn due(&self, number: u64) -> Option<Nanos> {

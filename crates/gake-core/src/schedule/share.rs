@@ -14,7 +14,7 @@ const NEVER: Nanos = Nanos::MAX;
 /// The arrivals of a schedule that are in a slice, in due order. An iterator that does not
 /// remember what was done.
 #[derive(Debug, Clone)]
-pub struct Share<'a> {
+pub struct SliceArrivals<'a> {
     schedule: std::borrow::Cow<'a, Schedule>,
     slice: Slice,
     /// How many arrivals of the slice came before the next one.
@@ -30,7 +30,7 @@ pub struct Share<'a> {
     settled: Nanos,
 }
 
-impl<'a> Share<'a> {
+impl<'a> SliceArrivals<'a> {
     pub(super) fn new(schedule: &'a Schedule, slice: Slice) -> Self {
         Self {
             schedule: std::borrow::Cow::Borrowed(schedule),
@@ -48,8 +48,8 @@ impl<'a> Share<'a> {
 
     /// The same walk with its own copy of the schedule.
     #[must_use]
-    pub fn into_owned(self) -> Share<'static> {
-        Share {
+    pub fn into_owned(self) -> SliceArrivals<'static> {
+        SliceArrivals {
             schedule: std::borrow::Cow::Owned(self.schedule.into_owned()),
             slice: self.slice,
             own: self.own,
@@ -201,7 +201,7 @@ impl<'a> Share<'a> {
     }
 }
 
-impl Iterator for Share<'_> {
+impl Iterator for SliceArrivals<'_> {
     type Item = Arrival;
 
     #[inline]

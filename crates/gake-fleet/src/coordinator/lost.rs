@@ -5,7 +5,7 @@ use gake_core::plan::Plan;
 use gake_core::record::{
     Counts, FailedBodies, Interval, ScenarioInterval, ScenarioEnd, Tally, WorkerEnd,
 };
-use gake_core::schedule::{Schedule, Share, Slice};
+use gake_core::schedule::{Schedule, SliceArrivals, Slice};
 use gake_core::work::Gauges;
 
 use crate::message::Part;
@@ -77,7 +77,7 @@ struct LostScenario {
 /// Arrivals of a schedule, up to where another agent sends them.
 #[derive(Debug)]
 struct Walk {
-    share: Share<'static>,
+    share: SliceArrivals<'static>,
     /// When the next arrival is due.
     next: Option<Nanos>,
     start: Nanos,
