@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
 use gake_core::record::Tally;
-use gake_core::schedule::{NumberStripes, Slice};
+use gake_core::schedule::{NumberPattern, Slice};
 use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
@@ -55,15 +55,15 @@ pub struct ScriptLoad {
     /// The minimum duration of an iteration.
     pub least: Nanos,
     /// Which iterations of the whole scenario these are, in an execution segment.
-    pub stripes: Option<Arc<NumberStripes>>,
+    pub stripes: Option<Arc<NumberPattern>>,
     /// Which users of the whole test.
-    pub users_in_whole: Option<Arc<NumberStripes>>,
+    pub users_in_whole: Option<Arc<NumberPattern>>,
     /// Whether nothing runs because `setup` did not complete: no user is made.
     pub is_void: bool,
 }
 
 /// The number in the whole test, from 0, of a user or an iteration of this part of it.
-fn in_whole(stripes: Option<&NumberStripes>, number: u64) -> u64 {
+fn in_whole(stripes: Option<&NumberPattern>, number: u64) -> u64 {
     stripes.map_or(number, |stripes| stripes.number(number))
 }
 
@@ -210,7 +210,7 @@ pub struct ScriptWork {
     /// Whether no other process has a part of the scenario.
     is_alone: bool,
     progress: Arc<ScenarioProgress>,
-    stripes: Option<Arc<NumberStripes>>,
+    stripes: Option<Arc<NumberPattern>>,
     least: Nanos,
     is_fired: bool,
     /// How its last iteration ended, until the engine hears of it.

@@ -27,7 +27,7 @@ pub use users::{UserStage, presence};
 use crate::Load;
 use crate::metric::{MAX_SERIES, Tags};
 pub use crate::schedule::Stage;
-use crate::schedule::{NumberStripes, RateChange, Schedule, Slice};
+use crate::schedule::{NumberPattern, RateChange, Schedule, Slice};
 use crate::seconds::{AsOptionalSeconds, AsSeconds};
 
 /// Default maximum connections of an open loop: enough for a stall of one second at 1,000/s.
@@ -72,7 +72,7 @@ pub struct Plan {
     /// Which arrivals of a larger open loop this load is, if it is part of one. Its rates are its
     /// own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stripes: Option<NumberStripes>,
+    pub stripes: Option<NumberPattern>,
     /// The first part of the run, left out of the figures; comes before `duration`.
     #[serde(rename = "warmup_s", with = "AsSeconds")]
     pub warmup: Duration,

@@ -27,7 +27,7 @@ pub use random::random_number;
 pub use rates::{Process, Stage};
 pub use share::SliceArrivals;
 pub use slice::Slice;
-pub use stripes::NumberStripes;
+pub use stripes::NumberPattern;
 pub use trace::{TRACE_ARRIVALS_MAX, Trace, TraceBuilder, TraceFull};
 
 /// When each arrival of a run is due, as a pure value.
@@ -37,7 +37,7 @@ pub struct Schedule {
     lead: Option<Lead>,
     course: Course,
     /// Which arrivals of the course this schedule has; all of them by default.
-    stripes: Option<NumberStripes>,
+    stripes: Option<NumberPattern>,
     limit: u64,
     seed: u64,
 }
@@ -81,7 +81,7 @@ impl Schedule {
     /// The same rates as part of a larger schedule: the arrivals are those that `stripes` selects
     /// from the whole, each due when it is there. A warm-up and a recording stay as they are.
     #[must_use]
-    pub fn striped(mut self, stripes: NumberStripes) -> Self {
+    pub fn striped(mut self, stripes: NumberPattern) -> Self {
         if let Course::Rates(_, area) = &mut self.course {
             area.scale(1.0 / stripes.fraction());
             self.stripes = Some(stripes);
@@ -169,7 +169,7 @@ impl Schedule {
 
     /// Arrivals up to `t` seconds after the warm-up, without the limit.
     fn at(&self, t: f64) -> f64 {
-        self.course.at(t) * self.stripes.as_ref().map_or(1.0, NumberStripes::fraction)
+        self.course.at(t) * self.stripes.as_ref().map_or(1.0, NumberPattern::fraction)
     }
 
     /// The number of arrival `own` in the course.

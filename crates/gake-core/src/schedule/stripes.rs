@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Unchecked")]
-pub struct NumberStripes {
+pub struct NumberPattern {
     period: u64,
     /// In ascending order, below `period`, at least one.
     places: Vec<u64>,
@@ -21,7 +21,7 @@ struct Unchecked {
     places: Vec<u64>,
 }
 
-impl TryFrom<Unchecked> for NumberStripes {
+impl TryFrom<Unchecked> for NumberPattern {
     type Error = &'static str;
 
     fn try_from(Unchecked { period, places }: Unchecked) -> Result<Self, Self::Error> {
@@ -29,7 +29,7 @@ impl TryFrom<Unchecked> for NumberStripes {
     }
 }
 
-impl NumberStripes {
+impl NumberPattern {
     /// The numbers at `places` of every `period` numbers. `None` unless there are places, below
     /// the period, in ascending order.
     #[must_use]
@@ -71,9 +71,9 @@ mod tests {
     #[test]
     fn places_are_in_order_below_the_period() {
         for (period, places) in [(3, vec![]), (3, vec![3]), (3, vec![1, 0]), (3, vec![1, 1])] {
-            assert_eq!(NumberStripes::new(period, places), None);
+            assert_eq!(NumberPattern::new(period, places), None);
         }
-        let stripes = NumberStripes::new(3, vec![0, 2]).unwrap();
+        let stripes = NumberPattern::new(3, vec![0, 2]).unwrap();
         assert_eq!((0..5).map(|own| stripes.number(own)).collect::<Vec<_>>(), [0, 2, 3, 5, 6]);
         assert_eq!(stripes.number(u64::MAX), u64::MAX, "what no schedule has");
     }
@@ -83,7 +83,7 @@ mod tests {
         fn parts_are_the_whole(owners in prop::collection::vec(0usize..3, 1..20), total in 0u64..300) {
             let part = |owner| {
                 let places = (0..).zip(&owners).filter(|(_, own)| **own == owner);
-                NumberStripes::new(owners.len() as u64, places.map(|(place, _)| place).collect())
+                NumberPattern::new(owners.len() as u64, places.map(|(place, _)| place).collect())
             };
             let parts: Vec<_> = (0..3).filter_map(part).collect();
             let mut numbers: Vec<_> = parts
@@ -92,7 +92,7 @@ mod tests {
                 .collect();
             numbers.sort_unstable();
             prop_assert_eq!(numbers, (0..total).collect::<Vec<_>>());
-            let sum: f64 = parts.iter().map(NumberStripes::fraction).sum();
+            let sum: f64 = parts.iter().map(NumberPattern::fraction).sum();
             prop_assert!((sum - 1.0).abs() < 1e-9);
         }
     }

@@ -42,7 +42,7 @@ pub use settings::{
 
 use crate::metric::MAX_SERIES;
 use crate::plan::{DRAIN, ExpectedStatus, OPEN_CONNECTIONS, Overflow, Plan};
-use crate::schedule::NumberStripes;
+use crate::schedule::NumberPattern;
 
 /// The version of the format that this gake writes, and the newest it reads.
 pub const VERSION: u64 = 1;
@@ -113,7 +113,7 @@ pub struct ScenarioSpec {
     pub requests: Option<u64>,
     /// Which arrivals and users of a larger load this one has, if it is part of one; its rates and
     /// its number of users are its own. Not in spec files.
-    pub stripes: Option<NumberStripes>,
+    pub stripes: Option<NumberPattern>,
     /// How long those in flight may take after the last arrival.
     pub graceful_stop: Duration,
     /// Maximum number of connections. In a closed loop each user has one, unless users share those
