@@ -45,7 +45,7 @@ pub use control::{Stop, StopHandle};
 pub use log::{LogBatch, LogSender, log_channel};
 pub use message::{Message, WorkerContext};
 pub use rate::{RateChangeError, RateHandle};
-pub use ready::{Ready, Running, StartError, prepare};
+pub use ready::{PreparedRun, RunHandle, StartError, prepare};
 pub use start::start;
 pub use takeover::Takeover;
 pub use timer::{Sleep, Timer};

@@ -45,7 +45,7 @@ pub enum StartError {
 
 /// A run in progress.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunHandle {
     /// Messages of the workers, in order for each worker.
     pub messages: Receiver<Message>,
     /// How many workers send them.
@@ -69,7 +69,7 @@ pub struct Running {
     pub(crate) threads: Vec<JoinHandle<()>>,
 }
 
-impl Running {
+impl RunHandle {
     /// A run whose workers are in other processes. Whoever passes their messages on obeys `stop`.
     #[must_use]
     pub fn elsewhere(messages: Receiver<Message>, workers: usize, clock: RunClock) -> Self {
@@ -98,12 +98,12 @@ impl Running {
 
 /// Workers that are ready to start. Dropped, they end without having sent anything.
 #[derive(Debug)]
-pub struct Ready {
-    running: Running,
+pub struct PreparedRun {
+    running: RunHandle,
     epochs: Vec<oneshot::Sender<()>>,
 }
 
-impl Ready {
+impl PreparedRun {
     /// How many workers there are.
     #[must_use]
     pub fn workers(&self) -> usize {
@@ -112,7 +112,7 @@ impl Ready {
 
     /// Starts them at the epoch `epoch`, an instant of the system's monotonic clock.
     #[must_use]
-    pub fn start_at(self, epoch: Nanos) -> Running {
+    pub fn start_at(self, epoch: Nanos) -> RunHandle {
         self.running.clock.start_at(epoch);
         for epoch in self.epochs {
             // A worker that is gone shows by its missing end.
@@ -134,7 +134,7 @@ pub fn prepare<F, M>(
     slice: Slice,
     log: Option<LogSender>,
     make: M,
-) -> Result<Ready, StartError>
+) -> Result<PreparedRun, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
@@ -153,7 +153,7 @@ pub(crate) fn prepare_workers<F, M>(
     log: Option<LogSender>,
     make: M,
     tables: Option<OwnTables>,
-) -> Result<Ready, StartError>
+) -> Result<PreparedRun, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
@@ -224,8 +224,8 @@ where
     let takeover = Takeover::new(&takers);
     let rate = Some(RateHandle::new(plan, &takers, &users, &clock, &stop));
     let running =
-        Running { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads };
-    Ok(Ready { running, epochs })
+        RunHandle { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads };
+    Ok(PreparedRun { running, epochs })
 }
 
 /// How the number of users of a load is set from outside, when it is.

@@ -16,7 +16,7 @@ use crate::clock::monotonic_now;
 use crate::control::{Stop, StopHandle};
 use crate::log::LogSender;
 use crate::message::WorkerContext;
-use crate::ready::{Running, StartError, prepare, prepare_workers};
+use crate::ready::{RunHandle, StartError, prepare, prepare_workers};
 use crate::table::{OwnTables, Working};
 use crate::takeover::Takeover;
 
@@ -38,7 +38,7 @@ pub fn start<F, M>(
     seed: u64,
     log: Option<LogSender>,
     make: M,
-) -> Result<Running, StartError>
+) -> Result<RunHandle, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
@@ -60,7 +60,7 @@ fn start_apart<F, M>(
     seed: u64,
     log: Option<LogSender>,
     make: M,
-) -> Result<Running, StartError>
+) -> Result<RunHandle, StartError>
 where
     F: Factory + 'static,
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
@@ -89,8 +89,8 @@ where
                 return;
             }
         };
-        let Running { messages, workers, spares, stop, users, takeover, clock, .. } = running;
-        let Running { memory, threads, .. } = running;
+        let RunHandle { messages, workers, spares, stop, users, takeover, clock, .. } = running;
+        let RunHandle { memory, threads, .. } = running;
         let _ = started_sender.send(Ok((messages, workers, spares, clock, memory)));
         relay.block_on(pass_on(asked, &stop, working));
         for thread in threads {
@@ -105,7 +105,7 @@ where
     let (messages, workers, spares, clock, memory) = started.recv().map_err(|_| ended())??;
     let (users, takeover) = (vec![None; scenarios], Takeover::default());
     let rate = None;
-    Ok(Running { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads })
+    Ok(RunHandle { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads })
 }
 
 fn first_runtime() -> io::Result<()> {

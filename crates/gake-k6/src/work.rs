@@ -263,14 +263,14 @@ impl Work for ScriptWork {
         };
         *is_fired = false;
         *iterations += 1;
-        vu.test.levels.end(end == CallEnd::IterationEnd && !vu.aborts.get());
+        vu.test.levels.end(end == CallEnd::Ended && !vu.aborts.get());
         progress.running.fetch_sub(1, Relaxed);
         let now = clock.now();
         progress.last_end.store(now, Relaxed);
         let how = match end {
             CallEnd::Returned(_) | CallEnd::NoData(_) => IterationEnd::finished(now),
-            CallEnd::IterationEnd if vu.aborts.get() => IterationEnd::finished(now),
-            CallEnd::IterationEnd => IterationEnd::interrupted(now),
+            CallEnd::Ended if vu.aborts.get() => IterationEnd::finished(now),
+            CallEnd::Ended => IterationEnd::interrupted(now),
             CallEnd::Thrown(exception) => {
                 log_thrown(&vu.test, &vu.scenario, &exception, false);
                 IterationEnd::finished(now)

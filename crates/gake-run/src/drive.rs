@@ -7,7 +7,7 @@ use gake_core::metric::SeriesTable;
 use gake_core::record::{RunEnd, RunEvent, Provenance, Run};
 use gake_core::schedule::RateChange;
 use gake_core::work::Factory;
-use gake_engine::{Collector, JoinedSecond, LogSender, Running, Stop, WorkerContext, start};
+use gake_engine::{Collector, JoinedSecond, LogSender, RunHandle, Stop, WorkerContext, start};
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
@@ -63,7 +63,7 @@ pub(crate) trait Workers {
     }
 
     /// Starts them; every exchange also goes to `log`, if there is one.
-    fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError>;
+    fn start(&mut self, log: Option<LogSender>) -> Result<RunHandle, RunError>;
 
     /// Completes the run, before the sinks see its end.
     fn complete(&mut self, run: &mut Run) {
@@ -74,8 +74,8 @@ pub(crate) trait Workers {
 /// Workers that a function starts in this process.
 struct Here<S>(S);
 
-impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for Here<S> {
-    fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError> {
+impl<S: FnMut(Option<LogSender>) -> Result<RunHandle, RunError>> Workers for Here<S> {
+    fn start(&mut self, log: Option<LogSender>) -> Result<RunHandle, RunError> {
         self.0(log)
     }
 }
@@ -204,7 +204,7 @@ impl Prepared {
 /// What takes in what the workers hand over.
 struct Collecting<'a, E> {
     prepared: &'a Prepared,
-    running: Running,
+    running: RunHandle,
     collector: Collector,
     watching: &'a mut Watching,
     fanout: &'a mut Fanout,

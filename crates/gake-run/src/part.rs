@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gake_core::plan::{Plan, TableShares, tables_for};
 use gake_core::schedule::Slice;
-use gake_engine::{Ready, WorkerContext, prepare};
+use gake_engine::{PreparedRun, WorkerContext, prepare};
 use gake_wire::{Address, HttpFactory};
 
 use crate::{PartLog, Prepared, RunError};
@@ -25,7 +25,7 @@ impl Prepared {
     ///
     /// # Errors
     /// When a worker cannot be made ready; nothing has been sent then.
-    pub fn ready(&self, slice: Slice, log: Option<&mut PartLog>) -> Result<Ready, RunError> {
+    pub fn ready(&self, slice: Slice, log: Option<&mut PartLog>) -> Result<PreparedRun, RunError> {
         let wires = self.wires.clone();
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);

@@ -32,7 +32,7 @@ use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, RunEnd, RunEvent, Run};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostParts, SetUp};
-use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
+use gake_run::{Prepared, RemoteWorkers, RunError, RunHandle, Stop, StopHandle, agent_record};
 use gake_text::duration::format_duration;
 use join::{Joiner, Member};
 pub use journal::StoppedBy;
@@ -387,7 +387,7 @@ impl Drop for Fleet {
 }
 
 impl RemoteWorkers for Fleet {
-    fn start(&mut self) -> Result<Running, RunError> {
+    fn start(&mut self) -> Result<RunHandle, RunError> {
         self.begin().map_err(RunError::cannot)
     }
 

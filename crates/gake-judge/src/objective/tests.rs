@@ -71,7 +71,7 @@ fn the_target_can_be_bounded() {
     };
     for (second, cpu) in [(0, 0.5), (1, 1.0)] {
         let levels = [
-            reading("cpu", gake_core::record::LevelUnit::SliceArrivals, cpu),
+            reading("cpu", gake_core::record::LevelUnit::Share, cpu),
             reading("rss", gake_core::record::LevelUnit::Bytes, 9e8 * cpu),
             reading("accept_queue", gake_core::record::LevelUnit::Count, 128.0),
         ];

@@ -42,7 +42,7 @@ pub fn bisect(case: &Case, server: &mut Server, start: f64) -> Bisected {
         server.now = server.drained();
         spent += length;
         let kept = |n: usize| match clauses[n].bound {
-            gake_judge::Bound::SliceArrivals(allowed) => {
+            gake_judge::Bound::Share(allowed) => {
                 seen.clauses[n].total.bad <= allowed * seen.clauses[n].total.of
             }
             gake_judge::Bound::Level(_) => true,

@@ -236,8 +236,8 @@ impl Reading {
                 Ok(Line::Run(run)) => self.head(*run)?,
                 Ok(Line::Origin(origin)) => self.origin.absorb(&origin.into()),
                 Ok(Line::Second(second)) => return Ok(self.second(*second)),
-                Ok(Line::RunEvent(event)) => self.events.push(event.into()),
-                Ok(Line::WatchRecord(levels)) => {
+                Ok(Line::Event(event)) => self.events.push(event.into()),
+                Ok(Line::Watched(levels)) => {
                     self.watched.add(levels.at_ns, &levels.readings());
                 }
                 Ok(Line::Settings(settings)) => {

@@ -7,7 +7,7 @@ use gake_core::record::{Histogram, LabelTally, Latency, LatencyMetric};
 /// What a histogram of the file is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tag {
-    LatencyMetric(LatencyMetric),
+    Metric(LatencyMetric),
     LabelResponse(u16),
     LabelService(u16),
 }
@@ -16,14 +16,14 @@ pub(super) enum Tag {
 pub(super) fn all(labels: &[String]) -> impl Iterator<Item = Tag> + use<> {
     let count = u16::try_from(labels.len()).unwrap_or(u16::MAX);
     let of_labels = (0..count).flat_map(|n| [Tag::LabelResponse(n), Tag::LabelService(n)]);
-    LatencyMetric::ALL.into_iter().map(Tag::LatencyMetric).chain(of_labels)
+    LatencyMetric::ALL.into_iter().map(Tag::Metric).chain(of_labels)
 }
 
 impl Tag {
     /// The text of the tag, in which the format allows no comma, blank or line break.
     pub(super) fn text(self, labels: &[String]) -> String {
         match self {
-            Self::LatencyMetric(metric) => metric.name().to_owned(),
+            Self::Metric(metric) => metric.name().to_owned(),
             Self::LabelResponse(n) => format!("response:{}", name(labels, n)),
             Self::LabelService(n) => format!("service:{}", name(labels, n)),
         }
@@ -36,7 +36,7 @@ impl Tag {
         labels: &'a [LabelTally],
     ) -> Option<&'a Histogram> {
         match self {
-            Self::LatencyMetric(metric) => Some(latency.of(metric)),
+            Self::Metric(metric) => Some(latency.of(metric)),
             Self::LabelResponse(n) => labels.get(usize::from(n)).map(|label| &label.response),
             Self::LabelService(n) => labels.get(usize::from(n)).map(|label| &label.service),
         }

@@ -170,7 +170,7 @@ impl<W: Write> RunFileWriter<W> {
     /// When it cannot be written.
     pub fn event(&mut self, event: &RunEvent) -> io::Result<()> {
         let mut text = String::new();
-        push(&mut text, &Line::RunEvent(event.into()))?;
+        push(&mut text, &Line::Event(event.into()))?;
         self.write(&text)
     }
 

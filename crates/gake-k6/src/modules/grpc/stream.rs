@@ -238,7 +238,7 @@ impl Messages for GrpcStream {
                 self.note(Builtin::GrpcStreamsMsgsSent);
                 BodyPiece::Bytes(message)
             }
-            None if self.is_finished.get() => BodyPiece::ExchangeEnd,
+            None if self.is_finished.get() => BodyPiece::End,
             None => {
                 self.sender.set(Some(cx.waker().clone()));
                 BodyPiece::Pending
