@@ -1,10 +1,8 @@
-//! The exact encoding: how one process passes a run to another, without loss.
+//! The exact encoding: a lossless format in which processes pass runs to each other.
 //!
-//! A line with the kind and version, as `gake.interval/2`, then JSON; histograms in it are texts of
-//! a few bytes a bucket. Merging what was decoded is decoding what was merged.
-//!
-//! Whatever the bytes say, reading them panics nowhere and takes bounded memory: at most 64 MiB are
-//! read, with at most 64 bytes of memory for each.
+//! A line with kind and version (`gake.interval/2`), then JSON, in which a histogram is a base64
+//! string. Decoding commutes with merging. Hostile input neither panics nor takes more than 64 bytes
+//! of memory for each of at most 64 MiB.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,21 +10,21 @@ use serde::de::DeserializeOwned;
 use crate::record::{Interval, Run, ScenarioEnd, Tally, WorkerEnd};
 use crate::spec::{RunSpec, SCENARIOS_MAX};
 
-/// Longest encoding that is read, in bytes.
+/// Maximum length of an encoding, in bytes.
 pub const READ_MAX: usize = 64 << 20;
 
-/// Longest run that is read, in seconds: over a hundred years.
+/// Maximum length of a run, in seconds: over a hundred years.
 const SECOND_MAX: u64 = 1 << 32;
 
-/// Largest time or level that is read.
+/// Maximum time or level.
 const NUMBER_MAX: u64 = 1 << 56;
 
 /// A value with an exact encoding.
 pub trait Exact: Serialize + DeserializeOwned {
-    /// The name and version of its encoding.
+    /// Name and version of the encoding, the first line.
     const NAME: &'static str;
 
-    /// Whether its numbers can be those of a run, so that adding them up needs no checks.
+    /// Whether all numbers are small enough for sums of them not to overflow.
     fn is_sensible(&self) -> bool {
         true
     }
@@ -80,26 +78,26 @@ impl Exact for Tally {
 #[derive(Debug, thiserror::Error)]
 pub enum ExactError {
     /// More than [`READ_MAX`] bytes.
-    #[error("{0} bytes are more than are read at once, {READ_MAX}")]
+    #[error("{0} bytes are over the limit of {READ_MAX}")]
     TooLong(usize),
     /// Another kind of data, or another version.
     #[error("expected {expected}, found {found:?}: both sides need the same version of gake")]
     Other {
-        /// The name that was expected.
+        /// The expected name.
         expected: &'static str,
-        /// The beginning of the bytes.
+        /// The first 40 bytes.
         found: String,
     },
     /// The content is inconsistent.
-    #[error("{name} makes no sense: {error}")]
+    #[error("{name} is invalid: {error}")]
     Senseless {
-        /// The name that was expected.
+        /// The expected name.
         name: &'static str,
-        /// Where, and why.
+        /// Position and reason.
         error: serde_json::Error,
     },
     /// A number is larger than any run can reach.
-    #[error("{0} makes no sense: a time or a level is too large")]
+    #[error("{0} is invalid: a time or a level is too large")]
     TooLarge(&'static str),
 }
 

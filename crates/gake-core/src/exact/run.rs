@@ -1,11 +1,10 @@
-//! Which runs make sense: their lists are as long as those of a run that was recorded, and nothing
-//! in them is so large that sums of them would overflow.
+//! Checks of a decoded run: lists of the length of a recorded run, and numbers whose sums do not
+//! overflow.
 
 use super::{NUMBER_MAX, SECOND_MAX};
 use crate::clock::Nanos;
 use crate::record::{Counts, Generator, SeriesPoint, Run, ScenarioRun};
 
-/// Whether it can be one that was recorded.
 pub(super) fn is_sensible(run: &Run) -> bool {
     let Generator { cpu, run_delay, rss_bytes, miscounted, .. } = run.generator;
     let times = [

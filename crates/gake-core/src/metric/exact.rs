@@ -13,7 +13,7 @@ use super::table::{MAX_SERIES, SeriesKey, SeriesTable};
 use super::tags::Tags;
 use super::value::SeriesValue;
 
-/// Series that are read at most, whatever bound the table says it had.
+/// Maximum number of series, whatever limit the encoded table claims.
 const SERIES_READ_MAX: usize = 1_000_000;
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ impl Default for TableForm<'_> {
     }
 }
 
-/// One series. The kind of its metric is that of its value.
+/// One series. Its value determines the kind of its metric.
 #[derive(Serialize, Deserialize)]
 struct SeriesForm<'a> {
     #[serde(borrow)]
@@ -67,17 +67,17 @@ impl<'de> Deserialize<'de> for SeriesTable {
         let mut metrics: HashMap<Definition, Arc<Definition>> = HashMap::new();
         for SeriesForm { metric, unit, tags, value } in form.series {
             if !is_sensible(&value) {
-                return Err(D::Error::custom(format!("the series {metric}{tags} makes no sense")));
+                return Err(D::Error::custom(format!("the series {metric}{tags} is invalid")));
             }
             let metric = Definition { name: metric.into_owned(), kind: value.kind(), unit };
             let metric = metrics.entry(metric).or_insert_with_key(|new| Arc::new(new.clone()));
             let key = SeriesKey { metric: Arc::clone(metric), tags };
-            // Adding to a trend could make a large one of two small ones.
+            // Merging two small trends could make a large one.
             if table.contains(&key) {
-                return Err(D::Error::custom(format!("the series {:?} comes twice", key.tags)));
+                return Err(D::Error::custom(format!("the series {:?} is listed twice", key.tags)));
             }
             if !key.is_other() && table.is_full() {
-                return Err(D::Error::custom("there are more series than their bound"));
+                return Err(D::Error::custom("more series than the limit"));
             }
             table.add_value(key, &value);
         }
