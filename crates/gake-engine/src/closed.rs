@@ -10,10 +10,10 @@ use gake_core::work::Factory;
 use tokio::sync::watch;
 
 use crate::control::{Stop, stopped};
-use crate::crowd::{Crowd, Pause};
+use crate::worker_users::{Crowd, Pause};
 use crate::lanes::{Lanes, opens_at};
-use crate::numbers::Numbers;
-use crate::shared::Progress;
+use crate::arrival_numbers::Numbers;
+use crate::scenario_state::Progress;
 use crate::user::{Presence, user};
 
 /// Makes a worker's part of the users of a closed load that begins at `start`. They wait for the

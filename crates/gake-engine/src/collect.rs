@@ -10,11 +10,11 @@ use gake_core::record::{
 };
 use gake_core::work::Gauges;
 
-use crate::accounts;
-use crate::figures::Figures;
+use crate::audit;
+use crate::scenario_figures::Figures;
 use crate::message::Message;
-use crate::pace::{self, TENTHS};
-use crate::pieces::{Piece, Pieces};
+use crate::handover::{self, TENTHS};
+use crate::interval_queue::{Piece, Pieces};
 
 /// One second of a run, over all workers.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ impl Collector {
             pieces: Pieces::new(workers),
             second: JoinedSecond::default(),
             spare: None,
-            is_fine: pace::is_fine(plan),
+            is_fine: handover::is_fine(plan),
             tally: Tally::new(plan.labels.len()),
             warmup: Counts::default(),
             bodies: FailedBodies::default(),
@@ -324,7 +324,7 @@ impl Collector {
             plan: (*self.plan).clone(),
             scenarios,
         };
-        accounts::check(&mut run, &due);
+        audit::check(&mut run, &due);
         run
     }
 }

@@ -11,7 +11,7 @@ use gake_core::work::Arrival;
 use tokio::sync::Notify;
 
 use crate::arrivals::{Arrivals, Source};
-use crate::shared::{Progress, Shared};
+use crate::scenario_state::{Progress, Shared};
 use crate::takeover::Revision;
 
 /// A lane's place: what it is handed, and how to wake it.

@@ -8,7 +8,7 @@ use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
 
-use crate::shared::Shared;
+use crate::scenario_state::Shared;
 
 /// What the lanes of one worker are made from.
 pub(crate) struct Lanes<F: Factory> {

@@ -19,7 +19,7 @@ use crate::arrivals::Source;
 use crate::control::{Stop, stopped};
 use crate::dispatch::{Assigned, Dispatch, Slot};
 use crate::lanes::{Lanes, opens_at};
-use crate::shared::{Progress, Shared};
+use crate::scenario_state::{Progress, Shared};
 use crate::takeover::Revision;
 
 /// The last part of a wait, polled when the plan says to spin. A timerfd is late by more than

@@ -14,11 +14,11 @@ use tokio::sync::watch;
 
 use crate::clock::RunClock;
 use crate::control::Stop;
-use crate::crowd::Crowd;
+use crate::worker_users::Crowd;
 use crate::lanes::Lanes;
 use crate::log::{LogHandle, WorkerLog};
-use crate::numbers::{CommonNumbers, Numbers};
-use crate::shared::Shared;
+use crate::arrival_numbers::{CommonNumbers, Numbers};
+use crate::scenario_state::Shared;
 use crate::takeover::Revision;
 use crate::timer::Timer;
 use crate::{closed, open};

@@ -16,8 +16,8 @@ use crate::clock::monotonic_now;
 use crate::control::{Stop, StopHandle};
 use crate::log::LogSender;
 use crate::message::WorkerContext;
-use crate::ready::{RunHandle, StartError, prepare, prepare_workers};
-use crate::table::{OwnTables, Working};
+use crate::prepare::{RunHandle, StartError, prepare, prepare_workers};
+use crate::worker_tables::{OwnTables, Working};
 use crate::takeover::Takeover;
 
 /// The epoch lies this far ahead when the workers are told, so that all start at the same time.

@@ -6,9 +6,9 @@ use std::task::Poll;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::work::{IterationStatus, Work};
 
-use crate::crowd::{Crowd, Pause};
+use crate::worker_users::{Crowd, Pause};
 use crate::retry::RetryPace;
-use crate::shared::{Progress, Shared};
+use crate::scenario_state::{Progress, Shared};
 
 /// When a user is there.
 pub(crate) enum Presence {

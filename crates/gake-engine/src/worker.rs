@@ -13,7 +13,7 @@ use crate::clock::RunClock;
 use crate::control::Stop;
 use crate::log::{LogSender, WorkerLog};
 use crate::message::Message;
-use crate::pace;
+use crate::handover;
 use crate::scenario::{Common, Part, Scenario};
 use crate::timer::Timer;
 use crate::usage::{MemoryPeak, ThreadUsage};
@@ -77,7 +77,7 @@ impl<F: Factory + 'static> Worker<F> {
             memory,
             looked: Cell::new(0),
             is_fine,
-            awaited: Cell::new(pace::next_tenth(0, is_fine)),
+            awaited: Cell::new(handover::next_tenth(0, is_fine)),
         });
         Ok(Self { stop, chores, reporter })
     }
@@ -140,7 +140,7 @@ struct Reporter<F: Factory> {
 
 async fn hand_over_in_time<F: Factory + 'static>(reporter: Rc<Reporter<F>>) {
     loop {
-        let tenth = pace::next_tenth(reporter.clock.now(), reporter.is_fine);
+        let tenth = handover::next_tenth(reporter.clock.now(), reporter.is_fine);
         reporter.awaited.set(tenth);
         reporter.chores.sleep_until(tenth * TENTH).await;
         // What a wake-up that comes late hands over goes up to now.
@@ -160,7 +160,7 @@ impl<F: Factory + 'static> Reporter<F> {
     /// The memory is the process's: one worker looks as a second ends, and each before its
     /// connections are closed.
     fn look_at_memory(&self, tenth: u64, is_last: bool) {
-        let second = tenth / pace::TENTHS;
+        let second = tenth / handover::TENTHS;
         let is_new = second > self.looked.replace(second);
         if is_last || (is_new && self.worker == 0) {
             self.memory.look();

@@ -6,7 +6,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Interval, Tally};
 use gake_core::work::Gauges;
 
-use crate::pace::TENTHS;
+use crate::handover::TENTHS;
 
 /// Tenths of a second that may wait for a worker that hands nothing over. Past that the oldest
 /// piece goes on without it, and what it hands over later counts with a later piece.

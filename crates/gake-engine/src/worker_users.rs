@@ -7,8 +7,8 @@ use gake_core::clock::Nanos;
 use gake_core::work::Arrival;
 use tokio::sync::watch;
 
-use crate::numbers::Numbers;
-use crate::shared::{Progress, Shared};
+use crate::arrival_numbers::Numbers;
+use crate::scenario_state::{Progress, Shared};
 
 /// What a user does between an answer and the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use gake_core::plan::Plan;
 use gake_core::record::{Counts, ScenarioEnd, ScenarioRun, Tally};
 use gake_core::schedule::{Process, Schedule};
 
-use crate::pace::TENTHS;
+use crate::handover::TENTHS;
 
 /// The figures of one scenario.
 #[derive(Debug)]

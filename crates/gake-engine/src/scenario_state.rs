@@ -10,7 +10,7 @@ use gake_core::work::{Arrival, IterationEnd, IterationStatus, Iteration, Work};
 use tokio::sync::Notify;
 
 use crate::clock::RunClock;
-use crate::flight::Flight;
+use crate::in_flight::Flight;
 use crate::timer::{Sleep, Timer};
 
 /// Where a worker is in its run.
