@@ -10,7 +10,7 @@ use gake_core::schedule::Slice;
 
 /// The numbers that all workers of a process take from.
 #[derive(Debug)]
-pub(crate) struct CommonNumbers {
+pub(crate) struct SharedNumbers {
     /// The process's part of the load.
     slice: Slice,
     /// How many it has, if that is bounded.
@@ -20,7 +20,7 @@ pub(crate) struct CommonNumbers {
     measured: AtomicU64,
 }
 
-impl CommonNumbers {
+impl SharedNumbers {
     /// Those of a load whose part `slice` is this process's.
     pub(crate) fn new(plan: &Plan, slice: Slice) -> Self {
         let slice = slice.among(plan.lanes()).unwrap_or(slice);
@@ -48,15 +48,15 @@ fn total(plan: &Plan) -> Option<u64> {
 }
 
 /// The numbers of one worker's arrivals.
-pub(crate) enum Numbers {
+pub(crate) enum ArrivalNumbers {
     /// Those of its users: as many for each, whichever worker it is on.
-    Own(OwnNumbers),
+    Own(WorkerNumbers),
     /// Those that no other worker has taken.
-    Common(Arc<CommonNumbers>),
+    Shared(Arc<SharedNumbers>),
 }
 
 /// The numbers of the users of one worker: the first one of each user, then the second ones.
-pub(crate) struct OwnNumbers {
+pub(crate) struct WorkerNumbers {
     /// Its part of the users.
     slice: Slice,
     /// All users.
@@ -71,7 +71,7 @@ pub(crate) struct OwnNumbers {
     left: Option<Cell<u64>>,
 }
 
-impl OwnNumbers {
+impl WorkerNumbers {
     fn new(plan: &Plan, slice: Slice) -> Self {
         let users = plan.load.users().unwrap_or(1).max(1);
         let own_users = slice.part(users) as u64;
@@ -106,18 +106,18 @@ impl OwnNumbers {
     }
 }
 
-impl Numbers {
+impl ArrivalNumbers {
     /// The numbers of the worker that has `slice` of a load. `in_order` asks for numbers in the order
     /// in which arrivals begin, whatever worker they begin on.
     pub(crate) fn new(
         plan: &Plan,
         slice: Slice,
-        common: &Arc<CommonNumbers>,
+        common: &Arc<SharedNumbers>,
         in_order: bool,
     ) -> Self {
         match in_order {
-            true => Self::Common(Arc::clone(common)),
-            false => Self::Own(OwnNumbers::new(plan, slice)),
+            true => Self::Shared(Arc::clone(common)),
+            false => Self::Own(WorkerNumbers::new(plan, slice)),
         }
     }
 
@@ -125,7 +125,7 @@ impl Numbers {
     pub(crate) fn take(&self, is_measured: bool) -> Option<u64> {
         match self {
             Self::Own(own) => own.take(is_measured),
-            Self::Common(common) => common.take(is_measured),
+            Self::Shared(common) => common.take(is_measured),
         }
     }
 }
@@ -142,11 +142,11 @@ mod tests {
         plan
     }
 
-    fn workers(plan: &Plan, slice: Slice, in_order: bool) -> [Numbers; 2] {
-        let common = Arc::new(CommonNumbers::new(plan, slice));
+    fn workers(plan: &Plan, slice: Slice, in_order: bool) -> [ArrivalNumbers; 2] {
+        let common = Arc::new(SharedNumbers::new(plan, slice));
         [0, 1].map(|worker| {
             let part = slice.inner(Slice::new(worker, 2));
-            Numbers::new(plan, part, &common, in_order)
+            ArrivalNumbers::new(plan, part, &common, in_order)
         })
     }
 

@@ -9,7 +9,7 @@ const NEVER: Nanos = Nanos::MAX;
 
 /// Arrivals in the order in which they are due, counted from the run's epoch.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub(crate) struct ArrivalSource {
     /// The next one, when it is known already.
     head: Option<Arrival>,
     /// What follows it.
@@ -17,7 +17,7 @@ pub(crate) struct Source {
     start: Nanos,
 }
 
-impl Source {
+impl ArrivalSource {
     /// The arrivals of `share`, whose schedule begins at `start`.
     pub(crate) fn new(share: SliceArrivals<'static>, start: Nanos) -> Self {
         Self { head: None, share: Some(share), start }
@@ -59,16 +59,16 @@ impl Source {
 /// The arrivals of several sources in the order in which they are due.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
-    sources: Vec<Source>,
+    sources: Vec<ArrivalSource>,
 }
 
 impl Arrivals {
-    pub(crate) fn new(own: Source) -> Self {
+    pub(crate) fn new(own: ArrivalSource) -> Self {
         Self { sources: vec![own] }
     }
 
     /// Adds a source, and gives back an arrival that was taken last and not used.
-    pub(crate) fn add(&mut self, source: Source, unused: Option<Arrival>) {
+    pub(crate) fn add(&mut self, source: ArrivalSource, unused: Option<Arrival>) {
         let start = source.start;
         self.sources.push(source);
         self.give_back(unused, start);
@@ -84,7 +84,7 @@ impl Arrivals {
     }
 
     fn give_back(&mut self, unused: Option<Arrival>, start: Nanos) {
-        self.sources.extend(unused.map(|head| Source { head: Some(head), share: None, start }));
+        self.sources.extend(unused.map(|head| ArrivalSource { head: Some(head), share: None, start }));
     }
 }
 
@@ -101,7 +101,7 @@ impl Iterator for Arrivals {
         }
         // One that has no more may have again after a change.
         self.sources.retain(|source| source.head.is_some() || source.share.is_some());
-        let due = |source: &&mut Source| source.head.map_or(NEVER, |head| head.due);
+        let due = |source: &&mut ArrivalSource| source.head.map_or(NEVER, |head| head.due);
         self.sources.iter_mut().min_by_key(due)?.next()
     }
 }
@@ -116,11 +116,11 @@ mod tests {
 
     const OF: usize = 4;
 
-    fn source(schedule: &Schedule, index: usize) -> Source {
-        Source::new(schedule.share(Slice::new(index, OF)).into_owned(), SECOND)
+    fn source(schedule: &Schedule, index: usize) -> ArrivalSource {
+        ArrivalSource::new(schedule.share(Slice::new(index, OF)).into_owned(), SECOND)
     }
 
-    fn all(mut source: Source) -> Vec<Arrival> {
+    fn all(mut source: ArrivalSource) -> Vec<Arrival> {
         std::iter::from_fn(|| source.next()).collect()
     }
 

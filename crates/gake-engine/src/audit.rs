@@ -5,7 +5,7 @@ use gake_core::record::{Counts, RunEvent, Run};
 
 /// Where two counts of one thing differ.
 #[derive(Debug, PartialEq, Eq)]
-struct Difference {
+struct CountMismatch {
     size: u64,
     text: String,
 }
@@ -17,13 +17,13 @@ pub(crate) fn check(run: &mut Run, due: &[Option<u64>]) {
     let differences = differences(run, due);
     debug_assert!(differences.is_empty(), "{differences:?}");
     let at: Nanos = run.elapsed;
-    for Difference { size, text } in differences {
+    for CountMismatch { size, text } in differences {
         run.generator.miscounted += size;
         run.events.push(RunEvent { at, text });
     }
 }
 
-fn differences(run: &Run, due: &[Option<u64>]) -> Vec<Difference> {
+fn differences(run: &Run, due: &[Option<u64>]) -> Vec<CountMismatch> {
     let whole = ("the run", &run.tally.counts, &run.warmup);
     let each = run.scenarios.iter();
     let each = each.map(|one| (one.plan.name.as_str(), &one.tally.counts, &one.warmup));
@@ -51,16 +51,16 @@ fn differences(run: &Run, due: &[Option<u64>]) -> Vec<Difference> {
 }
 
 /// Sent = ok + failed + unfinished.
-fn sent(name: &str, counts: &Counts) -> Option<Difference> {
+fn sent(name: &str, counts: &Counts) -> Option<CountMismatch> {
     let ends = counts.ok + counts.failed + counts.unfinished;
     let text = || format!("{name} sent {} requests and counted {ends} ends of them", counts.sent);
     difference(counts.sent, ends, text)
 }
 
 /// The sums of the parts against the whole.
-fn compared(name: &str, parts: &Counts, whole: &Counts) -> Option<Difference> {
-    type Count = (&'static str, fn(&Counts) -> u64);
-    const COMPARED: [Count; 6] = [
+fn compared(name: &str, parts: &Counts, whole: &Counts) -> Option<CountMismatch> {
+    type CountField = (&'static str, fn(&Counts) -> u64);
+    const COMPARED: [CountField; 6] = [
         ("started", |counts| counts.started),
         ("dropped", |counts| counts.dropped),
         ("sent", |counts| counts.sent),
@@ -74,8 +74,8 @@ fn compared(name: &str, parts: &Counts, whole: &Counts) -> Option<Difference> {
     })
 }
 
-fn difference(a: u64, b: u64, text: impl Fn() -> String) -> Option<Difference> {
-    (a != b).then(|| Difference { size: a.abs_diff(b), text: text() })
+fn difference(a: u64, b: u64, text: impl Fn() -> String) -> Option<CountMismatch> {
+    (a != b).then(|| CountMismatch { size: a.abs_diff(b), text: text() })
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use gake_core::work::Factory;
 use tokio::sync::watch;
 
 use crate::control::{Stop, stopped};
-use crate::worker_users::{Crowd, Pause};
+use crate::worker_users::{WorkerUsers, Pause};
 use crate::lanes::{Lanes, opens_at};
-use crate::arrival_numbers::Numbers;
+use crate::arrival_numbers::ArrivalNumbers;
 use crate::scenario_state::Progress;
 use crate::user::{Presence, user};
 
@@ -23,8 +23,8 @@ pub(crate) fn gather<F: Factory>(
     start: Nanos,
     lanes: &Lanes<F>,
     setting: Option<watch::Receiver<usize>>,
-    numbers: Numbers,
-) -> Rc<Crowd> {
+    numbers: ArrivalNumbers,
+) -> Rc<WorkerUsers> {
     let slice = lanes.slice;
     let total = plan.load.users().unwrap_or(0);
     let (pause, graceful_ramp_down) = match plan.load.one() {
@@ -37,7 +37,7 @@ pub(crate) fn gather<F: Factory>(
     };
     let pause = if pause == Pause::Think(0) { Pause::None } else { pause };
     let users = slice.part(total);
-    let crowd = Rc::new(Crowd {
+    let crowd = Rc::new(WorkerUsers {
         shared: Rc::clone(&lanes.shared),
         pause,
         graceful_ramp_down,
@@ -76,7 +76,7 @@ pub(crate) fn gather<F: Factory>(
 }
 
 /// Runs the closed loop and its drain. Returns when no more arrivals came.
-pub(crate) async fn run(plan: &Plan, crowd: &Crowd, mut stop: watch::Receiver<Stop>) -> Nanos {
+pub(crate) async fn run(plan: &Plan, crowd: &WorkerUsers, mut stop: watch::Receiver<Stop>) -> Nanos {
     let shared = &crowd.shared;
     let all_done = async {
         while crowd.active.get() > 0 {
@@ -108,7 +108,7 @@ pub(crate) async fn run(plan: &Plan, crowd: &Crowd, mut stop: watch::Receiver<St
 }
 
 /// Follows the number of users that is set from outside, for ever.
-async fn follow(crowd: &Crowd) {
+async fn follow(crowd: &WorkerUsers) {
     let Some(mut setting) = crowd.setting.take() else { return std::future::pending().await };
     while setting.changed().await.is_ok() {
         crowd.wanted.set(*setting.borrow_and_update());

@@ -11,10 +11,10 @@ use gake_core::record::{
 use gake_core::work::Gauges;
 
 use crate::audit;
-use crate::scenario_figures::Figures;
+use crate::scenario_figures::ScenarioFigures;
 use crate::message::Message;
 use crate::handover::{self, TENTHS};
-use crate::interval_queue::{Piece, Pieces};
+use crate::interval_queue::{JoinedInterval, IntervalQueue};
 
 /// One second of a run, over all workers.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub struct JoinedSecond {
 
 impl JoinedSecond {
     /// Joins a piece of it, and gives the piece's emptied tally back.
-    fn join(&mut self, mut piece: Piece) -> Tally {
+    fn join(&mut self, mut piece: JoinedInterval) -> Tally {
         if self.scenarios.is_empty() {
             self.scenarios = piece.scenarios;
         } else {
@@ -61,7 +61,7 @@ impl JoinedSecond {
 #[derive(Debug)]
 pub struct Collector {
     plan: Arc<Plan>,
-    pieces: Pieces,
+    pieces: IntervalQueue,
     /// The current second.
     second: JoinedSecond,
     /// An empty tally for the next one.
@@ -72,7 +72,7 @@ pub struct Collector {
     warmup: Counts,
     bodies: FailedBodies,
     /// By scenario.
-    scenarios: Vec<Figures>,
+    scenarios: Vec<ScenarioFigures>,
     series: Series,
     peak: u64,
     cpu: Vec<Nanos>,
@@ -88,14 +88,14 @@ impl Collector {
     #[must_use]
     pub fn new(plan: &Arc<Plan>, seed: u64, workers: usize) -> Self {
         Self {
-            pieces: Pieces::new(workers),
+            pieces: IntervalQueue::new(workers),
             second: JoinedSecond::default(),
             spare: None,
             is_fine: handover::is_fine(plan),
             tally: Tally::new(plan.labels.len()),
             warmup: Counts::default(),
             bodies: FailedBodies::default(),
-            scenarios: plan.scenarios().iter().map(|plan| Figures::new(plan, seed)).collect(),
+            scenarios: plan.scenarios().iter().map(|plan| ScenarioFigures::new(plan, seed)).collect(),
             series: Series::default(),
             peak: 0,
             cpu: vec![0; workers],
@@ -256,7 +256,7 @@ impl Collector {
 
     /// When the first warm-up of a scenario is over.
     fn warmup_end(&self) -> Nanos {
-        self.scenarios.iter().map(Figures::warmup_end).min().unwrap_or(0)
+        self.scenarios.iter().map(ScenarioFigures::warmup_end).min().unwrap_or(0)
     }
 
     /// The whole run, without the memory of the processes that fired it. Call it after the end, when
@@ -265,12 +265,12 @@ impl Collector {
     pub fn finish(mut self, started_unix_ns: u64, ending: RunEnd, cores: usize) -> Run {
         let warmup_end = self.warmup_end();
         let since = |at: Nanos| at.saturating_sub(warmup_end);
-        let latest = |of: &dyn Fn(&Figures) -> Nanos| self.scenarios.iter().map(of).max();
+        let latest = |of: &dyn Fn(&ScenarioFigures) -> Nanos| self.scenarios.iter().map(of).max();
         let done = ending == RunEnd::Done;
         let arrivals_end = latest(&|figures| figures.arrivals_over(done)).unwrap_or(0);
         self.series.end(arrivals_end);
         let measured = since(arrivals_end);
-        let elapsed = latest(&Figures::elapsed).unwrap_or(0);
+        let elapsed = latest(&ScenarioFigures::elapsed).unwrap_or(0);
         let sending = measured.max(since(latest(&|figures| figures.end.last_fired).unwrap_or(0)));
         let completing =
             measured.max(since(latest(&|figures| figures.end.last_ended).unwrap_or(0)));
@@ -330,7 +330,7 @@ impl Collector {
 }
 
 /// What several open loops asked for over `measured`; `None` when one of them is closed.
-fn asked_by_all(scenarios: &[Figures], measured: Nanos, until: Nanos) -> Option<f64> {
+fn asked_by_all(scenarios: &[ScenarioFigures], measured: Nanos, until: Nanos) -> Option<f64> {
     let asked = scenarios.iter().map(|figures| figures.asked_before(until));
     let asked = asked.collect::<Option<Vec<f64>>>()?;
     (measured > 0).then(|| asked.iter().sum::<f64>() * SECOND as f64 / measured as f64)

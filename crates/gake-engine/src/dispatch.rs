@@ -10,27 +10,27 @@ use gake_core::schedule::Schedule;
 use gake_core::work::Arrival;
 use tokio::sync::Notify;
 
-use crate::arrivals::{Arrivals, Source};
-use crate::scenario_state::{Progress, Shared};
+use crate::arrivals::{Arrivals, ArrivalSource};
+use crate::scenario_state::{Progress, ScenarioState};
 use crate::takeover::Revision;
 
 /// A lane's place: what it is handed, and how to wake it.
 #[derive(Default)]
-pub(crate) struct Slot {
-    pub(crate) assigned: Cell<Option<Assigned>>,
+pub(crate) struct LaneSlot {
+    pub(crate) assigned: Cell<Option<LaneArrival>>,
     pub(crate) waker: RefCell<Option<Waker>>,
 }
 
 /// An arrival that a lane has taken, and how long it waited for a free one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Assigned {
+pub(crate) struct LaneArrival {
     pub(crate) arrival: Arrival,
     pub(crate) blocked: Nanos,
 }
 
 /// Where due arrivals and idle lanes meet.
 pub(crate) struct Dispatch {
-    shared: Rc<Shared>,
+    shared: Rc<ScenarioState>,
     /// When the schedule begins.
     pub(crate) start: Nanos,
     arrivals: RefCell<Arrivals>,
@@ -40,7 +40,7 @@ pub(crate) struct Dispatch {
     /// How many lanes are there.
     pub(crate) opened: Cell<usize>,
     /// The last one to fall idle is used first: its connection and caches are warm.
-    pub(crate) idle: RefCell<Vec<Rc<Slot>>>,
+    pub(crate) idle: RefCell<Vec<Rc<LaneSlot>>>,
     /// Since when every lane is busy and no more may open, as the pacer found it.
     pub(crate) full_since: Cell<Option<Nanos>>,
     /// Notified when a lane falls idle.
@@ -48,7 +48,7 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
-    pub(crate) fn new(own: Source, start: Nanos, shared: Rc<Shared>) -> Self {
+    pub(crate) fn new(own: ArrivalSource, start: Nanos, shared: Rc<ScenarioState>) -> Self {
         let dispatch = Self {
             shared,
             start,
@@ -92,7 +92,7 @@ impl Dispatch {
     }
 
     /// Takes the next arrival when it is due at `now`; first those that wait.
-    pub(crate) fn take_due(&self, now: Nanos) -> Option<Assigned> {
+    pub(crate) fn take_due(&self, now: Nanos) -> Option<LaneArrival> {
         let first = self.waiting.borrow().front().copied();
         let arrival = first.or(self.next.get()).filter(|next| next.due <= now)?;
         if self.shared.progress.get() > Progress::Draining {
@@ -106,7 +106,7 @@ impl Dispatch {
         self.shared.pending.set(self.shared.pending.get() + 1);
         let blocked =
             self.full_since.get().map_or(0, |full| now.saturating_sub(full.max(arrival.due)));
-        Some(Assigned { arrival, blocked })
+        Some(LaneArrival { arrival, blocked })
     }
 
     pub(crate) fn assign_to_idle(&self, now: Nanos) -> bool {

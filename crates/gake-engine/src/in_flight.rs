@@ -7,7 +7,7 @@ use gake_core::clock::Nanos;
 /// Σ of nanoseconds in flight, clipped to a window. It is counted from the level alone, so that
 /// Little's law can be checked against the latencies.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct InFlight {
     level: Cell<u64>,
     entered: Cell<u64>,
     since: Cell<Nanos>,
@@ -16,7 +16,7 @@ pub(crate) struct Flight {
     to: Cell<Nanos>,
 }
 
-impl Flight {
+impl InFlight {
     /// A level of 0 in a window that opens at `from` and stays open.
     pub(crate) fn new(from: Nanos) -> Self {
         Self {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_area_is_level_times_time_within_the_window() {
-        let flight = Flight::new(10);
+        let flight = InFlight::new(10);
         flight.enter(0);
         flight.enter(20);
         flight.leave(30);

@@ -14,7 +14,7 @@ const PENDING_MAX: u64 = 64 * TENTHS;
 
 /// One piece of time of all workers.
 #[derive(Debug, Default)]
-pub(crate) struct Piece {
+pub(crate) struct JoinedInterval {
     /// What was recorded in it, after the warm-up.
     pub(crate) tally: Tally,
     /// What each scenario recorded in it, when the run has several.
@@ -33,18 +33,18 @@ pub(crate) struct Piece {
 /// Pieces that not every worker has handed over yet, by the tenth in which they end. Their memory
 /// does not grow with the run.
 #[derive(Debug)]
-pub(crate) struct Pieces {
-    pending: BTreeMap<u64, Piece>,
+pub(crate) struct IntervalQueue {
+    pending: BTreeMap<u64, JoinedInterval>,
     /// Where the last piece that went on ends.
     gone: u64,
     /// Empty tallies to be used again.
     retired: Vec<Tally>,
-    workers: Vec<Worker>,
+    workers: Vec<WorkerProgress>,
 }
 
 /// What is known of a worker.
 #[derive(Debug, Clone, Copy, Default)]
-struct Worker {
+struct WorkerProgress {
     /// The last tenth that it has handed over.
     handed: u64,
     is_over: bool,
@@ -52,10 +52,10 @@ struct Worker {
     open: u64,
 }
 
-impl Pieces {
+impl IntervalQueue {
     pub(crate) fn new(workers: usize) -> Self {
         let (pending, retired) = (BTreeMap::new(), Vec::new());
-        Self { pending, gone: 0, retired, workers: vec![Worker::default(); workers] }
+        Self { pending, gone: 0, retired, workers: vec![WorkerProgress::default(); workers] }
     }
 
     /// Whether every worker has ended.
@@ -115,7 +115,7 @@ impl Pieces {
     }
 
     /// Takes the piece that ends in `tenth`, which is ready.
-    pub(crate) fn take(&mut self, tenth: u64) -> Piece {
+    pub(crate) fn take(&mut self, tenth: u64) -> JoinedInterval {
         self.gone = tenth;
         let mut piece = self.pending.remove(&tenth).unwrap_or_default();
         for (number, worker) in self.workers.iter_mut().enumerate() {

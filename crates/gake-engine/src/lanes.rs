@@ -8,11 +8,11 @@ use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
 
-use crate::scenario_state::Shared;
+use crate::scenario_state::ScenarioState;
 
 /// What the lanes of one worker are made from.
 pub(crate) struct Lanes<F: Factory> {
-    pub(crate) shared: Rc<Shared>,
+    pub(crate) shared: Rc<ScenarioState>,
     pub(crate) slice: Slice,
     /// The works of lanes that are not there yet, the last one first.
     works: RefCell<Vec<F::Work>>,
@@ -20,7 +20,7 @@ pub(crate) struct Lanes<F: Factory> {
 
 impl<F: Factory> Lanes<F> {
     /// Makes the works of `lanes` lanes.
-    pub(crate) fn new(shared: &Rc<Shared>, slice: Slice, factory: &F, lanes: usize) -> Self {
+    pub(crate) fn new(shared: &Rc<ScenarioState>, slice: Slice, factory: &F, lanes: usize) -> Self {
         let works = (0..lanes).rev().map(|lane| factory.work(lane)).collect();
         Self { shared: Rc::clone(shared), slice, works: RefCell::new(works) }
     }

@@ -15,11 +15,11 @@ use gake_core::work::{Arrival, Factory, Work};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
-use crate::arrivals::Source;
+use crate::arrivals::ArrivalSource;
 use crate::control::{Stop, stopped};
-use crate::dispatch::{Assigned, Dispatch, Slot};
+use crate::dispatch::{LaneArrival, Dispatch, LaneSlot};
 use crate::lanes::{Lanes, opens_at};
-use crate::scenario_state::{Progress, Shared};
+use crate::scenario_state::{Progress, ScenarioState};
 use crate::takeover::Revision;
 
 /// The last part of a wait, polled when the plan says to spin. A timerfd is late by more than
@@ -38,7 +38,7 @@ pub(crate) async fn run<F: Factory + 'static>(
 ) -> Nanos {
     let shared = &lanes.shared;
     let Some(mut schedule) = plan.schedule(seed) else { return 0 };
-    let own = Source::new(schedule.share(lanes.slice).into_owned(), start);
+    let own = ArrivalSource::new(schedule.share(lanes.slice).into_owned(), start);
     let dispatch = Rc::new(Dispatch::new(own, start, Rc::clone(shared)));
     // A task of its own: the runtime polls its main future only between looks at the sockets.
     let mut pacer = Pacer::spawn(plan, lanes, &dispatch);
@@ -59,15 +59,15 @@ pub(crate) async fn run<F: Factory + 'static>(
     };
     let now = shared.clock.now();
     let end = match (over, timed_end) {
-        (Over::Told | Over::Exhausted, _) => now.min(timed_end.unwrap_or(now)),
-        (Over::Done, Some(end)) => end,
+        (ArrivalsEnd::Stopped | ArrivalsEnd::Exhausted, _) => now.min(timed_end.unwrap_or(now)),
+        (ArrivalsEnd::Done, Some(end)) => end,
         // A count may take longer than its rate would have it.
-        (Over::Done, None) => {
+        (ArrivalsEnd::Done, None) => {
             let end = schedule.end().map_or(now, |end| start.saturating_add(end));
             end.max(shared.last_fired.get())
         }
     };
-    let is_done = over == Over::Done;
+    let is_done = over == ArrivalsEnd::Done;
     shared.progress.set(if is_done { Progress::Draining } else { Progress::Stopping });
     shared.flight.close(end);
     let drained = async {
@@ -87,7 +87,7 @@ pub(crate) async fn run<F: Factory + 'static>(
         dispatch.revise(revision, &mut schedule);
     }
     // What an exhausted source does not have was not due.
-    if over != Over::Exhausted {
+    if over != ArrivalsEnd::Exhausted {
         dispatch.give_up(end);
     }
     end
@@ -95,22 +95,22 @@ pub(crate) async fn run<F: Factory + 'static>(
 
 /// Why no more arrivals come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Over {
+enum ArrivalsEnd {
     /// The plan is done.
     Done,
-    /// The run was told to stop.
-    Told,
+    /// The run was stopped.
+    Stopped,
     /// The source has no more to send.
     Exhausted,
 }
 
 /// Waits until no more arrivals come.
 async fn arrivals_over(
-    shared: &Shared,
+    shared: &ScenarioState,
     pacer: &mut Pacer,
     timed_end: Option<Nanos>,
     stop: &mut watch::Receiver<Stop>,
-) -> Over {
+) -> ArrivalsEnd {
     let over = async {
         match timed_end {
             // Also when every arrival is fired earlier: rates are over the whole time asked for.
@@ -120,9 +120,9 @@ async fn arrivals_over(
     };
     tokio::select! {
         biased;
-        () = stopped(stop, Stop::Drain) => Over::Told,
-        () = shared.exhausted.notified() => Over::Exhausted,
-        () = over => Over::Done,
+        () = stopped(stop, Stop::Drain) => ArrivalsEnd::Stopped,
+        () = shared.exhausted.notified() => ArrivalsEnd::Exhausted,
+        () = over => ArrivalsEnd::Done,
     }
 }
 
@@ -206,7 +206,7 @@ async fn give_to_another<F: Factory>(
         }
     } else if let Some(work) = lanes.next_work() {
         dispatch.opened.set(dispatch.opened.get() + 1);
-        let slot = Rc::new(Slot::default());
+        let slot = Rc::new(LaneSlot::default());
         slot.assigned.set(dispatch.take_due(now));
         tokio::task::spawn_local(lane(Rc::clone(shared), Rc::clone(dispatch), slot, work));
     }
@@ -228,7 +228,7 @@ async fn step_back() {
 }
 
 /// Waits for an instant, with the timer or polling the last part.
-async fn wait(shared: &Shared, until: Nanos, spin: bool) {
+async fn wait(shared: &ScenarioState, until: Nanos, spin: bool) {
     if !spin {
         shared.timer.sleep_until(until).await;
         return;
@@ -239,7 +239,7 @@ async fn wait(shared: &Shared, until: Nanos, spin: bool) {
     }
 }
 
-async fn lane<W: Work>(shared: Rc<Shared>, dispatch: Rc<Dispatch>, slot: Rc<Slot>, mut work: W) {
+async fn lane<W: Work>(shared: Rc<ScenarioState>, dispatch: Rc<Dispatch>, slot: Rc<LaneSlot>, mut work: W) {
     shared.enroll().await;
     loop {
         let assigned = match slot.assigned.take() {
@@ -263,7 +263,7 @@ async fn lane<W: Work>(shared: Rc<Shared>, dispatch: Rc<Dispatch>, slot: Rc<Slot
 }
 
 /// Waits to be handed an arrival; `None` when the run ends.
-async fn park(shared: &Shared, dispatch: &Dispatch, slot: &Rc<Slot>) -> Option<Assigned> {
+async fn park(shared: &ScenarioState, dispatch: &Dispatch, slot: &Rc<LaneSlot>) -> Option<LaneArrival> {
     dispatch.full_since.set(None);
     dispatch.idle.borrow_mut().push(Rc::clone(slot));
     dispatch.freed.notify_one();

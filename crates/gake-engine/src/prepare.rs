@@ -17,14 +17,14 @@ use crate::clock::RunClock;
 use crate::control::{StopHandle, UsersHandle};
 use crate::log::LogSender;
 use crate::message::{Message, WorkerContext};
-use crate::arrival_numbers::CommonNumbers;
+use crate::arrival_numbers::SharedNumbers;
 use crate::handover;
 use crate::rate::RateHandle;
-use crate::scenario::Part;
-use crate::worker_tables::OwnTables;
+use crate::scenario::ScenarioAssignment;
+use crate::worker_tables::WorkerTables;
 use crate::takeover::{ScenarioWorkers, Takeover};
 use crate::usage::MemoryPeak;
-use crate::worker::{Assignment, Worker};
+use crate::worker::{WorkerAssignment, Worker};
 
 /// Seconds whose intervals may wait for the receiver; past that, workers keep theirs longer.
 const SECONDS_WAITING: usize = 4;
@@ -152,7 +152,7 @@ pub(crate) fn prepare_workers<F, M>(
     (slice, workers): (Slice, usize),
     log: Option<LogSender>,
     make: M,
-    tables: Option<OwnTables>,
+    tables: Option<WorkerTables>,
 ) -> Result<PreparedRun, StartError>
 where
     F: Factory + 'static,
@@ -161,7 +161,7 @@ where
     let scenarios = plan.scenarios();
     let users: Vec<_> = scenarios.iter().map(users_from_outside).collect();
     let scenarios: Vec<_> = scenarios.iter().map(|plan| Arc::new(plan.clone())).collect();
-    let numbers = scenarios.iter().map(|plan| Arc::new(CommonNumbers::new(plan, slice)));
+    let numbers = scenarios.iter().map(|plan| Arc::new(SharedNumbers::new(plan, slice)));
     let numbers: Vec<_> = numbers.collect();
     let clock = RunClock::not_started();
     let (stop, stop_receiver) = StopHandle::new();
@@ -186,7 +186,7 @@ where
             ready: ready_sender.clone(),
             epoch,
             tables: tables.clone(),
-            assignment: Assignment {
+            assignment: WorkerAssignment {
                 scenarios: parts(
                     &scenarios,
                     &users,
@@ -207,7 +207,7 @@ where
         let thread = std::thread::Builder::new()
             .name(format!("gake-{worker}"))
             .spawn(move || thread.serve())
-            .inspect_err(|_| tables.iter().for_each(OwnTables::give_up))
+            .inspect_err(|_| tables.iter().for_each(WorkerTables::give_up))
             .map_err(StartError::Thread)?;
         threads.push(thread);
         epochs.push(epoch_sender);
@@ -240,12 +240,12 @@ fn users_from_outside(plan: &Plan) -> Option<UsersHandle> {
 fn parts(
     scenarios: &[Arc<Plan>],
     users: &[Option<UsersHandle>],
-    numbers: &[Arc<CommonNumbers>],
+    numbers: &[Arc<SharedNumbers>],
     (seed, slice, worker): (u64, Slice, Slice),
     takers: &mut [ScenarioWorkers],
-) -> Vec<Part> {
+) -> Vec<ScenarioAssignment> {
     let parts = scenarios.iter().zip(users).enumerate().map(|(number, (plan, users))| {
-        Some(Part {
+        Some(ScenarioAssignment {
             number,
             plan: Arc::clone(plan),
             slice: plan.part(slice, worker)?,
@@ -265,8 +265,8 @@ struct WorkerThread<M> {
     /// Comes when the clock's epoch is known.
     epoch: oneshot::Receiver<()>,
     /// Kept until the thread ends.
-    tables: Option<OwnTables>,
-    assignment: Assignment,
+    tables: Option<WorkerTables>,
+    assignment: WorkerAssignment,
 }
 
 impl<M> WorkerThread<M> {
@@ -279,7 +279,7 @@ impl<M> WorkerThread<M> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let Self { make, ready, epoch, tables, assignment } = self;
         let runtime = runtime();
-        let table = tables.as_ref().map_or(Ok(()), OwnTables::take);
+        let table = tables.as_ref().map_or(Ok(()), WorkerTables::take);
         let runtime = match (runtime, table) {
             (Ok(runtime), Ok(())) => runtime,
             (Err(error), _) => {
@@ -295,7 +295,7 @@ impl<M> WorkerThread<M> {
         };
         runtime.block_on(async move {
             let clock = assignment.clock.clone();
-            let make = |part: &Part| {
+            let make = |part: &ScenarioAssignment| {
                 let (scenario, slice) = (part.number, part.slice);
                 make(WorkerContext { scenario, slice, clock: clock.clone() })
             };

@@ -44,10 +44,10 @@ pub enum RateChangeError {
 /// Changes the rates of all open loops of a run while it goes on, and the number of users where that
 /// is set from outside, from any thread. Replays keep their times, other closed loops their users.
 #[derive(Debug, Clone)]
-pub struct RateHandle(Arc<Shared>);
+pub struct RateHandle(Arc<RateState>);
 
 #[derive(Debug)]
-struct Shared {
+struct RateState {
     plan: Arc<Plan>,
     scenarios: Arc<Vec<ScenarioWorkers>>,
     users: Vec<Option<UsersHandle>>,
@@ -69,7 +69,7 @@ impl RateHandle {
         let (plan, scenarios) = (Arc::clone(plan), Arc::clone(scenarios));
         let (users, clock, stop) = (users.to_vec(), clock.clone(), stop.clone());
         let (is_closed, changes) = (AtomicBool::new(false), Mutex::default());
-        Self(Arc::new(Shared { plan, scenarios, users, clock, stop, is_closed, changes }))
+        Self(Arc::new(RateState { plan, scenarios, users, clock, stop, is_closed, changes }))
     }
 
     /// Makes all rates those of the plan times `factor`, in a tenth of a second, and the numbers of
@@ -115,7 +115,7 @@ impl RateHandle {
     }
 }
 
-impl Shared {
+impl RateState {
     fn is_possible(&self, at: Duration) -> Result<(), RateChangeError> {
         let changing = |plan: &&Plan| {
             matches!(plan.load.one(), Some(Load::Open { .. } | Load::External { .. }))

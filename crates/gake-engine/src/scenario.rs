@@ -14,11 +14,11 @@ use tokio::sync::watch;
 
 use crate::clock::RunClock;
 use crate::control::Stop;
-use crate::worker_users::Crowd;
+use crate::worker_users::WorkerUsers;
 use crate::lanes::Lanes;
 use crate::log::{LogHandle, WorkerLog};
-use crate::arrival_numbers::{CommonNumbers, Numbers};
-use crate::scenario_state::Shared;
+use crate::arrival_numbers::{SharedNumbers, ArrivalNumbers};
+use crate::scenario_state::ScenarioState;
 use crate::takeover::Revision;
 use crate::timer::Timer;
 use crate::{closed, open};
@@ -35,7 +35,7 @@ fn roomy_tally(plan: &Plan) -> Tally {
 }
 
 /// What the scenarios of a worker have in common.
-pub(crate) struct Common {
+pub(crate) struct WorkerResources {
     pub(crate) clock: RunClock,
     /// For arrivals alone.
     pub(crate) timer: Timer,
@@ -45,14 +45,14 @@ pub(crate) struct Common {
 }
 
 /// A worker's part of a scenario, as it is told.
-pub(crate) struct Part {
+pub(crate) struct ScenarioAssignment {
     /// The scenario's number in the run.
     pub(crate) number: usize,
     pub(crate) plan: Arc<Plan>,
     pub(crate) slice: Slice,
     pub(crate) seed: u64,
     /// The numbers of the process's arrivals.
-    pub(crate) numbers: Arc<CommonNumbers>,
+    pub(crate) numbers: Arc<SharedNumbers>,
     /// Says how many users are wanted, when that is set from outside.
     pub(crate) setting: Option<watch::Receiver<usize>>,
     /// Changes of what it is to send.
@@ -66,10 +66,10 @@ pub(crate) struct Scenario<F: Factory> {
     plan: Arc<Plan>,
     seed: u64,
     start: Nanos,
-    shared: Rc<Shared>,
+    shared: Rc<ScenarioState>,
     lanes: Rc<Lanes<F>>,
     /// The users of a closed loop.
-    crowd: Option<Rc<Crowd>>,
+    crowd: Option<Rc<WorkerUsers>>,
     revised: RefCell<Option<UnboundedReceiver<Revision>>>,
     factory: F,
 }
@@ -79,8 +79,8 @@ impl<F: Factory + 'static> Scenario<F> {
     ///
     /// # Errors
     /// Why it cannot run, in a sentence.
-    pub(crate) async fn prepare(part: Part, common: &Common, factory: F) -> Result<Self, String> {
-        let Part { number, plan, slice, seed, numbers, setting, revised } = part;
+    pub(crate) async fn prepare(part: ScenarioAssignment, common: &WorkerResources, factory: F) -> Result<Self, String> {
+        let ScenarioAssignment { number, plan, slice, seed, numbers, setting, revised } = part;
         let start = nanos(plan.start);
         let warmup = nanos(plan.warmup);
         let warmup_end = start.saturating_add(warmup);
@@ -90,7 +90,7 @@ impl<F: Factory + 'static> Scenario<F> {
         // What the first seconds record to is mapped before the epoch.
         drop(recorder.take(roomy_tally(&plan)));
         let timers = (common.timer.clone(), common.chores.clone());
-        let shared = Rc::new(Shared::new(common.clock.clone(), timers, warmup_end, recorder));
+        let shared = Rc::new(ScenarioState::new(common.clock.clone(), timers, warmup_end, recorder));
         let count = match plan.load.users() {
             Some(users) => slice.part(users),
             None => slice.part(plan.max_in_flight),
@@ -98,7 +98,7 @@ impl<F: Factory + 'static> Scenario<F> {
         factory.prepare(count).await?;
         let lanes = Rc::new(Lanes::new(&shared, slice, &factory, count));
         let crowd = plan.load.users().map(|_| {
-            let numbers = Numbers::new(&plan, slice, &numbers, factory.wants_order());
+            let numbers = ArrivalNumbers::new(&plan, slice, &numbers, factory.wants_order());
             closed::gather(&plan, start, &lanes, setting, numbers)
         });
         let revised = RefCell::new(Some(revised));

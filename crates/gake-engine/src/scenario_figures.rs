@@ -10,7 +10,7 @@ use crate::handover::TENTHS;
 
 /// The figures of one scenario.
 #[derive(Debug)]
-pub(crate) struct Figures {
+pub(crate) struct ScenarioFigures {
     schedule: Option<Schedule>,
     start: Nanos,
     warmup: Nanos,
@@ -25,7 +25,7 @@ pub(crate) struct Figures {
     pub(crate) end: ScenarioEnd,
 }
 
-impl Figures {
+impl ScenarioFigures {
     pub(crate) fn new(plan: &Plan, seed: u64) -> Self {
         let schedule = plan.schedule(seed);
         Self {
@@ -128,7 +128,7 @@ mod tests {
         let ramp = Stage { from: 0.0, to: 20.0, duration: seconds(10) };
         let load = Load::Open { stages: vec![ramp], process: Process::Uniform };
         let plan = Plan { warmup: seconds(2), ..Plan::new("a test", load) };
-        let mut figures = Figures::new(&plan, 7);
+        let mut figures = ScenarioFigures::new(&plan, 7);
         let change = RateChange { at: seconds(4), factor: 2.0 };
         figures.follow(&plan.with_rates_changed(&[change]));
         let warmup = figures.asked_in(0, 2 * TENTHS).unwrap();

@@ -10,7 +10,7 @@ use gake_core::work::{Arrival, IterationEnd, IterationStatus, Iteration, Work};
 use tokio::sync::Notify;
 
 use crate::clock::RunClock;
-use crate::in_flight::Flight;
+use crate::in_flight::InFlight;
 use crate::timer::{Sleep, Timer};
 
 /// Where a worker is in its run.
@@ -29,14 +29,14 @@ pub(crate) enum Progress {
 }
 
 /// What the lanes of a worker share.
-pub(crate) struct Shared {
+pub(crate) struct ScenarioState {
     pub(crate) clock: RunClock,
     /// For arrivals. Nothing else sleeps on it, so that it is set once an arrival.
     pub(crate) timer: Timer,
     /// For everything else: seconds and ends.
     pub(crate) chores: Timer,
     pub(crate) progress: Cell<Progress>,
-    pub(crate) flight: Flight,
+    pub(crate) flight: InFlight,
     pub(crate) recorder: Recorder,
     /// Notified when nothing is in flight any more and no arrival comes.
     pub(crate) quiet: Notify,
@@ -54,7 +54,7 @@ pub(crate) struct Shared {
     wakers: RefCell<Vec<Waker>>,
 }
 
-impl Shared {
+impl ScenarioState {
     /// The state before the epoch. What is in flight counts from `warmup_end` on. The first timer
     /// is only for arrivals.
     pub(crate) fn new(
@@ -68,7 +68,7 @@ impl Shared {
             timer,
             chores,
             progress: Cell::new(Progress::Waiting),
-            flight: Flight::new(warmup_end),
+            flight: InFlight::new(warmup_end),
             recorder,
             quiet: Notify::new(),
             exhausted: Notify::new(),

@@ -17,7 +17,7 @@ use crate::control::{Stop, StopHandle};
 use crate::log::LogSender;
 use crate::message::WorkerContext;
 use crate::prepare::{RunHandle, StartError, prepare, prepare_workers};
-use crate::worker_tables::{OwnTables, Working};
+use crate::worker_tables::{WorkerTables, WorkersAlive};
 use crate::takeover::Takeover;
 
 /// The epoch lies this far ahead when the workers are told, so that all start at the same time.
@@ -75,7 +75,7 @@ where
     let (plan, scenarios) = (Arc::clone(plan), plan.scenarios().len());
     let starter = move || {
         let workers = plan.workers();
-        let (tables, working) = OwnTables::new(workers);
+        let (tables, working) = WorkerTables::new(workers);
         // SAFETY: this thread uses no descriptor but those of runtimes made in its table.
         let table = unsafe { own_table() }.map_err(StartError::Thread);
         let ready = table.and_then(|()| {
@@ -113,7 +113,7 @@ fn first_runtime() -> io::Result<()> {
 }
 
 /// Passes requests to stop on to the workers, until they have ended.
-async fn pass_on(mut asked: watch::Receiver<Stop>, stop: &StopHandle, mut working: Working) {
+async fn pass_on(mut asked: watch::Receiver<Stop>, stop: &StopHandle, mut working: WorkersAlive) {
     loop {
         tokio::select! {
             () = working.ended() => return,

@@ -9,14 +9,14 @@ use gake_core::plan::Plan;
 use gake_core::schedule::{Schedule, Slice};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::arrivals::Source;
+use crate::arrivals::ArrivalSource;
 
 /// A change of what a worker is to send.
 #[allow(clippy::large_enum_variant, reason = "most runs send none, and the others a few")]
 #[derive(Debug)]
 pub(crate) enum Revision {
     /// Arrivals beside its own.
-    Add(Source),
+    Add(ArrivalSource),
     /// A schedule that differs from now on.
     Follow(Box<Schedule>),
 }
@@ -87,7 +87,7 @@ impl Takeover {
         let Some(schedule) = plan.schedule(*seed) else { return };
         let start = nanos(plan.start);
         for (worker, part) in workers.iter().zip(slice.split(workers.len())) {
-            let source = Source::new(schedule.share(part).into_owned(), start);
+            let source = ArrivalSource::new(schedule.share(part).into_owned(), start);
             // After the end of a worker nothing of a schedule that ends with a time is due.
             let _ = worker.send(Revision::Add(source.since(from)));
         }
@@ -113,7 +113,7 @@ mod tests {
         let mut workers = ScenarioWorkers::new(&plan, 0);
         let mut revised = workers.enlist();
         let schedule = plan.schedule(0).unwrap();
-        let mut arrivals = Arrivals::new(Source::new(schedule.share(Slice::WHOLE).into_owned(), 0));
+        let mut arrivals = Arrivals::new(ArrivalSource::new(schedule.share(Slice::WHOLE).into_owned(), 0));
         let change = RateChange { at: seconds(4), factor: 2.0 };
         let at = u64::try_from(change.at.as_nanos()).unwrap();
         let (mut seen, mut next) = (Vec::new(), arrivals.next());

@@ -23,11 +23,11 @@ use crate::clock::RunClock;
 /// Wakes the tasks of one worker at instants of the run's clock.
 #[derive(Debug, Clone)]
 pub struct Timer {
-    inner: Rc<Inner>,
+    inner: Rc<TimerState>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct TimerState {
     clock: RunClock,
     fd: AsyncFd<OwnedFd>,
     sleepers: RefCell<BinaryHeap<Reverse<Sleeper>>>,
@@ -54,7 +54,7 @@ impl Timer {
         // SAFETY: an OwnedFd is open, gives the same descriptor every time, and lives in the
         // AsyncFd, which never gives it out to be closed.
         let fd = unsafe { AsyncFd::register(fd) }.map_err(io::Error::from)?;
-        let inner = Rc::new(Inner {
+        let inner = Rc::new(TimerState {
             clock,
             fd,
             sleepers: RefCell::default(),
@@ -74,7 +74,7 @@ impl Timer {
 /// A sleep until an instant. May be dropped early.
 #[derive(Debug)]
 pub struct Sleep<'a> {
-    inner: &'a Inner,
+    inner: &'a TimerState,
     at: Nanos,
     asleep: bool,
 }
@@ -98,7 +98,7 @@ impl Future for Sleep<'_> {
     }
 }
 
-impl Inner {
+impl TimerState {
     /// Makes the timerfd fire at `at`, unless it fires earlier anyway.
     fn arm(&self, at: Nanos) {
         if at >= self.armed.get() {
@@ -135,7 +135,7 @@ impl Inner {
     }
 }
 
-async fn drive(inner: Rc<Inner>) {
+async fn drive(inner: Rc<TimerState>) {
     while let Ok(mut ready) = inner.fd.readable().await {
         // The number of expirations is never read: epoll tells edges, setting the timer clears
         // it, and a spurious wake-up finds nothing due.

@@ -6,9 +6,9 @@ use std::task::Poll;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::work::{IterationStatus, Work};
 
-use crate::worker_users::{Crowd, Pause};
+use crate::worker_users::{WorkerUsers, Pause};
 use crate::retry::RetryPace;
-use crate::scenario_state::{Progress, Shared};
+use crate::scenario_state::{Progress, ScenarioState};
 
 /// When a user is there.
 pub(crate) enum Presence {
@@ -33,7 +33,7 @@ pub(crate) enum Presence {
 
 /// One stay of a user.
 #[derive(Clone, Copy)]
-struct Stay {
+struct UserStay {
     from: Nanos,
     /// No new request from here on.
     until: Option<Nanos>,
@@ -45,7 +45,7 @@ struct Stay {
 
 /// Why a stay is over.
 #[derive(PartialEq, Eq)]
-enum Over {
+enum StayEnd {
     /// The user may come again.
     Left,
     /// There is nothing more to do for it.
@@ -54,14 +54,14 @@ enum Over {
 
 /// A user's task. It waits for the epoch first.
 pub(crate) async fn user<W: Work>(
-    crowd: Rc<Crowd>,
+    crowd: Rc<WorkerUsers>,
     mut presence: Presence,
     first: Nanos,
     mut work: W,
 ) {
     crowd.shared.enroll().await;
     while let Some(next) = presence.next_stay(&crowd, first).await {
-        if stay(&crowd, next, &mut work).await == Over::Done {
+        if stay(&crowd, next, &mut work).await == StayEnd::Done {
             break;
         }
     }
@@ -73,35 +73,35 @@ pub(crate) async fn user<W: Work>(
 
 impl Presence {
     /// When the user is there next; waits where that is not known yet.
-    async fn next_stay(&mut self, crowd: &Crowd, first: Nanos) -> Option<Stay> {
-        let always = Stay { from: first, until: None, iterations: None, wanted: None };
+    async fn next_stay(&mut self, crowd: &WorkerUsers, first: Nanos) -> Option<UserStay> {
+        let always = UserStay { from: first, until: None, iterations: None, wanted: None };
         match self {
             Self::Always => Some(always),
-            Self::Iterations(iterations) => Some(Stay { iterations: Some(*iterations), ..always }),
+            Self::Iterations(iterations) => Some(UserStay { iterations: Some(*iterations), ..always }),
             Self::Spans { spans, stays } => {
                 let (from, until) = spans.pop()?;
                 // At the end of the load the drain is what bounds those who are to stay.
                 let is_end = *stays && Some(until) >= crowd.end;
                 let until = (!is_end).then_some(until);
-                Some(Stay { from: from.max(first), until, ..always })
+                Some(UserStay { from: from.max(first), until, ..always })
             }
             Self::Wanted { number } => {
                 if !until_wanted(crowd, *number).await {
                     return None;
                 }
                 let from = first.max(crowd.shared.clock.now());
-                Some(Stay { from, wanted: Some(*number), ..always })
+                Some(UserStay { from, wanted: Some(*number), ..always })
             }
         }
     }
 }
 
-async fn stay<W: Work>(crowd: &Crowd, mut stay: Stay, work: &mut W) -> Over {
+async fn stay<W: Work>(crowd: &WorkerUsers, mut stay: UserStay, work: &mut W) -> StayEnd {
     let shared = &crowd.shared;
     let mut due = stay.from;
     let mut now = shared.clock.now();
     if due > now {
-        let Some(later) = sleep(shared, due).await else { return Over::Done };
+        let Some(later) = sleep(shared, due).await else { return StayEnd::Done };
         now = later;
     }
     let mut retry = RetryPace::default();
@@ -109,16 +109,16 @@ async fn stay<W: Work>(crowd: &Crowd, mut stay: Stay, work: &mut W) -> Over {
     let mut limit = std::pin::pin!(limit.map(|limit| shared.chores.sleep_until(limit)));
     loop {
         if stay.is_over(crowd, now) {
-            return Over::Left;
+            return StayEnd::Left;
         }
         if stay.iterations == Some(0) {
-            return Over::Done;
+            return StayEnd::Done;
         }
-        let Some(arrival) = crowd.take(now) else { return Over::Done };
+        let Some(arrival) = crowd.take(now) else { return StayEnd::Done };
         let counted = u64::from(now >= crowd.warmup_end);
         stay.iterations = stay.iterations.map(|left| left - counted);
         let fired = shared.fire(work, arrival, 0, now, limit.as_mut().as_pin_mut()).await;
-        let Some(ended) = fired else { return Over::Done };
+        let Some(ended) = fired else { return StayEnd::Done };
         let earliest = retry.next_start(now, ended.how);
         now = ended.at;
         if let IterationStatus::Failed(_) = ended.how {
@@ -141,21 +141,21 @@ async fn stay<W: Work>(crowd: &Crowd, mut stay: Stay, work: &mut W) -> Over {
         }
         let next = stay.until.into_iter().chain(crowd.end).fold(next, Nanos::min);
         if next > now {
-            let Some(later) = sleep(shared, next).await else { return Over::Done };
+            let Some(later) = sleep(shared, next).await else { return StayEnd::Done };
             now = later;
         }
     }
 }
 
-impl Stay {
-    fn is_over(&self, crowd: &Crowd, now: Nanos) -> bool {
+impl UserStay {
+    fn is_over(&self, crowd: &WorkerUsers, now: Nanos) -> bool {
         self.until.is_some_and(|until| now >= until)
             || self.wanted.is_some_and(|number| number >= crowd.wanted())
     }
 }
 
 /// Waits until more users than `number` are wanted; false when the load is over before.
-async fn until_wanted(crowd: &Crowd, number: usize) -> bool {
+async fn until_wanted(crowd: &WorkerUsers, number: usize) -> bool {
     std::future::poll_fn(|_| match crowd.shared.progress.get() {
         Progress::Waiting | Progress::Running if crowd.wanted() > number => Poll::Ready(true),
         Progress::Waiting | Progress::Running => Poll::Pending,
@@ -165,7 +165,7 @@ async fn until_wanted(crowd: &Crowd, number: usize) -> bool {
 }
 
 /// Waits for the end of everything. The task is enrolled, so that it is woken.
-async fn until_cut(shared: &Shared) {
+async fn until_cut(shared: &ScenarioState) {
     std::future::poll_fn(|_| match shared.progress.get() {
         Progress::Cut => Poll::Ready(()),
         _ => Poll::Pending,
@@ -174,7 +174,7 @@ async fn until_cut(shared: &Shared) {
 }
 
 /// Sleeps to an instant and reads the clock; `None` when the run is cut meanwhile.
-async fn sleep(shared: &Shared, until: Nanos) -> Option<Nanos> {
+async fn sleep(shared: &ScenarioState, until: Nanos) -> Option<Nanos> {
     shared.unless_cut(std::pin::pin!(shared.timer.sleep_until(until))).await?;
     Some(shared.clock.now())
 }

@@ -14,13 +14,13 @@ use crate::control::Stop;
 use crate::log::{LogSender, WorkerLog};
 use crate::message::Message;
 use crate::handover;
-use crate::scenario::{Common, Part, Scenario};
+use crate::scenario::{WorkerResources, ScenarioAssignment, Scenario};
 use crate::timer::Timer;
 use crate::usage::{MemoryPeak, ThreadUsage};
 
 /// What a worker is given.
-pub(crate) struct Assignment {
-    pub(crate) scenarios: Vec<Part>,
+pub(crate) struct WorkerAssignment {
+    pub(crate) scenarios: Vec<ScenarioAssignment>,
     pub(crate) worker: usize,
     pub(crate) clock: RunClock,
     pub(crate) stop: watch::Receiver<Stop>,
@@ -45,17 +45,17 @@ impl<F: Factory + 'static> Worker<F> {
     /// # Errors
     /// Why the worker cannot run, in a sentence.
     pub(crate) async fn prepare(
-        assignment: Assignment,
-        make: impl Fn(&Part) -> F,
+        assignment: WorkerAssignment,
+        make: impl Fn(&ScenarioAssignment) -> F,
     ) -> Result<Self, String> {
-        let Assignment { scenarios: parts, worker, clock, stop, messages, .. } = assignment;
-        let Assignment { spares, log, memory, is_fine, .. } = assignment;
+        let WorkerAssignment { scenarios: parts, worker, clock, stop, messages, .. } = assignment;
+        let WorkerAssignment { spares, log, memory, is_fine, .. } = assignment;
         let timer = || {
             Timer::new(clock.clone()).map_err(|error| format!("no timer could be made: {error}"))
         };
         let (timer, chores) = (timer()?, timer()?);
         let log = log.map(|sender| Rc::new(WorkerLog::new(sender)));
-        let common = Common { clock, timer, chores, log };
+        let common = WorkerResources { clock, timer, chores, log };
         let mut scenarios = Vec::with_capacity(parts.len());
         for part in parts {
             let factory = make(&part);
@@ -63,7 +63,7 @@ impl<F: Factory + 'static> Worker<F> {
         }
         // Every lane runs once, up to where it waits for the epoch.
         tokio::task::yield_now().await;
-        let Common { clock, chores, log, .. } = common;
+        let WorkerResources { clock, chores, log, .. } = common;
         let reporter = Rc::new(Reporter {
             clock,
             chores: chores.clone(),

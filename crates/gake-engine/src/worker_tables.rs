@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// in the table that they share, and takes its own when all have: then each table has the
 /// descriptors of all runtimes, under the same numbers.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnTables {
+pub(crate) struct WorkerTables {
     runtimes: Arc<Latch>,
     _working: UnboundedSender<()>,
 }
@@ -26,14 +26,14 @@ struct Latch {
 
 /// Whether workers are there.
 #[derive(Debug)]
-pub(crate) struct Working(UnboundedReceiver<()>);
+pub(crate) struct WorkersAlive(UnboundedReceiver<()>);
 
-impl OwnTables {
+impl WorkerTables {
     /// For this number of workers, and what says when they have ended.
-    pub(crate) fn new(workers: usize) -> (Self, Working) {
+    pub(crate) fn new(workers: usize) -> (Self, WorkersAlive) {
         let (sender, receiver) = unbounded_channel();
         let runtimes = Latch { missing: Mutex::new(workers), opened: Condvar::new() };
-        (Self { runtimes: Arc::new(runtimes), _working: sender }, Working(receiver))
+        (Self { runtimes: Arc::new(runtimes), _working: sender }, WorkersAlive(receiver))
     }
 
     /// Gives the calling worker, which has made its runtime or could not, its table when all have.
@@ -67,7 +67,7 @@ impl Latch {
     }
 }
 
-impl Working {
+impl WorkersAlive {
     /// Waits for the end of the last worker. May be dropped and called again.
     pub(crate) async fn ended(&mut self) {
         // Nothing is ever sent.

@@ -7,8 +7,8 @@ use gake_core::clock::Nanos;
 use gake_core::work::Arrival;
 use tokio::sync::watch;
 
-use crate::arrival_numbers::Numbers;
-use crate::scenario_state::{Progress, Shared};
+use crate::arrival_numbers::ArrivalNumbers;
+use crate::scenario_state::{Progress, ScenarioState};
 
 /// What a user does between an answer and the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,15 +22,15 @@ pub(crate) enum Pause {
 }
 
 /// What the users of one worker share.
-pub(crate) struct Crowd {
-    pub(crate) shared: Rc<Shared>,
+pub(crate) struct WorkerUsers {
+    pub(crate) shared: Rc<ScenarioState>,
     pub(crate) pause: Pause,
     /// How long a user that leaves before the end may take for what it has begun.
     pub(crate) graceful_ramp_down: Nanos,
     pub(crate) warmup_end: Nanos,
     /// No new request from here on.
     pub(crate) end: Option<Nanos>,
-    pub(crate) numbers: Numbers,
+    pub(crate) numbers: ArrivalNumbers,
     /// Users who are not done.
     pub(crate) active: Cell<usize>,
     /// How many users of all workers are wanted, when that is set from outside.
@@ -39,7 +39,7 @@ pub(crate) struct Crowd {
     pub(crate) setting: RefCell<Option<watch::Receiver<usize>>>,
 }
 
-impl Crowd {
+impl WorkerUsers {
     /// The next request at `now`, unless no user has one.
     pub(crate) fn take(&self, now: Nanos) -> Option<Arrival> {
         let is_over = self.end.is_some_and(|end| now >= end);
