@@ -84,7 +84,7 @@ fn users_who_never_began_are_missed_unless_something_else_explains_it() {
     assert_eq!(level_of(&warmed, "users"), Valid);
     let mut interrupted = few();
     interrupted.plan.requests = None;
-    interrupted.ending = Ending::Interrupted;
+    interrupted.ending = RunEnd::Interrupted;
     assert_eq!(level_of(&interrupted, "users"), Valid);
 }
 

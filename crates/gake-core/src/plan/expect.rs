@@ -14,7 +14,7 @@ pub struct ExpectedStatus {
 }
 
 impl ExpectedStatus {
-    /// This status code alone.
+    /// Accepts only this status code.
     #[must_use]
     pub fn only(code: u16) -> Self {
         Self { ranges: vec![code..=code] }

@@ -3,11 +3,11 @@
 use super::Stage;
 use crate::clock::{Nanos, SECOND};
 
-/// Counts closer than this (relative, or absolute below 1) to a whole number are that number:
-/// a rate times a time is rarely exact in binary.
+/// Tolerance (relative, absolute below 1) within which counts are whole numbers: a rate times a time
+/// is rarely exact in binary.
 const SNAP: f64 = 1e-9;
 
-/// A stage with where it starts, in seconds and in counts.
+/// A stage, with its start in seconds and in counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Piece {
     start: f64,
@@ -18,7 +18,7 @@ struct Piece {
     area: f64,
 }
 
-/// Λ(t) as pieces of straight rate, hence quadratic area.
+/// Λ(t): the rate is linear in each segment, the area quadratic.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Area {
     pieces: Vec<Piece>,
@@ -35,7 +35,7 @@ impl Area {
                 } else {
                     stage.duration.as_secs_f64()
                 };
-                // ∞ × 0 is no number; an endless stage of rate 0 has no area.
+                // ∞ × 0 is NaN; the area is 0.
                 let mean = f64::midpoint(stage.from, stage.to);
                 let area = if mean == 0.0 { 0.0 } else { mean * length };
                 let piece = Piece { start, length, from: stage.from, to: stage.to, before, area };
@@ -67,7 +67,7 @@ impl Area {
         (total - SNAP * total.max(1.0)).ceil().max(0.0) as u64
     }
 
-    /// When the last piece ends, unless it is endless.
+    /// The end of the last segment, unless it is endless.
     pub(super) fn end(&self) -> Option<Nanos> {
         let end = self.pieces.last().map_or(0.0, |last| last.start + last.length);
         end.is_finite().then(|| to_nanos(end))
@@ -81,8 +81,8 @@ impl Area {
             .map_or(0.0, |piece| piece.before + piece.area_to((t - piece.start).min(piece.length)))
     }
 
-    /// The instant at which the area reaches `count`, looking from piece `hint` on; `None` when it
-    /// never does. `hint` is moved to the piece found, so that a walk forward costs O(1) a step.
+    /// The instant at which the area reaches `count`; `None` if it never does. The search starts at
+    /// segment `hint`, which is set to the one found: walking forward takes O(1) a step.
     pub(super) fn inverse(&self, count: f64, hint: &mut usize) -> Option<Nanos> {
         while let Some(piece) = self.pieces.get(*hint) {
             let into = count - piece.before;
@@ -107,13 +107,13 @@ impl Piece {
         }
     }
 
-    /// The area up to `t` seconds into this piece.
+    /// The area of the first `t` seconds of this segment.
     fn area_to(&self, t: f64) -> f64 {
         self.from * t + self.slope() * t * t / 2.0
     }
 
-    /// The time into this piece at which its area is `area`: the positive root of
-    /// `from·t + (to − from)·t²/(2·length) = area`, in the form that does not cancel.
+    /// The seconds after which the area is `area`: the positive root of
+    /// `from·t + (to − from)·t²/(2·length) = area`, without cancellation.
     fn time_to(&self, area: f64) -> f64 {
         if area == 0.0 && self.from == 0.0 {
             return 0.0;

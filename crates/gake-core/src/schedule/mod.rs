@@ -1,10 +1,9 @@
-//! When each arrival is due: arrival number in, offset out. No clock, no state of the run.
+//! When each arrival is due: arrival number in, due offset out, without a clock.
 //!
 //! The rate over time is a list of stages. Its integral Λ(t) is the number of arrivals asked for
-//! up to t, and arrival number n is due where Λ reaches its position on the scale of counts:
-//! n itself on a perfect grid, the sum of n + 1 unit exponentials for a Poisson process (time
-//! rescaling: a Poisson process of rate λ(t) is a unit-rate one seen through Λ⁻¹). A replay has no
-//! rate: its arrivals are due when they were recorded.
+//! up to t. Arrival n is due where Λ reaches its position: n on a perfect grid, the sum of n + 1
+//! unit exponentials for a Poisson process (time rescaling: a Poisson process of rate λ(t) is a
+//! unit-rate one seen through Λ⁻¹). Arrivals of a replay are due when they were recorded.
 
 mod area;
 mod arrival;
@@ -33,16 +32,16 @@ pub use trace::{TRACE_ARRIVALS_MAX, Trace, TraceBuilder, TraceFull};
 /// When each arrival of a run is due, as a pure value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// The part before the figures: a grid, whatever the process, so that its count is exact.
+    /// Always on a grid, so that its count is exact.
     lead: Option<Lead>,
     course: Course,
-    /// Which arrivals of the course this schedule has; all of them by default.
+    /// The arrivals that belong to this schedule; all by default.
     stripes: Option<NumberPattern>,
     limit: u64,
     seed: u64,
 }
 
-/// What says when the arrivals after the warm-up are due.
+/// The due instants after the warm-up.
 #[derive(Debug, Clone, PartialEq)]
 enum Course {
     Rates(Process, Area),
@@ -58,8 +57,7 @@ struct Lead {
 }
 
 impl Schedule {
-    /// A schedule of `stages`, cut after `limit` arrivals when there is a limit. The same seed
-    /// gives the same random arrivals.
+    /// A schedule of `stages` with at most `limit` arrivals. Random arrivals depend only on `seed`.
     #[must_use]
     pub fn new(process: Process, stages: &[Stage], limit: Option<u64>, seed: u64) -> Self {
         Self {
@@ -71,15 +69,15 @@ impl Schedule {
         }
     }
 
-    /// The schedule of a replay, cut after `limit` arrivals when there is a limit.
+    /// The schedule of a replay with at most `limit` arrivals.
     #[must_use]
     pub fn replay(trace: Trace, limit: Option<u64>) -> Self {
         let limit = limit.unwrap_or(u64::MAX);
         Self { lead: None, course: Course::Trace(trace), stripes: None, limit, seed: 0 }
     }
 
-    /// The same rates as part of a larger schedule: the arrivals are those that `stripes` selects
-    /// from the whole, each due when it is there. A warm-up and a recording stay as they are.
+    /// Makes these rates a slice of a larger schedule: the arrivals that `stripes` selects from the
+    /// whole, with their due times. Does not affect a warm-up or a recording.
     #[must_use]
     pub fn striped(mut self, stripes: NumberPattern) -> Self {
         if let Course::Rates(_, area) = &mut self.course {
@@ -89,7 +87,7 @@ impl Schedule {
         self
     }
 
-    /// The same schedule after a warm-up of `length` at `rate` arrivals a second.
+    /// Prepends a warm-up of `length` at `rate` arrivals a second.
     #[must_use]
     pub fn after(mut self, rate: f64, length: Duration) -> Self {
         let total = Area::new(&[Stage::step(rate, length)]).count();
@@ -98,21 +96,21 @@ impl Schedule {
         self
     }
 
-    /// The same schedule after the warm-up of `other`, and after none when that has none.
+    /// Replaces the warm-up with that of `other`, which may have none.
     #[must_use]
     pub fn with_lead_of(mut self, other: &Self) -> Self {
         self.lead = other.lead;
         self
     }
 
-    /// The number of arrivals: exact for a grid, expected for a Poisson process;
-    /// [`u64::MAX`] when nothing ends it.
+    /// The number of arrivals: exact for a grid, expected for a Poisson process; [`u64::MAX`] if
+    /// endless.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.lead.map_or(0, |lead| lead.total).saturating_add(self.count().min(self.limit))
     }
 
-    /// When the last stage ends; `None` when only a count ends the schedule.
+    /// The end of the last stage; `None` if the limit ends the schedule.
     #[must_use]
     pub fn timed_end(&self) -> Option<Nanos> {
         if self.count() > self.limit {
@@ -121,8 +119,8 @@ impl Schedule {
         Some(self.lead_length() + self.course.end()?)
     }
 
-    /// When the whole schedule ends: when its stages end, or when the first arrival past
-    /// its limit would be due. `None` when nothing ends it.
+    /// The end of the schedule: of its stages, or when the first arrival beyond the limit would be due.
+    /// `None` if endless.
     #[must_use]
     pub fn end(&self) -> Option<Nanos> {
         let limited = || {
@@ -132,7 +130,7 @@ impl Schedule {
         self.timed_end().or_else(limited)
     }
 
-    /// The mean rate over the part after the warm-up up to `until`, in arrivals a second.
+    /// The mean rate from the end of the warm-up to `until`, in arrivals a second.
     #[must_use]
     pub fn mean_rate(&self, until: Nanos) -> f64 {
         let seconds = until.saturating_sub(self.lead_length()) as f64 / SECOND as f64;
@@ -142,14 +140,13 @@ impl Schedule {
         self.at(seconds).min(self.limit as f64) / seconds
     }
 
-    /// Arrivals that are due in the second that starts `second` seconds after the epoch.
+    /// Arrivals due in second `second`, counted from 0.
     #[must_use]
     pub fn asked_in_second(&self, second: u64) -> f64 {
         self.asked_before(second as f64 + 1.0) - self.asked_before(second as f64)
     }
 
-    /// Arrivals that are due in the first `seconds`, those of the warm-up included; 0 before the
-    /// start.
+    /// Arrivals due in the first `seconds`, warm-up included; 0 for negative values.
     #[must_use]
     pub fn asked_before(&self, seconds: f64) -> f64 {
         let lead = self.lead_length() as f64 / SECOND as f64;
@@ -172,7 +169,7 @@ impl Schedule {
         self.course.at(t) * self.stripes.as_ref().map_or(1.0, NumberPattern::fraction)
     }
 
-    /// The number of arrival `own` in the course.
+    /// The number of arrival `own` in the larger schedule.
     fn number(&self, own: u64) -> u64 {
         self.stripes.as_ref().map_or(own, |stripes| stripes.number(own))
     }
@@ -181,14 +178,13 @@ impl Schedule {
         self.lead.map_or(0, |lead| lead.length)
     }
 
-    /// The arrivals of `slice`. The shares of all slices are the whole, without overlap.
+    /// The arrivals of `slice`. Slices do not overlap, and sum to the whole.
     #[must_use]
     pub fn share(&self, slice: Slice) -> SliceArrivals<'_> {
         SliceArrivals::new(self, slice)
     }
 
-    /// When arrival `number` is due, or `None` past the end. A [`SliceArrivals`] walks the same
-    /// values.
+    /// When arrival `number` is due; `None` past the end.
     #[must_use]
     pub fn due(&self, number: u64) -> Option<Nanos> {
         self.share(Slice::WHOLE).due(number)
@@ -196,7 +192,6 @@ impl Schedule {
 }
 
 impl Course {
-    /// How many arrivals there are.
     fn count(&self) -> u64 {
         match self {
             Self::Rates(_, area) => area.count(),
@@ -204,7 +199,6 @@ impl Course {
         }
     }
 
-    /// When it is over, unless it is endless.
     fn end(&self) -> Option<Nanos> {
         match self {
             Self::Rates(_, area) => area.end(),
@@ -212,7 +206,7 @@ impl Course {
         }
     }
 
-    /// Arrivals asked for up to `t` seconds.
+    /// Arrivals due in the first `t` seconds.
     fn at(&self, t: f64) -> f64 {
         match self {
             Self::Rates(_, area) => area.at(t),
@@ -220,7 +214,7 @@ impl Course {
         }
     }
 
-    /// When `count` arrivals were asked for.
+    /// When the number of arrivals due reaches `count`.
     fn reaches(&self, count: u64) -> Option<Nanos> {
         match self {
             Self::Rates(_, area) => area.inverse(count as f64, &mut 0),

@@ -1,4 +1,4 @@
-//! One worker's walk through a schedule.
+//! The arrivals of one slice of a schedule.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,25 +8,23 @@ use super::random::unit;
 use super::{Arrival, Course, Process, Schedule, Slice};
 use crate::clock::{Nanos, SECOND};
 
-/// When an arrival is due that a change of the schedule has taken from it, until another change.
+/// The due time of an arrival that a change has removed from the schedule; another change may bring it
+/// back.
 const NEVER: Nanos = Nanos::MAX;
 
-/// The arrivals of a schedule that are in a slice, in due order. An iterator that does not
-/// remember what was done.
+/// Iterates over the arrivals of a slice in due order.
 #[derive(Debug, Clone)]
 pub struct SliceArrivals<'a> {
     schedule: std::borrow::Cow<'a, Schedule>,
     slice: Slice,
-    /// How many arrivals of the slice came before the next one.
+    /// Index in the slice of the next arrival.
     own: u64,
-    /// The positions of Poisson arrivals.
+    /// Positions of Poisson arrivals.
     walk: Option<Box<Walk>>,
     piece: usize,
-    /// Jittered arrivals, due and number, that others may still come before: those of the time a
-    /// jitter takes.
+    /// Jittered arrivals (due, number) that later ones may still precede.
     ahead: BinaryHeap<Reverse<(Nanos, u64)>>,
-    /// When the last arrival put there would have been due without its jitter; nothing that
-    /// follows is due before.
+    /// The due time without jitter of the last arrival in `ahead`: no further arrival is due earlier.
     settled: Nanos,
 }
 
@@ -46,7 +44,7 @@ impl<'a> SliceArrivals<'a> {
         }
     }
 
-    /// The same walk with its own copy of the schedule.
+    /// Clones the schedule.
     #[must_use]
     pub fn into_owned(self) -> SliceArrivals<'static> {
         SliceArrivals {
@@ -60,8 +58,7 @@ impl<'a> SliceArrivals<'a> {
         }
     }
 
-    /// Goes on with a schedule that differs from now on: arrivals that the walk has not given yet
-    /// are due when `schedule` says.
+    /// Switches to another schedule for the arrivals not yet returned.
     pub fn follow(&mut self, schedule: Schedule) {
         self.schedule = std::borrow::Cow::Owned(schedule);
         self.piece = 0;
@@ -72,15 +69,14 @@ impl<'a> SliceArrivals<'a> {
             let due = self.due(number).unwrap_or(NEVER);
             self.ahead.push(Reverse((due, number)));
         }
-        // Another arrival is looked at before one of these is given.
+        // Forces a look at the next arrival before one of these is returned.
         self.settled = 0;
     }
 
-    /// Leaves out the arrivals that are due before `from`; how many they are. Takes steps in the
-    /// order of the logarithm of their number.
+    /// Skips the arrivals due before `from` and returns their number. Takes O(log n) steps.
     pub fn skip_before(&mut self, from: Nanos) -> u64 {
         let jitter = self.jitter();
-        // No jitter brings these to `from`.
+        // These are due before `from` with any jitter.
         let mut count = self.jump(from.saturating_sub(jitter));
         if jitter > 0 {
             while let Some(arrival) = self.next_jittered() {
@@ -94,11 +90,10 @@ impl<'a> SliceArrivals<'a> {
         count
     }
 
-    /// Leaves out the arrivals to come that would be due before `from` without their jitter; how
-    /// many they are.
+    /// Skips the arrivals due before `from` without jitter and returns their number.
     fn jump(&mut self, from: Nanos) -> u64 {
         let first = self.own;
-        // Probes go forward from a copy: a walk back starts anew.
+        // Probes a copy: walking backwards restarts from the beginning.
         let before = |share: &Self, own: Option<u64>| {
             let mut probe = share.clone();
             probe.own = own?;
@@ -135,7 +130,7 @@ impl<'a> SliceArrivals<'a> {
         }
     }
 
-    /// The next arrival of the walk, which goes by number.
+    /// The next arrival by number.
     #[inline]
     fn next_number(&mut self) -> Option<Arrival> {
         let number = self.slice.number_of(self.own);
@@ -144,7 +139,7 @@ impl<'a> SliceArrivals<'a> {
         Some(Arrival { number, due })
     }
 
-    /// The next of jittered arrivals in the order in which they are due.
+    /// The next jittered arrival in due order.
     fn next_jittered(&mut self) -> Option<Arrival> {
         while self.ahead.peek().is_none_or(|Reverse((due, _))| *due > self.settled) {
             let Some(arrival) = self.next_number() else { break };
@@ -157,7 +152,6 @@ impl<'a> SliceArrivals<'a> {
         Some(Arrival { number, due })
     }
 
-    /// The longest jitter.
     fn jitter(&self) -> Nanos {
         match self.schedule.course {
             Course::Rates(Process::Bursts { jitter, .. }, _) => jitter,
@@ -177,7 +171,7 @@ impl<'a> SliceArrivals<'a> {
         }
     }
 
-    /// The instant of arrival `main` after the warm-up, on the warm-up's end as zero.
+    /// When arrival `main` after the warm-up is due, counted from the end of the warm-up.
     fn main_due(&mut self, main: u64) -> Option<Nanos> {
         if main >= self.schedule.limit {
             return None;

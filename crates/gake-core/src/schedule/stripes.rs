@@ -1,9 +1,8 @@
-//! The arrivals of a schedule that one of several independent processes makes.
+//! The arrivals of a schedule that one of several independent processes fires.
 
 use serde::{Deserialize, Serialize};
 
-/// The arrivals that one part of a larger schedule has: those at certain places of every period.
-/// Parts may have different sizes.
+/// Selects the arrivals at certain positions of every period of a larger schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "Unchecked")]
@@ -13,7 +12,7 @@ pub struct NumberPattern {
     places: Vec<u64>,
 }
 
-/// Stripes as another process sends them.
+/// A pattern from another process.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Unchecked {
@@ -25,13 +24,13 @@ impl TryFrom<Unchecked> for NumberPattern {
     type Error = &'static str;
 
     fn try_from(Unchecked { period, places }: Unchecked) -> Result<Self, Self::Error> {
-        Self::new(period, places).ok_or("stripes without a valid place")
+        Self::new(period, places).ok_or("a pattern without a valid position")
     }
 }
 
 impl NumberPattern {
-    /// The numbers at `places` of every `period` numbers. `None` unless there are places, below
-    /// the period, in ascending order.
+    /// The numbers at positions `places` of every `period` numbers. `None` unless the positions are
+    /// ascending, below the period, and at least one.
     #[must_use]
     pub fn new(period: u64, places: Vec<u64>) -> Option<Self> {
         let is_ordered = places.windows(2).all(|pair| pair[0] < pair[1]);
@@ -39,7 +38,7 @@ impl NumberPattern {
         (is_ordered && is_within).then_some(Self { period, places })
     }
 
-    /// The number in the whole of the part's arrival `own`, both from 0. Saturates.
+    /// The number in the whole of arrival `own`, both from 0. Saturates.
     #[must_use]
     pub fn number(&self, own: u64) -> u64 {
         let each = self.places.len() as u64;
@@ -47,7 +46,7 @@ impl NumberPattern {
         (own / each).saturating_mul(self.period).saturating_add(place)
     }
 
-    /// The part's arrivals among the first `total` of the whole.
+    /// How many of the first `total` numbers it selects.
     #[must_use]
     pub fn count(&self, total: u64) -> u64 {
         let rest = total % self.period;
@@ -55,7 +54,7 @@ impl NumberPattern {
         total / self.period * self.places.len() as u64 + within
     }
 
-    /// The part's share of the whole, up to 1.
+    /// Its share of the whole, up to 1.
     #[must_use]
     pub fn fraction(&self) -> f64 {
         self.places.len() as f64 / self.period as f64
@@ -75,12 +74,12 @@ mod tests {
         }
         let stripes = NumberPattern::new(3, vec![0, 2]).unwrap();
         assert_eq!((0..5).map(|own| stripes.number(own)).collect::<Vec<_>>(), [0, 2, 3, 5, 6]);
-        assert_eq!(stripes.number(u64::MAX), u64::MAX, "what no schedule has");
+        assert_eq!(stripes.number(u64::MAX), u64::MAX, "saturates");
     }
 
     proptest! {
         #[test]
-        fn parts_are_the_whole(owners in prop::collection::vec(0usize..3, 1..20), total in 0u64..300) {
+        fn disjoint_patterns_are_the_whole(owners in prop::collection::vec(0usize..3, 1..20), total in 0u64..300) {
             let part = |owner| {
                 let places = (0..).zip(&owners).filter(|(_, own)| **own == owner);
                 NumberPattern::new(owners.len() as u64, places.map(|(place, _)| place).collect())

@@ -43,7 +43,7 @@ fn a_ramp_has_the_area_of_a_triangle() {
 }
 
 #[test]
-fn a_pause_holds_arrivals_back() {
+fn a_pause_delays_arrivals() {
     let schedule = uniform(&[step(10.0, 1.0), step(0.0, 5.0), step(10.0, 1.0)]);
     assert_eq!(schedule.total(), 20);
     assert_eq!(schedule.due(9), Some(900_000_000));
@@ -115,7 +115,7 @@ fn a_replay_has_the_recorded_instants_at_its_speed() {
 }
 
 #[test]
-fn a_replay_of_nothing_or_of_one_instant_ends() {
+fn an_empty_replay_and_one_of_one_instant_end() {
     assert_eq!(Schedule::replay(trace(&[], 1.0), None).share(Slice::WHOLE).count(), 0);
     let burst = Schedule::replay(trace(&[0; 100], 1.0), None);
     assert_eq!((burst.total(), burst.end()), (100, Some(1)));
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn a_jump_leaves_out_what_is_due_before(
+    fn a_jump_skips_arrivals_due_before_it(
         stages in stages(), kind in 0..3, seed: u64, index in 0usize..4, warmup in 0u64..2,
         jumps in proptest::collection::vec(0..4 * SECOND, 1..5),
     ) {
