@@ -24,7 +24,7 @@ impl SharedNumbers {
     /// Those of a load whose part `slice` is this process's.
     pub(crate) fn new(plan: &Plan, slice: Slice) -> Self {
         let slice = slice.among(plan.lanes()).unwrap_or(slice);
-        let total = total(plan).map(|total| slice.numbers(total));
+        let total = total(plan).map(|total| slice.count_u64(total));
         Self { slice, total, next: AtomicU64::new(0), measured: AtomicU64::new(0) }
     }
 
@@ -35,7 +35,7 @@ impl SharedNumbers {
         {
             return None;
         }
-        Some(self.slice.number_of(self.next.fetch_add(1, Relaxed)))
+        Some(self.slice.number_u64(self.next.fetch_add(1, Relaxed)))
     }
 }
 
@@ -74,10 +74,10 @@ pub(crate) struct WorkerNumbers {
 impl WorkerNumbers {
     fn new(plan: &Plan, slice: Slice) -> Self {
         let users = plan.load.users().unwrap_or(1).max(1);
-        let own_users = slice.part(users) as u64;
+        let own_users = slice.count(users) as u64;
         let left = total(plan).map(|total| {
             let rest = (total % users as u64) as usize;
-            Cell::new(total / users as u64 * own_users + slice.part(rest) as u64)
+            Cell::new(total / users as u64 * own_users + slice.count(rest) as u64)
         });
         Self {
             slice,
@@ -102,7 +102,7 @@ impl WorkerNumbers {
             self.user.set(0);
             self.before.set(before.saturating_add(self.users));
         }
-        Some(before.saturating_add(self.slice.number_of(user)))
+        Some(before.saturating_add(self.slice.number_u64(user)))
     }
 }
 

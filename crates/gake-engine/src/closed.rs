@@ -36,7 +36,7 @@ pub(crate) fn gather<F: Factory>(
         _ => (Pause::None, 0),
     };
     let pause = if pause == Pause::Think(0) { Pause::None } else { pause };
-    let users = slice.part(total);
+    let users = slice.count(total);
     let crowd = Rc::new(WorkerUsers {
         shared: Rc::clone(&lanes.shared),
         pause,

@@ -158,7 +158,7 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
     let room = match plan.overflow {
         Overflow::Wait => None,
         Overflow::Drop => Some(0),
-        Overflow::Queue { waiting } => Some(lanes.slice.part(waiting)),
+        Overflow::Queue { waiting } => Some(lanes.slice.count(waiting)),
     };
     loop {
         let Some(next) = dispatch.next.get() else { return };

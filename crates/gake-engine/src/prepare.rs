@@ -140,7 +140,7 @@ where
     M: Fn(WorkerContext) -> F + Send + Sync + 'static,
 {
     let lanes = plan.scenarios().iter();
-    let lanes = lanes.filter_map(|plan| Some(slice.among(plan.lanes())?.part(plan.lanes())));
+    let lanes = lanes.filter_map(|plan| Some(slice.among(plan.lanes())?.count(plan.lanes())));
     let workers = plan.threads.clamp(1, lanes.max().unwrap_or(1));
     prepare_workers(plan, seed, (slice, workers), log, make, None)
 }
@@ -248,7 +248,7 @@ fn parts(
         Some(ScenarioAssignment {
             number,
             plan: Arc::clone(plan),
-            slice: plan.part(slice, worker)?,
+            slice: plan.slice(slice, worker)?,
             seed: Plan::scenario_seed(seed, number),
             numbers: Arc::clone(&numbers[number]),
             setting: users.as_ref().map(UsersHandle::subscribe),

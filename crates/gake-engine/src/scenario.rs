@@ -92,8 +92,8 @@ impl<F: Factory + 'static> Scenario<F> {
         let timers = (common.timer.clone(), common.chores.clone());
         let shared = Rc::new(ScenarioState::new(common.clock.clone(), timers, warmup_end, recorder));
         let count = match plan.load.users() {
-            Some(users) => slice.part(users),
-            None => slice.part(plan.max_in_flight),
+            Some(users) => slice.count(users),
+            None => slice.count(plan.max_in_flight),
         };
         factory.prepare(count).await?;
         let lanes = Rc::new(Lanes::new(&shared, slice, &factory, count));

@@ -71,7 +71,7 @@ impl Prepared {
 /// Whether a table of `size` descriptors holds the connections that `slice` of a run keeps.
 fn fit(plan: &Plan, slice: Slice, size: usize) -> Result<(), String> {
     let kept = |plan: &Plan| {
-        let part = |total| plan.part(slice, Slice::WHOLE).map_or(0, |part| part.part(total));
+        let part = |total| plan.slice(slice, Slice::WHOLE).map_or(0, |part| part.count(total));
         part(plan.kept_connections()).saturating_add(part(plan.idle_connections))
     };
     let kept = plan.scenarios().iter().map(kept).fold(0_usize, usize::saturating_add);

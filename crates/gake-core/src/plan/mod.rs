@@ -286,9 +286,9 @@ impl Plan {
     /// The slice of this load of worker `worker` in process `process`. `None` for the last workers of
     /// a load with fewer lanes than workers.
     #[must_use]
-    pub fn part(&self, process: Slice, worker: Slice) -> Option<Slice> {
+    pub fn slice(&self, process: Slice, worker: Slice) -> Option<Slice> {
         let process = process.among(self.lanes())?;
-        let worker = worker.among(process.part(self.lanes()))?;
+        let worker = worker.among(process.count(self.lanes()))?;
         Some(process.inner(worker))
     }
 

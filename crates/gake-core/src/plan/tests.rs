@@ -36,7 +36,7 @@ fn slices(plan: &Plan, processes: &[usize]) -> Vec<Slice> {
     let of = processes.len();
     let each = processes.iter().enumerate().flat_map(|(index, workers)| {
         let process = Slice::new(index, of);
-        (0..*workers).filter_map(move |worker| plan.part(process, Slice::new(worker, *workers)))
+        (0..*workers).filter_map(move |worker| plan.slice(process, Slice::new(worker, *workers)))
     });
     each.collect()
 }
@@ -63,9 +63,9 @@ proptest! {
         plan in plan(), total: u64, processes in vec(1usize..6, 1..7),
     ) {
         let slices = slices(&plan, &processes);
-        let lanes: Vec<_> = slices.iter().map(|slice| slice.part(plan.lanes())).collect();
+        let lanes: Vec<_> = slices.iter().map(|slice| slice.count(plan.lanes())).collect();
         prop_assert_eq!(lanes.iter().sum::<usize>(), plan.lanes());
         prop_assert!(lanes.iter().all(|lanes| *lanes > 0), "a slice without a lane");
-        prop_assert_eq!(slices.iter().map(|slice| slice.numbers(total)).sum::<u64>(), total);
+        prop_assert_eq!(slices.iter().map(|slice| slice.count_u64(total)).sum::<u64>(), total);
     }
 }

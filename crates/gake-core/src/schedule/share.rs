@@ -97,7 +97,7 @@ impl<'a> SliceArrivals<'a> {
         let before = |share: &Self, own: Option<u64>| {
             let mut probe = share.clone();
             probe.own = own?;
-            let number = probe.slice.number_of(probe.own);
+            let number = probe.slice.number_u64(probe.own);
             let due = probe.due(number)?;
             (due - probe.delay(number) < from).then_some(probe)
         };
@@ -133,7 +133,7 @@ impl<'a> SliceArrivals<'a> {
     /// The next arrival by number.
     #[inline]
     fn next_number(&mut self) -> Option<Arrival> {
-        let number = self.slice.number_of(self.own);
+        let number = self.slice.number_u64(self.own);
         let due = self.due(number)?;
         self.own += 1;
         Some(Arrival { number, due })

@@ -25,7 +25,7 @@ struct Base {
 impl Base {
     const WHOLE: Self = Self { first: 0, width: 1, of: 1 };
 
-    const fn numbers(self, total: u64) -> u64 {
+    const fn count_u64(self, total: u64) -> u64 {
         let (first, width, of) = (self.first as u64, self.width as u64, self.of as u64);
         let rest = (total % of).saturating_sub(first);
         total / of * width + if rest < width { rest } else { width }
@@ -116,20 +116,20 @@ impl Slice {
     #[must_use]
     pub const fn among(self, total: usize) -> Option<Self> {
         let Some(base) = self.base.among(total) else { return None };
-        let items = base.numbers(total as u64) as usize;
+        let items = base.count_u64(total as u64) as usize;
         let of = if self.of < items { self.of } else { items };
         if self.index < of { Some(Self { index: self.index, of, base }) } else { None }
     }
 
     /// Its number of `total` items. Slices of the same units differ by at most one.
     #[must_use]
-    pub const fn part(self, total: usize) -> usize {
-        self.numbers(total as u64) as usize
+    pub const fn count(self, total: usize) -> usize {
+        self.count_u64(total as u64) as usize
     }
 
     /// Its proportion of `total`, rounded up: for resources that slices may share.
     #[must_use]
-    pub const fn part_up(self, total: usize) -> usize {
+    pub const fn count_up(self, total: usize) -> usize {
         let of = self.base.of.saturating_mul(self.of);
         (total as u128 * self.base.width as u128).div_ceil(of as u128) as usize
     }
@@ -140,18 +140,18 @@ impl Slice {
         self.base.width as f64 / (self.base.of as f64 * self.of as f64)
     }
 
-    /// As [`Slice::part`], in 64 bits.
+    /// As [`Slice::count`], in 64 bits.
     #[must_use]
-    pub const fn numbers(self, total: u64) -> u64 {
+    pub const fn count_u64(self, total: u64) -> u64 {
         let (index, of) = (self.index as u64, self.of as u64);
-        let total = self.base.numbers(total);
+        let total = self.base.count_u64(total);
         total / of + (index < total % of) as u64
     }
 
     /// The number in the whole of its item `own`, from 0.
     #[must_use]
     pub const fn number(self, own: usize) -> usize {
-        self.number_of(own as u64) as usize
+        self.number_u64(own as u64) as usize
     }
 
     /// The inverse of [`Slice::number`], for an item of this slice.
@@ -162,7 +162,7 @@ impl Slice {
 
     /// As [`Slice::number`], in 64 bits. Saturates.
     #[must_use]
-    pub const fn number_of(self, own: u64) -> u64 {
+    pub const fn number_u64(self, own: u64) -> u64 {
         let (index, of) = (self.index as u64, self.of as u64);
         self.base.number(own.saturating_mul(of).saturating_add(index))
     }
@@ -179,14 +179,14 @@ mod tests {
         fn slices_are_the_whole(total in 0usize..500, parts in 1usize..20) {
             let mut numbers: Vec<_> = Slice::WHOLE
                 .split(parts)
-                .flat_map(|slice| (0..slice.part(total)).map(move |own| slice.number(own)))
+                .flat_map(|slice| (0..slice.count(total)).map(move |own| slice.number(own)))
                 .collect();
             numbers.sort_unstable();
             prop_assert_eq!(numbers, (0..total).collect::<Vec<_>>());
             for slice in Slice::WHOLE.split(parts) {
                 prop_assert!((0..total).all(|own| slice.own(slice.number(own)) == own));
-                prop_assert_eq!(slice.numbers(total as u64), slice.part(total) as u64);
-                prop_assert!(slice.part(total).abs_diff(total / parts) <= 1);
+                prop_assert_eq!(slice.count_u64(total as u64), slice.count(total) as u64);
+                prop_assert!(slice.count(total).abs_diff(total / parts) <= 1);
             }
         }
 
@@ -197,10 +197,10 @@ mod tests {
             let slice = Slice::new(agent % agents, agents);
             let mut numbers: Vec<_> = slice
                 .split(workers)
-                .flat_map(|inner| (0..inner.part(total)).map(move |own| inner.number(own)))
+                .flat_map(|inner| (0..inner.count(total)).map(move |own| inner.number(own)))
                 .collect();
             numbers.sort_unstable();
-            let own: Vec<_> = (0..slice.part(total)).map(|own| slice.number(own)).collect();
+            let own: Vec<_> = (0..slice.count(total)).map(|own| slice.number(own)).collect();
             prop_assert_eq!(numbers, own);
         }
 
@@ -215,18 +215,18 @@ mod tests {
             for weight in weights {
                 let part = Slice::weighted(first, weight, of);
                 let share = total * weight;
-                prop_assert!((part.part(total) * of).abs_diff(share) <= of * weight);
-                prop_assert_eq!(part.part(total * of), total * weight, "exact in whole rounds");
-                for own in 0..part.part(total) {
+                prop_assert!((part.count(total) * of).abs_diff(share) <= of * weight);
+                prop_assert_eq!(part.count(total * of), total * weight, "exact in whole rounds");
+                for own in 0..part.count(total) {
                     prop_assert_eq!(part.own(part.number(own)), own);
                 }
                 let own = part.split(workers).flat_map(|inner| {
-                    (0..inner.part(total)).map(move |own| inner.number(own))
+                    (0..inner.count(total)).map(move |own| inner.number(own))
                 });
                 numbers.extend(own);
                 // With fewer items than units, the last slices are empty.
-                let few = part.among(total).map_or(0, |few| few.part(total));
-                prop_assert_eq!(few, part.part(total));
+                let few = part.among(total).map_or(0, |few| few.count(total));
+                prop_assert_eq!(few, part.count(total));
                 first += weight;
             }
             numbers.sort_unstable();
@@ -235,7 +235,7 @@ mod tests {
 
         #[test]
         fn great_totals_lose_nothing(total: u64, parts in 1usize..70) {
-            let sum: u64 = Slice::WHOLE.split(parts).map(|slice| slice.numbers(total)).sum();
+            let sum: u64 = Slice::WHOLE.split(parts).map(|slice| slice.count_u64(total)).sum();
             prop_assert_eq!(sum, total);
         }
     }

@@ -18,7 +18,7 @@ fn an_open_loop_sends_rate_times_duration_whatever_the_threads() {
     for threads in 1..=3 {
         let done = run(Plan { threads, ..open(500.0, 400) }, takes(MS));
         assert_eq!(done.run.tally.counts.ok, 200, "{threads} threads");
-        assert_eq!(done.seen.numbers(), all_numbers(200));
+        assert_eq!(done.seen.count_u64(), all_numbers(200));
         let shares = done.seen.shares(threads);
         let expected: Vec<_> = (0..threads).map(|w| (200 - w).div_ceil(threads)).collect();
         assert_eq!(shares, expected, "every worker has its exact share");
@@ -43,7 +43,7 @@ fn poisson_arrivals_are_those_of_the_schedule() {
         assert!((100..300).contains(&expected), "seven standard deviations: {expected}");
         let done = run(plan, takes(MS));
         assert_eq!(done.run.tally.counts.sent, expected);
-        assert_eq!(done.seen.numbers(), all_numbers(expected));
+        assert_eq!(done.seen.count_u64(), all_numbers(expected));
     }
 }
 
@@ -73,7 +73,7 @@ fn a_replay_fires_every_recorded_arrival_when_it_is_due() {
             takes(0),
         );
         assert_eq!(done.run.tally.counts.ok, 150);
-        assert_eq!(done.seen.numbers(), all_numbers(150));
+        assert_eq!(done.seen.count_u64(), all_numbers(150));
         assert!(done.run.elapsed >= expected.due(149).unwrap(), "{}", done.run.elapsed);
         let asked: f64 = done.run.series.points().iter().filter_map(|point| point.asked).sum();
         assert_eq!(asked, 150.0);
@@ -89,7 +89,7 @@ fn a_count_ends_an_open_loop() {
         }
         let done = run(plan, takes(MS));
         assert_eq!(done.run.tally.counts.ok, 137, "{threads} threads");
-        assert_eq!(done.seen.numbers(), all_numbers(137));
+        assert_eq!(done.seen.count_u64(), all_numbers(137));
     }
 }
 
@@ -106,7 +106,7 @@ fn a_closed_loop_splits_its_count_over_the_workers() {
     let plan = Plan { requests: Some(1_001), threads: 3, ..closed(7) };
     let done = run(plan, takes(MS / 2));
     assert_eq!(done.run.tally.counts.ok, 1_001);
-    assert_eq!(done.seen.numbers(), all_numbers(1_001));
+    assert_eq!(done.seen.count_u64(), all_numbers(1_001));
     // 143 for each user, of whom the first worker has three.
     assert_eq!(done.seen.shares(3), [429, 286, 286]);
     assert!(done.seen.peak() <= 7);

@@ -38,7 +38,7 @@ impl Holding {
         let units = open
             .flat_map(|unit| (part.first..part.first + part.width).map(move |index| (unit, index)));
         let own = |((scenario, plan), index): ((usize, &Plan), usize)| {
-            let slice = plan.part(Slice::new(index, part.of), Slice::WHOLE)?;
+            let slice = plan.slice(Slice::new(index, part.of), Slice::WHOLE)?;
             Some(Self { scenario, slice, from: 0, handover: None })
         };
         units.filter_map(own).collect()

@@ -102,7 +102,7 @@ mod tests {
             for part in parts {
                 let slice = part.slice().unwrap();
                 for worker in 0..workers {
-                    if let Some(part) = plan.part(slice, Slice::new(worker, workers)) {
+                    if let Some(part) = plan.slice(slice, Slice::new(worker, workers)) {
                         arrivals.extend(schedule.share(part));
                     }
                 }

@@ -314,6 +314,6 @@ fn parts(plan: &Plan, seed: u64, agents: usize) -> Vec<Part> {
 
 /// The arrivals of a slice of a run.
 fn arrivals(plan: &Plan, seed: u64, slice: Slice) -> Vec<Arrival> {
-    let part = plan.part(slice, Slice::WHOLE).unwrap();
+    let part = plan.slice(slice, Slice::WHOLE).unwrap();
     plan.schedule(Plan::scenario_seed(seed, 0)).unwrap().share(part).collect()
 }

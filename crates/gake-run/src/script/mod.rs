@@ -276,7 +276,7 @@ impl LoadedScript {
                 is_void: false,
             };
             users_before += lanes as u64;
-            users_before_here += process.map_or(0, |process| process.part(lanes)) as u64;
+            users_before_here += process.map_or(0, |process| process.count(lanes)) as u64;
             load
         });
         loads.collect()

@@ -65,9 +65,9 @@ impl<C: Clock + Clone + 'static> Client<C> {
     pub fn new(network: Arc<Network>, slice: Slice, clock: C) -> Self {
         let settings = &network.settings;
         let bounds = Bounds {
-            open: slice.part(settings.connections).max(1),
+            open: slice.count(settings.connections).max(1),
             idle: usize::MAX,
-            idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| slice.part_up(max)),
+            idle_per_origin: settings.max_idle.map_or(usize::MAX, |max| slice.count_up(max)),
         };
         let streams = if network.expects_multiplexing() { settings.streams } else { 1 };
         let shared = Rc::new(Shared::new(network, clock, slice.number(0)));

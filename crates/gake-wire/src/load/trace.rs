@@ -161,7 +161,7 @@ pub(crate) struct OpenSpan {
 
 impl WorkerTracer {
     pub(crate) fn new(tracer: Arc<Tracer>, slice: Slice) -> Self {
-        let most = slice.part(SAMPLED_A_SECOND / tracer.scenarios).max(1) as u32;
+        let most = slice.count(SAMPLED_A_SECOND / tracer.scenarios).max(1) as u32;
         Self { tracer, most, second: Cell::new(0), count: Cell::new(0) }
     }
 

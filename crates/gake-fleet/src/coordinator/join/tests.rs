@@ -55,7 +55,7 @@ pub(crate) fn part(tally: Tally) -> ScenarioInterval {
 /// What a worker of a slice hands over, second by second, when each request takes one of `times`.
 fn messages(slice: Slice, worker: usize, workers: usize, times: &[u64]) -> Vec<Message> {
     let plan = plan();
-    let share = plan.part(slice, Slice::new(worker, workers)).unwrap();
+    let share = plan.slice(slice, Slice::new(worker, workers)).unwrap();
     let schedule = plan.schedule(Plan::scenario_seed(1, 0)).unwrap();
     let mut times = times.iter().cycle();
     let mut arrivals = schedule.share(share).peekable();
