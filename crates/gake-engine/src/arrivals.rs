@@ -117,7 +117,7 @@ mod tests {
     const OF: usize = 4;
 
     fn source(schedule: &Schedule, index: usize) -> ArrivalSource {
-        ArrivalSource::new(schedule.share(Slice::new(index, OF)).into_owned(), SECOND)
+        ArrivalSource::new(schedule.arrivals(Slice::new(index, OF)).into_owned(), SECOND)
     }
 
     fn all(mut source: ArrivalSource) -> Vec<Arrival> {

@@ -38,7 +38,7 @@ pub(crate) async fn run<F: Factory + 'static>(
 ) -> Nanos {
     let shared = &lanes.shared;
     let Some(mut schedule) = plan.schedule(seed) else { return 0 };
-    let own = ArrivalSource::new(schedule.share(lanes.slice).into_owned(), start);
+    let own = ArrivalSource::new(schedule.arrivals(lanes.slice).into_owned(), start);
     let dispatch = Rc::new(Dispatch::new(own, start, Rc::clone(shared)));
     // A task of its own: the runtime polls its main future only between looks at the sockets.
     let mut pacer = Pacer::spawn(plan, lanes, &dispatch);

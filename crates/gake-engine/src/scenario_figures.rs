@@ -49,7 +49,7 @@ impl ScenarioFigures {
         // What is asked for does not depend on the seed.
         let changed = plan.schedule(0).zip(self.schedule.take());
         // The warm-up is what it was.
-        self.schedule = changed.map(|(changed, old)| changed.with_lead_of(&old));
+        self.schedule = changed.map(|(changed, old)| changed.with_warmup_of(&old));
     }
 
     /// How many arrivals it has when nothing ends it early, the warm-up's included, where that is

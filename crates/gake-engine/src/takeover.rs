@@ -54,7 +54,7 @@ impl ScenarioWorkers {
         let changed = plan.schedule(self.seed).filter(|_| is_open);
         let Some((schedule, own)) = changed.zip(self.plan.schedule(self.seed)) else { return };
         // The arrivals of the warm-up are numbered and due as they were.
-        let schedule = schedule.with_lead_of(&own);
+        let schedule = schedule.with_warmup_of(&own);
         for worker in &self.workers {
             // A worker that has ended sends nothing more.
             let _ = worker.send(Revision::Follow(Box::new(schedule.clone())));
@@ -87,7 +87,7 @@ impl Takeover {
         let Some(schedule) = plan.schedule(*seed) else { return };
         let start = nanos(plan.start);
         for (worker, part) in workers.iter().zip(slice.split(workers.len())) {
-            let source = ArrivalSource::new(schedule.share(part).into_owned(), start);
+            let source = ArrivalSource::new(schedule.arrivals(part).into_owned(), start);
             // After the end of a worker nothing of a schedule that ends with a time is due.
             let _ = worker.send(Revision::Add(source.since(from)));
         }
@@ -113,7 +113,7 @@ mod tests {
         let mut workers = ScenarioWorkers::new(&plan, 0);
         let mut revised = workers.enlist();
         let schedule = plan.schedule(0).unwrap();
-        let mut arrivals = Arrivals::new(ArrivalSource::new(schedule.share(Slice::WHOLE).into_owned(), 0));
+        let mut arrivals = Arrivals::new(ArrivalSource::new(schedule.arrivals(Slice::WHOLE).into_owned(), 0));
         let change = RateChange { at: seconds(4), factor: 2.0 };
         let at = u64::try_from(change.at.as_nanos()).unwrap();
         let (mut seen, mut next) = (Vec::new(), arrivals.next());

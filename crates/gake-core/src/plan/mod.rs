@@ -233,7 +233,7 @@ impl Plan {
         };
         let mut schedule = Schedule::new(*process, stages, self.requests, seed);
         if let Some(stripes) = &self.stripes {
-            schedule = schedule.striped(stripes.clone());
+            schedule = schedule.with_pattern(stripes.clone());
         }
         if self.warmup.is_zero() {
             return Some(schedule);
@@ -244,7 +244,7 @@ impl Plan {
     }
 
     /// The plan with the rates of its open loops changed. A change of the first stage may change the
-    /// warm-up of the schedule: restore it with [`Schedule::with_lead_of`].
+    /// warm-up of the schedule: restore it with [`Schedule::with_warmup_of`].
     #[must_use]
     pub fn with_rates_changed(&self, changes: &[RateChange]) -> Self {
         let mut plan = self.clone();

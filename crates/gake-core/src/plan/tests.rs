@@ -49,11 +49,11 @@ proptest! {
         let Some(schedule) = plan.schedule(seed) else { return Ok(()) };
         let mut all: Vec<_> = slices(&plan, &processes)
             .into_iter()
-            .flat_map(|slice| schedule.share(slice).map(|arrival| (arrival.number, arrival.due)))
+            .flat_map(|slice| schedule.arrivals(slice).map(|arrival| (arrival.number, arrival.due)))
             .collect();
         all.sort_unstable();
         let mut whole: Vec<_> =
-            schedule.share(Slice::WHOLE).map(|arrival| (arrival.number, arrival.due)).collect();
+            schedule.arrivals(Slice::WHOLE).map(|arrival| (arrival.number, arrival.due)).collect();
         whole.sort_unstable();
         prop_assert_eq!(all, whole);
     }

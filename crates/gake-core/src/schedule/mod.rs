@@ -7,13 +7,13 @@
 
 mod area;
 mod arrival;
-mod change;
+mod rate_change;
 mod poisson;
 mod random;
-mod rates;
-mod share;
+mod stage;
+mod slice_arrivals;
 mod slice;
-mod stripes;
+mod number_pattern;
 mod trace;
 
 use std::time::Duration;
@@ -21,36 +21,36 @@ use std::time::Duration;
 use crate::clock::{Nanos, SECOND, nanos};
 use area::Area;
 pub use arrival::Arrival;
-pub use change::RateChange;
+pub use rate_change::RateChange;
 pub use random::random_number;
-pub use rates::{Process, Stage};
-pub use share::SliceArrivals;
+pub use stage::{Process, Stage};
+pub use slice_arrivals::SliceArrivals;
 pub use slice::Slice;
-pub use stripes::NumberPattern;
+pub use number_pattern::NumberPattern;
 pub use trace::{TRACE_ARRIVALS_MAX, Trace, TraceBuilder, TraceFull};
 
 /// When each arrival of a run is due, as a pure value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     /// Always on a grid, so that its count is exact.
-    lead: Option<Lead>,
-    course: Course,
+    warmup: Option<WarmUp>,
+    due_times: DueTimes,
     /// The arrivals that belong to this schedule; all by default.
-    stripes: Option<NumberPattern>,
+    pattern: Option<NumberPattern>,
     limit: u64,
     seed: u64,
 }
 
 /// The due instants after the warm-up.
 #[derive(Debug, Clone, PartialEq)]
-enum Course {
+enum DueTimes {
     Rates(Process, Area),
     Trace(Trace),
 }
 
 /// The warm-up in front of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Lead {
+struct WarmUp {
     rate: f64,
     length: Nanos,
     total: u64,
@@ -61,9 +61,9 @@ impl Schedule {
     #[must_use]
     pub fn new(process: Process, stages: &[Stage], limit: Option<u64>, seed: u64) -> Self {
         Self {
-            lead: None,
-            course: Course::Rates(process, Area::new(stages)),
-            stripes: None,
+            warmup: None,
+            due_times: DueTimes::Rates(process, Area::new(stages)),
+            pattern: None,
             limit: limit.unwrap_or(u64::MAX),
             seed,
         }
@@ -73,16 +73,16 @@ impl Schedule {
     #[must_use]
     pub fn replay(trace: Trace, limit: Option<u64>) -> Self {
         let limit = limit.unwrap_or(u64::MAX);
-        Self { lead: None, course: Course::Trace(trace), stripes: None, limit, seed: 0 }
+        Self { warmup: None, due_times: DueTimes::Trace(trace), pattern: None, limit, seed: 0 }
     }
 
-    /// Makes these rates a slice of a larger schedule: the arrivals that `stripes` selects from the
+    /// Makes these rates a slice of a larger schedule: the arrivals that `pattern` selects from the
     /// whole, with their due times. Does not affect a warm-up or a recording.
     #[must_use]
-    pub fn striped(mut self, stripes: NumberPattern) -> Self {
-        if let Course::Rates(_, area) = &mut self.course {
-            area.scale(1.0 / stripes.fraction());
-            self.stripes = Some(stripes);
+    pub fn with_pattern(mut self, pattern: NumberPattern) -> Self {
+        if let DueTimes::Rates(_, area) = &mut self.due_times {
+            area.scale(1.0 / pattern.fraction());
+            self.pattern = Some(pattern);
         }
         self
     }
@@ -92,14 +92,14 @@ impl Schedule {
     pub fn after(mut self, rate: f64, length: Duration) -> Self {
         let total = Area::new(&[Stage::step(rate, length)]).count();
         let length = nanos(length);
-        self.lead = Some(Lead { rate, length, total });
+        self.warmup = Some(WarmUp { rate, length, total });
         self
     }
 
     /// Replaces the warm-up with that of `other`, which may have none.
     #[must_use]
-    pub fn with_lead_of(mut self, other: &Self) -> Self {
-        self.lead = other.lead;
+    pub fn with_warmup_of(mut self, other: &Self) -> Self {
+        self.warmup = other.warmup;
         self
     }
 
@@ -107,7 +107,7 @@ impl Schedule {
     /// endless.
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.lead.map_or(0, |lead| lead.total).saturating_add(self.count().min(self.limit))
+        self.warmup.map_or(0, |warmup| warmup.total).saturating_add(self.count().min(self.limit))
     }
 
     /// The end of the last stage; `None` if the limit ends the schedule.
@@ -116,7 +116,7 @@ impl Schedule {
         if self.count() > self.limit {
             return None;
         }
-        Some(self.lead_length() + self.course.end()?)
+        Some(self.warmup_length() + self.due_times.end()?)
     }
 
     /// The end of the schedule: of its stages, or when the first arrival beyond the limit would be due.
@@ -125,7 +125,7 @@ impl Schedule {
     pub fn end(&self) -> Option<Nanos> {
         let limited = || {
             let limit = Some(self.limit).filter(|limit| *limit < u64::MAX)?;
-            Some(self.lead_length() + self.course.reaches(self.number(limit))?)
+            Some(self.warmup_length() + self.due_times.reaches(self.number(limit))?)
         };
         self.timed_end().or_else(limited)
     }
@@ -133,7 +133,7 @@ impl Schedule {
     /// The mean rate from the end of the warm-up to `until`, in arrivals a second.
     #[must_use]
     pub fn mean_rate(&self, until: Nanos) -> f64 {
-        let seconds = until.saturating_sub(self.lead_length()) as f64 / SECOND as f64;
+        let seconds = until.saturating_sub(self.warmup_length()) as f64 / SECOND as f64;
         if seconds == 0.0 {
             return 0.0;
         }
@@ -149,49 +149,49 @@ impl Schedule {
     /// Arrivals due in the first `seconds`, warm-up included; 0 for negative values.
     #[must_use]
     pub fn asked_before(&self, seconds: f64) -> f64 {
-        let lead = self.lead_length() as f64 / SECOND as f64;
+        let length = self.warmup_length() as f64 / SECOND as f64;
         let seconds = seconds.max(0.0);
-        match self.lead {
-            Some(lead_in) if seconds < lead => lead_in.rate * seconds,
-            Some(lead_in) => lead_in.total as f64 + self.at(seconds - lead).min(self.limit as f64),
+        match self.warmup {
+            Some(warmup) if seconds < length => warmup.rate * seconds,
+            Some(warmup) => warmup.total as f64 + self.at(seconds - length).min(self.limit as f64),
             None => self.at(seconds).min(self.limit as f64),
         }
     }
 
     /// The number of arrivals after the warm-up, without the limit.
     fn count(&self) -> u64 {
-        let all = self.course.count();
-        self.stripes.as_ref().map_or(all, |stripes| stripes.count(all))
+        let all = self.due_times.count();
+        self.pattern.as_ref().map_or(all, |pattern| pattern.count(all))
     }
 
     /// Arrivals up to `t` seconds after the warm-up, without the limit.
     fn at(&self, t: f64) -> f64 {
-        self.course.at(t) * self.stripes.as_ref().map_or(1.0, NumberPattern::fraction)
+        self.due_times.at(t) * self.pattern.as_ref().map_or(1.0, NumberPattern::fraction)
     }
 
     /// The number of arrival `own` in the larger schedule.
     fn number(&self, own: u64) -> u64 {
-        self.stripes.as_ref().map_or(own, |stripes| stripes.number(own))
+        self.pattern.as_ref().map_or(own, |pattern| pattern.number(own))
     }
 
-    fn lead_length(&self) -> Nanos {
-        self.lead.map_or(0, |lead| lead.length)
+    fn warmup_length(&self) -> Nanos {
+        self.warmup.map_or(0, |warmup| warmup.length)
     }
 
     /// The arrivals of `slice`. Slices do not overlap, and sum to the whole.
     #[must_use]
-    pub fn share(&self, slice: Slice) -> SliceArrivals<'_> {
+    pub fn arrivals(&self, slice: Slice) -> SliceArrivals<'_> {
         SliceArrivals::new(self, slice)
     }
 
     /// When arrival `number` is due; `None` past the end.
     #[must_use]
     pub fn due(&self, number: u64) -> Option<Nanos> {
-        self.share(Slice::WHOLE).due(number)
+        self.arrivals(Slice::WHOLE).due(number)
     }
 }
 
-impl Course {
+impl DueTimes {
     fn count(&self) -> u64 {
         match self {
             Self::Rates(_, area) => area.count(),

@@ -21,7 +21,7 @@ const BLOCK_STREAM: u64 = 0x6a09_e667_f3bc_c909;
 
 /// Consecutive gaps.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Span {
+struct GapSpan {
     /// The sum of the block's gaps before it.
     offset: f64,
     /// The sum of its gaps.
@@ -30,13 +30,13 @@ struct Span {
 
 /// Computes positions of arrivals; cheap in ascending order.
 #[derive(Debug, Clone)]
-pub(super) struct Walk {
+pub(super) struct PoissonWalk {
     seed: u64,
     /// The current block, and the sum of all gaps before it.
     block: u64,
     base: f64,
     /// The spans around the last gap, from the block down.
-    path: [Span; DEPTH + 1],
+    path: [GapSpan; DEPTH + 1],
     /// The sum of the first half of each span.
     halves: [f64; DEPTH],
     /// The last gap's index in the block, and the depth to which the path is valid.
@@ -47,13 +47,13 @@ pub(super) struct Walk {
     draws: u64,
 }
 
-impl Walk {
+impl PoissonWalk {
     pub(super) fn new(seed: u64) -> Self {
         let mut walk = Self {
             seed,
             block: 0,
             base: 0.0,
-            path: [Span::default(); DEPTH + 1],
+            path: [GapSpan::default(); DEPTH + 1],
             halves: [0.0; DEPTH],
             last: 0,
             known: 0,
@@ -80,7 +80,7 @@ impl Walk {
 
     fn enter(&mut self, block: u64) {
         self.block = block;
-        self.path[0] = Span { offset: 0.0, sum: gamma(self.seed ^ BLOCK_STREAM, block) };
+        self.path[0] = GapSpan { offset: 0.0, sum: gamma(self.seed ^ BLOCK_STREAM, block) };
         (self.last, self.known) = (0, 0);
     }
 
@@ -104,9 +104,9 @@ impl Walk {
             is_drawn = false;
             let first = self.halves[level];
             self.path[level + 1] = if gap & half == 0 {
-                Span { offset: span.offset, sum: first }
+                GapSpan { offset: span.offset, sum: first }
             } else {
-                Span { offset: span.offset + first, sum: span.sum - first }
+                GapSpan { offset: span.offset + first, sum: span.sum - first }
             };
             level += 1;
         }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     fn positions(seed: u64, count: u64) -> Vec<f64> {
-        let mut walk = Walk::new(seed);
+        let mut walk = PoissonWalk::new(seed);
         (0..count).map(|number| walk.position(number)).collect()
     }
 
@@ -155,13 +155,13 @@ mod tests {
         let whole = positions(5, 5_000);
         for stride in [1, 2, 3, 7, 64, 1_000] {
             for first in [0, 1, stride - 1] {
-                let mut walk = Walk::new(5);
+                let mut walk = PoissonWalk::new(5);
                 for number in (first..5_000).step_by(stride) {
                     assert_eq!(walk.position(number as u64), whole[number], "{first} + {stride} n");
                 }
             }
         }
-        let mut walk = Walk::new(5);
+        let mut walk = PoissonWalk::new(5);
         for number in [4_999, 3, 2_048, 2_047, 1_023, 1_024, 0] {
             assert_eq!(walk.position(number), whole[number as usize]);
         }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_slice_draws_only_for_its_own_arrivals() {
         for (stride, each) in [(1, 1), (2, 2), (16, 5), (1_024, 10), (5_000, 10)] {
-            let mut walk = Walk::new(9);
+            let mut walk = PoissonWalk::new(9);
             let own = 4_096;
             (0..own).for_each(|number| {
                 walk.position(number * stride);

@@ -11,18 +11,18 @@ pub struct Slice {
     /// The number of slices; at least 1.
     pub of: usize,
     /// The weighted division that it is a slice of.
-    base: Base,
+    base: WeightedSlice,
 }
 
 /// A weighted slice: all items whose number modulo `of` is in `first..first + width`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Base {
+struct WeightedSlice {
     first: usize,
     width: usize,
     of: usize,
 }
 
-impl Base {
+impl WeightedSlice {
     const WHOLE: Self = Self { first: 0, width: 1, of: 1 };
 
     const fn count_u64(self, total: u64) -> u64 {
@@ -59,7 +59,7 @@ impl Base {
 
 impl Slice {
     /// The whole.
-    pub const WHOLE: Self = Self { index: 0, of: 1, base: Base::WHOLE };
+    pub const WHOLE: Self = Self { index: 0, of: 1, base: WeightedSlice::WHOLE };
 
     /// Slice `index` of `of`.
     ///
@@ -68,7 +68,7 @@ impl Slice {
     #[must_use]
     pub const fn new(index: usize, of: usize) -> Self {
         assert!(index < of, "a slice's index is below the number of slices");
-        Self { index, of, base: Base::WHOLE }
+        Self { index, of, base: WeightedSlice::WHOLE }
     }
 
     /// `width` of `of` units, from `first` on: all items whose number modulo `of` is one of them. Slices
@@ -81,7 +81,7 @@ impl Slice {
         assert!(width > 0 && first < of && width <= of - first, "the units of a slice are within the whole");
         match width {
             1 => Self::new(first, of),
-            width => Self { index: 0, of: 1, base: Base { first, width, of } },
+            width => Self { index: 0, of: 1, base: WeightedSlice { first, width, of } },
         }
     }
 

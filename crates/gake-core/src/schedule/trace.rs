@@ -22,7 +22,7 @@ const BLOCK: usize = 64;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trace {
     #[serde(skip)]
-    held: Arc<Held>,
+    held: Arc<TraceInstants>,
     arrivals: u64,
     #[serde(rename = "length_s", with = "AsSeconds")]
     length: Nanos,
@@ -31,14 +31,14 @@ pub struct Trace {
 
 /// The instants, which only the firing side needs: they are not serialised.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Held {
-    blocks: Vec<Block>,
+struct TraceInstants {
+    blocks: Vec<TraceBlock>,
     /// Time since the block's base, in units of 2^`shift` nanoseconds.
     offsets: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Block {
+struct TraceBlock {
     base: Nanos,
     shift: u8,
 }
@@ -51,7 +51,7 @@ pub struct TraceFull;
 /// Builds a trace from due instants in order.
 #[derive(Debug)]
 pub struct TraceBuilder {
-    held: Held,
+    held: TraceInstants,
     /// The block that is not full yet.
     open: Vec<Nanos>,
     last: Nanos,
@@ -66,7 +66,7 @@ impl TraceBuilder {
     #[must_use]
     pub fn new(speed: f64) -> Self {
         let open = Vec::with_capacity(BLOCK);
-        Self { held: Held::default(), open, last: 0, speed, second: (0, 0), peak: 0 }
+        Self { held: TraceInstants::default(), open, last: 0, speed, second: (0, 0), peak: 0 }
     }
 
     /// Number of arrivals so far.
@@ -122,7 +122,7 @@ impl TraceBuilder {
     fn close_block(&mut self) {
         let (Some(&base), Some(&last)) = (self.open.first(), self.open.last()) else { return };
         let shift = (u64::BITS - (last - base).leading_zeros()).saturating_sub(u32::BITS);
-        self.held.blocks.push(Block { base, shift: shift as u8 });
+        self.held.blocks.push(TraceBlock { base, shift: shift as u8 });
         self.held.offsets.extend(self.open.drain(..).map(|due| ((due - base) >> shift) as u32));
     }
 }

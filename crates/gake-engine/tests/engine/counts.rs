@@ -39,7 +39,7 @@ fn poisson_arrivals_are_those_of_the_schedule() {
         if let PlanLoad::One(Load::Open { process, .. }) = &mut plan.load {
             *process = Process::Poisson;
         }
-        let expected = plan.schedule(SEED).unwrap().share(Slice::WHOLE).count() as u64;
+        let expected = plan.schedule(SEED).unwrap().arrivals(Slice::WHOLE).count() as u64;
         assert!((100..300).contains(&expected), "seven standard deviations: {expected}");
         let done = run(plan, takes(MS));
         assert_eq!(done.run.tally.counts.sent, expected);

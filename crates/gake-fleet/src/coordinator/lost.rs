@@ -93,7 +93,7 @@ struct Walk {
 impl Walk {
     fn new(schedule: &Schedule, holding: &Holding, plan: &Plan) -> Self {
         let start = nanos(plan.start);
-        let mut share = schedule.share(holding.slice);
+        let mut share = schedule.arrivals(holding.slice);
         share.skip_before(holding.from.saturating_sub(start));
         let next = share.next().map(|next| next.due.saturating_add(start));
         Self {
@@ -302,7 +302,7 @@ mod tests {
             let part = Part { first, width: width.min(agents - first), of: agents };
             let slice = part.slice().unwrap();
             let schedule = plan.schedule(Plan::scenario_seed(seed, 0)).unwrap();
-            let all: Vec<_> = schedule.share(slice).map(|arrival| arrival.due).collect();
+            let all: Vec<_> = schedule.arrivals(slice).map(|arrival| arrival.due).collect();
             let warmup = all.iter().filter(|due| **due < 700_000_000).count() as u64;
             let reported = Reported { warmup: told.min(warmup), figures: told.saturating_sub(warmup) };
             let own = Holding::own(&plan, part);

@@ -156,7 +156,7 @@ impl Sim {
         self.keep_and_send(index, Frame::handover(&HandoverAnswer { id, from }));
         if let Some(from) = from {
             let schedule = self.plan.schedule(Plan::scenario_seed(self.seed, 0)).unwrap();
-            let taken = schedule.share(Slice::new(number, of)).collect();
+            let taken = schedule.arrivals(Slice::new(number, of)).collect();
             self.agents[index].holdings.push((taken, from));
         }
     }

@@ -315,5 +315,5 @@ fn parts(plan: &Plan, seed: u64, agents: usize) -> Vec<Part> {
 /// The arrivals of a slice of a run.
 fn arrivals(plan: &Plan, seed: u64, slice: Slice) -> Vec<Arrival> {
     let part = plan.slice(slice, Slice::WHOLE).unwrap();
-    plan.schedule(Plan::scenario_seed(seed, 0)).unwrap().share(part).collect()
+    plan.schedule(Plan::scenario_seed(seed, 0)).unwrap().arrivals(part).collect()
 }

@@ -58,7 +58,7 @@ fn messages(slice: Slice, worker: usize, workers: usize, times: &[u64]) -> Vec<M
     let share = plan.slice(slice, Slice::new(worker, workers)).unwrap();
     let schedule = plan.schedule(Plan::scenario_seed(1, 0)).unwrap();
     let mut times = times.iter().cycle();
-    let mut arrivals = schedule.share(share).peekable();
+    let mut arrivals = schedule.arrivals(share).peekable();
     let mut messages = Vec::new();
     for second in 1..=SECONDS {
         let mut tally = Tally::default();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Selects the arrivals at certain positions of every period of a larger schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "Unchecked")]
+#[serde(try_from = "UncheckedPattern")]
 pub struct NumberPattern {
     period: u64,
     /// In ascending order, below `period`, at least one.
@@ -15,15 +15,15 @@ pub struct NumberPattern {
 /// A pattern from another process.
 #[derive(Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct Unchecked {
+struct UncheckedPattern {
     period: u64,
     places: Vec<u64>,
 }
 
-impl TryFrom<Unchecked> for NumberPattern {
+impl TryFrom<UncheckedPattern> for NumberPattern {
     type Error = &'static str;
 
-    fn try_from(Unchecked { period, places }: Unchecked) -> Result<Self, Self::Error> {
+    fn try_from(UncheckedPattern { period, places }: UncheckedPattern) -> Result<Self, Self::Error> {
         Self::new(period, places).ok_or("a pattern without a valid position")
     }
 }
@@ -72,9 +72,9 @@ mod tests {
         for (period, places) in [(3, vec![]), (3, vec![3]), (3, vec![1, 0]), (3, vec![1, 1])] {
             assert_eq!(NumberPattern::new(period, places), None);
         }
-        let stripes = NumberPattern::new(3, vec![0, 2]).unwrap();
-        assert_eq!((0..5).map(|own| stripes.number(own)).collect::<Vec<_>>(), [0, 2, 3, 5, 6]);
-        assert_eq!(stripes.number(u64::MAX), u64::MAX, "saturates");
+        let pattern = NumberPattern::new(3, vec![0, 2]).unwrap();
+        assert_eq!((0..5).map(|own| pattern.number(own)).collect::<Vec<_>>(), [0, 2, 3, 5, 6]);
+        assert_eq!(pattern.number(u64::MAX), u64::MAX, "saturates");
     }
 
     proptest! {

@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::poisson::Walk;
+use super::poisson::PoissonWalk;
 use super::random::unit;
-use super::{Arrival, Course, Process, Schedule, Slice};
+use super::{Arrival, DueTimes, Process, Schedule, Slice};
 use crate::clock::{Nanos, SECOND};
 
 /// The due time of an arrival that a change has removed from the schedule; another change may bring it
@@ -20,8 +20,8 @@ pub struct SliceArrivals<'a> {
     /// Index in the slice of the next arrival.
     own: u64,
     /// Positions of Poisson arrivals.
-    walk: Option<Box<Walk>>,
-    piece: usize,
+    walk: Option<Box<PoissonWalk>>,
+    segment: usize,
     /// Jittered arrivals (due, number) that later ones may still precede.
     ahead: BinaryHeap<Reverse<(Nanos, u64)>>,
     /// The due time without jitter of the last arrival in `ahead`: no further arrival is due earlier.
@@ -34,11 +34,11 @@ impl<'a> SliceArrivals<'a> {
             schedule: std::borrow::Cow::Borrowed(schedule),
             slice,
             own: 0,
-            walk: match schedule.course {
-                Course::Rates(Process::Poisson, _) => Some(Box::new(Walk::new(schedule.seed))),
+            walk: match schedule.due_times {
+                DueTimes::Rates(Process::Poisson, _) => Some(Box::new(PoissonWalk::new(schedule.seed))),
                 _ => None,
             },
-            piece: 0,
+            segment: 0,
             ahead: BinaryHeap::new(),
             settled: 0,
         }
@@ -52,7 +52,7 @@ impl<'a> SliceArrivals<'a> {
             slice: self.slice,
             own: self.own,
             walk: self.walk,
-            piece: self.piece,
+            segment: self.segment,
             ahead: self.ahead,
             settled: self.settled,
         }
@@ -61,7 +61,7 @@ impl<'a> SliceArrivals<'a> {
     /// Switches to another schedule for the arrivals not yet returned.
     pub fn follow(&mut self, schedule: Schedule) {
         self.schedule = std::borrow::Cow::Owned(schedule);
-        self.piece = 0;
+        self.segment = 0;
         let ahead = std::mem::take(&mut self.ahead);
         let mut numbers: Vec<_> = ahead.into_iter().map(|Reverse((_, number))| number).collect();
         numbers.sort_unstable();
@@ -121,11 +121,11 @@ impl<'a> SliceArrivals<'a> {
 
     /// When arrival `number` is due.
     pub(super) fn due(&mut self, number: u64) -> Option<Nanos> {
-        match self.schedule.lead {
-            Some(lead) if number < lead.total => {
-                Some((number as f64 / lead.rate * SECOND as f64).round() as Nanos)
+        match self.schedule.warmup {
+            Some(warmup) if number < warmup.total => {
+                Some((number as f64 / warmup.rate * SECOND as f64).round() as Nanos)
             }
-            Some(lead) => Some(lead.length + self.main_due(number - lead.total)?),
+            Some(warmup) => Some(warmup.length + self.main_due(number - warmup.total)?),
             None => self.main_due(number),
         }
     }
@@ -153,18 +153,18 @@ impl<'a> SliceArrivals<'a> {
     }
 
     fn jitter(&self) -> Nanos {
-        match self.schedule.course {
-            Course::Rates(Process::Bursts { jitter, .. }, _) => jitter,
+        match self.schedule.due_times {
+            DueTimes::Rates(Process::Bursts { jitter, .. }, _) => jitter,
             _ => 0,
         }
     }
 
     /// The jitter of arrival `number`; none in the warm-up.
     fn delay(&self, number: u64) -> Nanos {
-        let lead = self.schedule.lead.map_or(0, |lead| lead.total);
-        match self.schedule.course {
-            Course::Rates(Process::Bursts { jitter, .. }, _) if number >= lead => {
-                (unit(self.schedule.seed, self.schedule.number(number - lead)) * jitter as f64)
+        let warmup = self.schedule.warmup.map_or(0, |warmup| warmup.total);
+        match self.schedule.due_times {
+            DueTimes::Rates(Process::Bursts { jitter, .. }, _) if number >= warmup => {
+                (unit(self.schedule.seed, self.schedule.number(number - warmup)) * jitter as f64)
                     as Nanos
             }
             _ => 0,
@@ -177,9 +177,9 @@ impl<'a> SliceArrivals<'a> {
             return None;
         }
         let main = self.schedule.number(main);
-        let (process, area) = match &self.schedule.course {
-            Course::Rates(process, area) => (process, area),
-            Course::Trace(trace) => return trace.due(main),
+        let (process, area) = match &self.schedule.due_times {
+            DueTimes::Rates(process, area) => (process, area),
+            DueTimes::Trace(trace) => return trace.due(main),
         };
         let count = match *process {
             Process::Uniform | Process::Bursts { .. } if main >= area.count() => return None,
@@ -187,11 +187,11 @@ impl<'a> SliceArrivals<'a> {
             Process::Bursts { size, jitter } => {
                 let first = main - main % size.max(1);
                 let delay = (unit(self.schedule.seed, main) * jitter as f64) as Nanos;
-                return Some(area.inverse(first as f64, &mut self.piece)? + delay);
+                return Some(area.inverse(first as f64, &mut self.segment)? + delay);
             }
             Process::Poisson => self.walk.as_mut()?.position(main),
         };
-        area.inverse(count, &mut self.piece)
+        area.inverse(count, &mut self.segment)
     }
 }
 
@@ -200,8 +200,8 @@ impl Iterator for SliceArrivals<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Arrival> {
-        match self.schedule.course {
-            Course::Rates(Process::Bursts { jitter: 1.., .. }, _) => self.next_jittered(),
+        match self.schedule.due_times {
+            DueTimes::Rates(Process::Bursts { jitter: 1.., .. }, _) => self.next_jittered(),
             _ => self.next_number(),
         }
     }
