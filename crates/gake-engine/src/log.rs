@@ -85,7 +85,7 @@ impl WorkerLog {
 
     #[inline]
     fn push(&self, outcome: Outcome) {
-        if let Some(kept) = &outcome.exchange.kept {
+        if let Some(kept) = &outcome.exchange.captured {
             let heads = kept.headers.iter().map(|(name, value)| name.len() + value.len());
             self.bytes.set(self.bytes.get() + kept.body.len() + heads.sum::<usize>());
         }
@@ -157,7 +157,7 @@ mod tests {
             arrival: Arrival { number, due: 0 },
             blocked: 0,
             fired: 0,
-            exchange: Exchange { kept: kept.map(Box::new), ..Exchange::unfinished(0) },
+            exchange: Exchange { captured: kept.map(Box::new), ..Exchange::unfinished(0) },
         }
     }
 

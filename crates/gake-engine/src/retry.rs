@@ -21,8 +21,8 @@ pub(crate) struct RetryPace {
 
 impl RetryPace {
     /// The earliest start of the iteration after the one that started at `fired` and ended so.
-    pub(crate) fn next_start(&mut self, fired: Nanos, how: IterationStatus) -> Nanos {
-        self.last = match how {
+    pub(crate) fn next_start(&mut self, fired: Nanos, status: IterationStatus) -> Nanos {
+        self.last = match status {
             IterationStatus::Failed(fault) if fault.is_before_connection() => {
                 (2 * self.last).clamp(FIRST, LONGEST)
             }

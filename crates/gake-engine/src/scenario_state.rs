@@ -110,9 +110,9 @@ impl ScenarioState {
                 self.notice_quiet();
                 return None;
             }
-            None => IterationEnd { how: IterationStatus::Interrupted, ..work.abandon(&iteration) },
+            None => IterationEnd { status: IterationStatus::Interrupted, ..work.abandon(&iteration) },
         };
-        if ended.how != IterationStatus::Interrupted {
+        if ended.status != IterationStatus::Interrupted {
             self.last_ended.set(self.last_ended.get().max(ended.at));
         }
         self.recorder.end(&iteration, ended);

@@ -119,9 +119,9 @@ async fn stay<W: Work>(crowd: &WorkerUsers, mut stay: UserStay, work: &mut W) ->
         stay.iterations = stay.iterations.map(|left| left - counted);
         let fired = shared.fire(work, arrival, 0, now, limit.as_mut().as_pin_mut()).await;
         let Some(ended) = fired else { return StayEnd::Done };
-        let earliest = retry.next_start(now, ended.how);
+        let earliest = retry.next_start(now, ended.status);
         now = ended.at;
-        if let IterationStatus::Failed(_) = ended.how {
+        if let IterationStatus::Failed(_) = ended.status {
             // A fault may come without any wait; the other users must not starve.
             tokio::task::yield_now().await;
             now = shared.clock.now();

@@ -28,7 +28,7 @@ impl AbStats {
         let exchange = &outcome.exchange;
         let ExchangeEnd::Response(answer) = exchange.end else { return };
         if self.server.is_none()
-            && let Some(kept) = &exchange.kept
+            && let Some(kept) = &exchange.captured
         {
             let mut headers = kept.headers.iter();
             let server = headers.find(|(name, _)| name.eq_ignore_ascii_case("server"));

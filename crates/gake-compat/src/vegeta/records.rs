@@ -43,7 +43,7 @@ impl Records {
             record.method.clone_from(&request.method);
             record.url.clone_from(&request.url);
         }
-        let kept = outcome.exchange.kept.as_deref();
+        let kept = outcome.exchange.captured.as_deref();
         match outcome.exchange.end {
             ExchangeEnd::Response(answer) if self.is_refused_redirect(answer.status, kept) => {
                 record.error = self.go_error(request, "stopped after 0 redirects");
@@ -87,7 +87,7 @@ impl Records {
 
     /// A fault in the words of Go's client.
     fn fault(&self, request: Option<&HttpRequest>, fault: Fault, outcome: &Outcome) -> String {
-        let begun = outcome.exchange.kept.as_ref().is_some_and(|kept| !kept.headers.is_empty());
+        let begun = outcome.exchange.captured.as_ref().is_some_and(|kept| !kept.headers.is_empty());
         match fault {
             // While the body is read there is no request to name any more.
             Fault::ClosedEarly(_) if begun => "unexpected EOF".to_owned(),

@@ -87,7 +87,7 @@ pub struct IterationEnd {
     /// When it ended.
     pub at: Nanos,
     /// How it ended.
-    pub how: IterationStatus,
+    pub status: IterationStatus,
 }
 
 /// How an iteration ended.
@@ -106,19 +106,19 @@ impl IterationEnd {
     /// An iteration that completed at `at`.
     #[must_use]
     pub fn finished(at: Nanos) -> Self {
-        Self { at, how: IterationStatus::Finished }
+        Self { at, status: IterationStatus::Finished }
     }
 
     /// An iteration that ended at `at` with a fault.
     #[must_use]
     pub fn failed(at: Nanos, fault: Fault) -> Self {
-        Self { at, how: IterationStatus::Failed(fault) }
+        Self { at, status: IterationStatus::Failed(fault) }
     }
 
     /// An iteration that was cut short at `at`.
     #[must_use]
     pub fn interrupted(at: Nanos) -> Self {
-        Self { at, how: IterationStatus::Interrupted }
+        Self { at, status: IterationStatus::Interrupted }
     }
 }
 
@@ -126,7 +126,7 @@ impl Recorder {
     /// Counts an iteration that has ended.
     #[inline]
     pub fn end(&self, iteration: &Iteration<'_>, ended: IterationEnd) {
-        let interrupted = ended.how == IterationStatus::Interrupted;
+        let interrupted = ended.status == IterationStatus::Interrupted;
         let (due, lateness) = (iteration.arrival.due, iteration.lateness());
         self.end_arrival(due, lateness, iteration.blocked, interrupted);
     }

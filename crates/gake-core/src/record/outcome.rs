@@ -78,7 +78,7 @@ pub struct Exchange {
     /// The TCP sample, if one was taken.
     pub tcp: Option<TcpSample>,
     /// What was kept of the answer.
-    pub kept: Option<Box<CapturedResponse>>,
+    pub captured: Option<Box<CapturedResponse>>,
 }
 
 impl Exchange {
@@ -106,7 +106,7 @@ impl Exchange {
             bytes_in: 0,
             bytes_out: 0,
             tcp: None,
-            kept: None,
+            captured: None,
         }
     }
 

@@ -162,7 +162,7 @@ impl Load {
         let mut visitor = WorkVisitor { keep: KeepVisitor::new(self.keep()), inspector, parts };
         exchange.label = request.label;
         client.exchange(&request.request, now, deadline, &mut visitor, exchange).await;
-        exchange.kept = visitor.keep.take();
+        exchange.captured = visitor.keep.take();
     }
 
     /// Sends a request that is made now.
