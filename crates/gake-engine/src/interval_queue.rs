@@ -86,7 +86,7 @@ impl IntervalQueue {
         let piece = self.pending.entry(tenth.max(self.gone + 1)).or_default();
         piece.scenarios.resize_with(scenarios, Tally::default);
         piece.cpu += cpu;
-        let gauges = parts.iter().fold(Gauges::default(), |sum, part| sum.beside(part.gauges));
+        let gauges = parts.iter().fold(Gauges::default(), |sum, part| sum.plus(part.gauges));
         let told = piece.told.entry(worker).or_default();
         *told = Gauges { peak: told.peak.max(gauges.peak), ..gauges };
         for part in parts {
@@ -126,7 +126,7 @@ impl IntervalQueue {
                 None => Gauges { open: worker.open, peak: worker.open },
             };
             worker.open = gauges.open;
-            piece.gauges = piece.gauges.beside(gauges);
+            piece.gauges = piece.gauges.plus(gauges);
         }
         piece
     }

@@ -197,7 +197,7 @@ impl Factory for ScriptFactory {
     fn observe(&self, tally: &mut Tally) -> Gauges {
         self.note_dropped(tally);
         let http = self.client.observe(&mut tally.counts);
-        http.beside(self.grpc.observe(&mut tally.counts))
+        http.plus(self.grpc.observe(&mut tally.counts))
     }
 }
 

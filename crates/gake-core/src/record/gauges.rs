@@ -14,7 +14,7 @@ pub struct Gauges {
 impl Gauges {
     /// The gauges of two workers at the same time.
     #[must_use]
-    pub fn beside(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             open: self.open.saturating_add(other.open),
             peak: self.peak.saturating_add(other.peak),

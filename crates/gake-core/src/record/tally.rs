@@ -73,7 +73,7 @@ impl Tally {
     }
 
     /// Makes room for at least `labels` labels.
-    pub fn tell_labels(&mut self, labels: usize) {
+    pub fn grow_labels(&mut self, labels: usize) {
         if self.labels.len() < labels {
             self.labels.resize_with(labels, LabelTally::default);
         }
@@ -171,7 +171,7 @@ impl Tally {
         for &(fault, count) in &other.faults {
             bump(&mut self.faults, fault, count);
         }
-        self.tell_labels(other.labels.len());
+        self.grow_labels(other.labels.len());
         for (mine, theirs) in self.labels.iter_mut().zip(&other.labels) {
             mine.counts.merge(&theirs.counts);
             mine.response.merge(&theirs.response);
@@ -202,7 +202,7 @@ impl Tally {
 
     /// Gives an empty tally the label and series numbers of `other`.
     pub(super) fn follow(&mut self, other: &Self) {
-        self.tell_labels(other.labels.len());
+        self.grow_labels(other.labels.len());
         self.series.follow(&other.series);
     }
 

@@ -27,8 +27,8 @@ pub(super) struct Body {
 
 impl Body {
     /// Makes room for the labels of a plan.
-    pub(super) fn tell_labels(&mut self, plan: &Plan) {
-        self.tally.tell_labels(Tally::new(plan.labels.len()).labels().len());
+    pub(super) fn grow_labels(&mut self, plan: &Plan) {
+        self.tally.grow_labels(Tally::new(plan.labels.len()).labels().len());
     }
 
     /// Adds a second.

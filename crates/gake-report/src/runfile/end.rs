@@ -62,7 +62,7 @@ fn scenarios(
     let each = plan.scenarios().iter().map(|plan| {
         let end = ends.next().unwrap_or_else(|| whole.clone());
         let mut tally = tallies.next().unwrap_or_default();
-        tally.tell_labels(Tally::new(labels).labels().len());
+        tally.grow_labels(Tally::new(labels).labels().len());
         ScenarioRun {
             plan: plan.clone(),
             measured: end.measured_ns,

@@ -95,7 +95,7 @@ pub fn join_files(whole: &Run, files: &[(&Path, &Run)], out: impl Write) -> Resu
                 add(&mut tally, &source.plan, &second.tally, labels);
                 add_scenarios(&mut scenarios, &source.plan, second, &whole.plan);
                 warmup.merge(&second.warmup);
-                gauges = gauges.beside(second.gauges);
+                gauges = gauges.plus(second.gauges);
                 cpu += second.cpu;
                 asked = asked.zip(second.asked).map(|(sum, asked)| sum + asked);
             }

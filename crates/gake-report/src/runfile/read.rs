@@ -321,7 +321,7 @@ impl Reading {
                 Err(why) => self.warn(format!("its plan is invalid and was left out: {why}")),
             }
         }
-        body.tell_labels(&head.plan);
+        body.grow_labels(&head.plan);
         body.events = std::mem::take(&mut self.events);
         body.watched = std::mem::take(&mut self.watched);
         body.origin = std::mem::take(&mut self.origin);

@@ -28,7 +28,7 @@ impl RunSoFar {
     ) -> Self {
         let mut body = Body::default();
         body.origin.clone_from(origin);
-        body.tell_labels(&plan);
+        body.grow_labels(&plan);
         body.watched.settings.extend_from_slice(settings);
         Self { plan, started_unix_ns, body }
     }

@@ -143,7 +143,7 @@ impl Making {
             if self.labels.len() <= LABELS_MAX {
                 let full = self.labels.len() == LABELS_MAX;
                 self.labels.push(if full { "other".to_owned() } else { name });
-                self.tally.tell_labels(self.labels.len());
+                self.tally.grow_labels(self.labels.len());
             }
             self.labels.len() - 1
         });

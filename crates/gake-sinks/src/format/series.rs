@@ -102,7 +102,7 @@ pub(super) struct Family {
 impl Totals {
     pub(super) fn begin(&mut self, labels: &[String]) {
         self.labels = labels.to_vec();
-        self.tally.tell_labels(if labels.len() > 1 { labels.len() } else { 0 });
+        self.tally.grow_labels(if labels.len() > 1 { labels.len() } else { 0 });
     }
 
     pub(super) fn second(&mut self, second: &ExportSecond<'_>) {

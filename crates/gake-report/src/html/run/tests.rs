@@ -155,7 +155,7 @@ fn an_hour_is_under_500_kb_however_bad_it_is() {
     assert!(points(bad.clone()) >= 400);
     bad.plan.target = "<".repeat(100_000);
     bad.plan.labels = (0..300).map(|n| format!("{n}{}", "<".repeat(10_000))).collect();
-    bad.tally.tell_labels(300);
+    bad.tally.grow_labels(300);
     bad.events = vec![RunEvent { at: 1, text: "<".repeat(1_000) }; 1_000];
     for (at, n) in
         (0..1_800).flat_map(|at| (0..if at == 0 { 300 } else { 50 }).map(move |n| (at, n)))
