@@ -35,7 +35,7 @@ impl Exact for Interval {
 
     fn is_sensible(&self) -> bool {
         let times = [self.cpu, self.run_delay].into_iter();
-        let levels = self.parts.iter().flat_map(|part| [part.gauges.open, part.gauges.peak]);
+        let levels = self.scenarios.iter().flat_map(|one| [one.gauges.open, one.gauges.peak]);
         self.tenth <= SECOND_MAX * 10 && times.chain(levels).all(|number| number <= NUMBER_MAX)
     }
 }

@@ -186,7 +186,7 @@ impl Collector {
             self.run_delay += interval.run_delay;
         }
         let several = self.scenarios.len() > 1;
-        for part in &interval.parts {
+        for part in &interval.scenarios {
             self.bodies.merge(&part.bodies);
             if several {
                 self.scenarios[part.scenario].warmup_counts.merge(&part.warmup);
@@ -367,7 +367,7 @@ mod tests {
     fn holding(worker: usize, second: u64, open: u64) -> Message {
         let mut message = interval(worker, second, 0);
         if let Message::Interval(interval) = &mut message {
-            interval.parts[0].gauges = Gauges { open, peak: open };
+            interval.scenarios[0].gauges = Gauges { open, peak: open };
         }
         message
     }

@@ -184,7 +184,7 @@ impl<F: Factory + 'static> Reporter<F> {
         } else if let Err(TrySendError::Full(Message::Interval(kept))) =
             self.messages.try_send(Message::Interval(interval))
         {
-            for (scenario, part) in self.scenarios.iter().zip(&kept.parts) {
+            for (scenario, part) in self.scenarios.iter().zip(&kept.scenarios) {
                 scenario.put_back(part);
             }
             self.usage.borrow_mut().put_back(kept.cpu, kept.run_delay);

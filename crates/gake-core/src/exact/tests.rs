@@ -77,7 +77,7 @@ fn interval() -> impl Strategy<Value = Interval> {
     (vec(tally(), 0..3), 0..1u64 << 56, any::<u32>()).prop_map(|(tallies, cpu, tenth)| Interval {
         worker: 3,
         tenth: tenth.into(),
-        parts: tallies
+        scenarios: tallies
             .into_iter()
             .zip(0..)
             .map(|(tally, scenario)| ScenarioInterval {
@@ -125,7 +125,7 @@ proptest! {
         }
         if let Ok(changed) = decode::<Interval>(&bytes) {
             let mut sum = Tally::default();
-            for part in changed.parts.iter().chain(&interval.parts) {
+            for part in changed.scenarios.iter().chain(&interval.scenarios) {
                 sum.merge(&part.tally);
                 sum.counts.merge(&part.warmup);
             }

@@ -24,7 +24,8 @@ pub struct Interval {
     /// Tenths of a second since the epoch that this interval completes.
     pub tenth: u64,
     /// What the worker recorded of each of its scenarios.
-    pub parts: Vec<ScenarioInterval>,
+    #[serde(rename = "parts")]
+    pub scenarios: Vec<ScenarioInterval>,
     /// CPU time the worker's thread used since its last interval.
     pub cpu: Nanos,
     /// Time the worker's thread was runnable but not running since its last interval.

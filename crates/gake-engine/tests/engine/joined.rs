@@ -24,7 +24,7 @@ fn interval(worker: usize, tenth: u64, sent: u64) -> Message {
         gauges: Gauges { open: 1, peak: tenth % 7 },
         bodies: gake_core::record::FailedBodies::default(),
     };
-    Message::Interval(Box::new(Interval { worker, tenth, parts: vec![part], cpu: 5, run_delay: 0 }))
+    Message::Interval(Box::new(Interval { worker, tenth, scenarios: vec![part], cpu: 5, run_delay: 0 }))
 }
 
 fn ended(worker: usize, at: u64) -> Message {

@@ -126,7 +126,7 @@ impl Forwarder {
     /// Gives a worker its tallies back, whose memory is warm.
     fn give_back(&self, interval: Interval) {
         let Some(spares) = self.running.spares.get(interval.worker) else { return };
-        for mut part in interval.parts {
+        for mut part in interval.scenarios {
             part.tally.clear();
             // A worker that has ended needs no more.
             let _ = spares.send(part.tally);

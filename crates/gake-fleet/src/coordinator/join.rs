@@ -363,7 +363,7 @@ impl Member {
     fn check(&self, plan: &Plan, interval: &Interval, now: Nanos) -> Result<(), String> {
         let has_worker = self.ended.get(interval.worker).is_some_and(|ended| !ended);
         let scenarios = plan.scenarios().len();
-        let are_known = interval.parts.iter().all(|part| {
+        let are_known = interval.scenarios.iter().all(|part| {
             part.scenario < scenarios && part.tally.labels().len() <= plan.labels.len().max(1)
         });
         if !has_worker || !are_known || interval.tenth > now / TENTH + AHEAD_MAX {
@@ -375,7 +375,7 @@ impl Member {
     /// Counts the arrivals that have an outcome.
     fn count(&mut self, interval: &Interval) {
         let arrivals = |counts: &Counts| counts.started.saturating_add(counts.dropped);
-        for part in &interval.parts {
+        for part in &interval.scenarios {
             let reported = &mut self.reported[part.scenario];
             reported.warmup = reported.warmup.saturating_add(arrivals(&part.warmup));
             reported.figures = reported.figures.saturating_add(arrivals(&part.tally.counts));

@@ -284,7 +284,7 @@ mod tests {
     }
 
     fn due(interval: &Interval) -> Reported {
-        let part = &interval.parts[0];
+        let part = &interval.scenarios[0];
         assert_eq!(part.tally.counts.dropped, part.tally.counts.lost);
         Reported { warmup: part.warmup.dropped, figures: part.tally.counts.dropped }
     }

@@ -188,7 +188,7 @@ impl Sim {
         agent.seconds = agent.seconds.max(clock / SECOND);
         let next = agent.when((agent.seconds + 1) * SECOND);
         let interval =
-            Interval { worker: 0, tenth, parts: vec![part(tally)], cpu: 1, run_delay: 0 };
+            Interval { worker: 0, tenth, scenarios: vec![part(tally)], cpu: 1, run_delay: 0 };
         let frame = self.keep_and_send(index, frame_of(&Message::Interval(Box::new(interval))));
         self.contents.insert((index, frame), numbers);
         if !is_over {

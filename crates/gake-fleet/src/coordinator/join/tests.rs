@@ -264,8 +264,8 @@ fn figures_of_another_run_are_refused() {
     for change in [
         &(|interval: &mut Interval| interval.worker = 1) as &dyn Fn(&mut Interval),
         &|interval: &mut Interval| interval.tenth = 1_000_000,
-        &|interval: &mut Interval| interval.parts[0].scenario = 1,
-        &|interval: &mut Interval| interval.parts[0].tally.grow_labels(9),
+        &|interval: &mut Interval| interval.scenarios[0].scenario = 1,
+        &|interval: &mut Interval| interval.scenarios[0].tally.grow_labels(9),
     ] {
         assert_eq!(of(change), (0, 1));
     }
