@@ -20,57 +20,57 @@ const SECOND_MAX: u64 = 1 << 32;
 const NUMBER_MAX: u64 = 1 << 56;
 
 /// A value with an exact encoding.
-pub trait Exact: Serialize + DeserializeOwned {
+pub trait ExactEncoding: Serialize + DeserializeOwned {
     /// Name and version of the encoding, the first line.
     const NAME: &'static str;
 
     /// Whether all numbers are small enough for sums of them not to overflow.
-    fn is_sensible(&self) -> bool {
+    fn is_plausible(&self) -> bool {
         true
     }
 }
 
-impl Exact for Interval {
+impl ExactEncoding for Interval {
     const NAME: &'static str = "gake.interval/2";
 
-    fn is_sensible(&self) -> bool {
+    fn is_plausible(&self) -> bool {
         let times = [self.cpu, self.run_delay].into_iter();
         let levels = self.scenarios.iter().flat_map(|one| [one.gauges.open, one.gauges.peak]);
         self.tenth <= SECOND_MAX * 10 && times.chain(levels).all(|number| number <= NUMBER_MAX)
     }
 }
 
-impl Exact for ScenarioEnd {
+impl ExactEncoding for ScenarioEnd {
     const NAME: &'static str = "gake.scenario-end/1";
 
-    fn is_sensible(&self) -> bool {
+    fn is_plausible(&self) -> bool {
         self.instants().into_iter().all(|instant| instant <= NUMBER_MAX)
     }
 }
 
-impl Exact for WorkerEnd {
+impl ExactEncoding for WorkerEnd {
     const NAME: &'static str = "gake.worker-end/1";
 
-    fn is_sensible(&self) -> bool {
+    fn is_plausible(&self) -> bool {
         self.scenarios.len() <= SCENARIOS_MAX
             && self.log_lost <= NUMBER_MAX
-            && self.scenarios.iter().all(|(_, end)| end.is_sensible())
+            && self.scenarios.iter().all(|(_, end)| end.is_plausible())
     }
 }
 
-impl Exact for Run {
+impl ExactEncoding for Run {
     const NAME: &'static str = "gake.run/2";
 
-    fn is_sensible(&self) -> bool {
-        run::is_sensible(self)
+    fn is_plausible(&self) -> bool {
+        run::is_plausible(self)
     }
 }
 
-impl Exact for RunSpec {
+impl ExactEncoding for RunSpec {
     const NAME: &'static str = "gake.spec/1";
 }
 
-impl Exact for Tally {
+impl ExactEncoding for Tally {
     const NAME: &'static str = "gake.tally/1";
 }
 
@@ -90,7 +90,7 @@ pub enum ExactError {
     },
     /// The content is inconsistent.
     #[error("{name} is invalid: {error}")]
-    Senseless {
+    Invalid {
         /// The expected name.
         name: &'static str,
         /// Position and reason.
@@ -105,7 +105,7 @@ pub enum ExactError {
 ///
 /// # Errors
 /// When it holds NaN or an infinity; recorded values never do.
-pub fn encode<T: Exact>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
+pub fn encode<T: ExactEncoding>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = format!("{}\n", T::NAME).into_bytes();
     serde_json::to_writer(&mut bytes, value)?;
     Ok(bytes)
@@ -115,7 +115,7 @@ pub fn encode<T: Exact>(value: &T) -> Result<Vec<u8>, serde_json::Error> {
 ///
 /// # Errors
 /// When the bytes are not a valid encoding of `T`.
-pub fn decode<T: Exact>(bytes: &[u8]) -> Result<T, ExactError> {
+pub fn decode<T: ExactEncoding>(bytes: &[u8]) -> Result<T, ExactError> {
     if bytes.len() > READ_MAX {
         return Err(ExactError::TooLong(bytes.len()));
     }
@@ -126,8 +126,8 @@ pub fn decode<T: Exact>(bytes: &[u8]) -> Result<T, ExactError> {
         ExactError::Other { expected: T::NAME, found }
     })?;
     let value: T = serde_json::from_slice(json)
-        .map_err(|error| ExactError::Senseless { name: T::NAME, error })?;
-    if value.is_sensible() { Ok(value) } else { Err(ExactError::TooLarge(T::NAME)) }
+        .map_err(|error| ExactError::Invalid { name: T::NAME, error })?;
+    if value.is_plausible() { Ok(value) } else { Err(ExactError::TooLarge(T::NAME)) }
 }
 
 mod run;

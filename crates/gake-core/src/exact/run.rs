@@ -5,7 +5,7 @@ use super::{NUMBER_MAX, SECOND_MAX};
 use crate::clock::Nanos;
 use crate::record::{Counts, Generator, SeriesPoint, Run, ScenarioRun};
 
-pub(super) fn is_sensible(run: &Run) -> bool {
+pub(super) fn is_plausible(run: &Run) -> bool {
     let Generator { cpu, run_delay, rss_bytes, miscounted, .. } = run.generator;
     let times = [
         run.started_unix_ns >> 8,
@@ -21,9 +21,9 @@ pub(super) fn is_sensible(run: &Run) -> bool {
     ];
     are_small(&times)
         && run.plan.scenarios().len() >= run.scenarios.len()
-        && run.series.is_sensible()
+        && run.series.is_plausible()
         && run.series.points().iter().all(point)
-        && run.watched.is_sensible()
+        && run.watched.is_plausible()
         && counts(&run.warmup)
         && run.scenarios.iter().all(scenario)
 }

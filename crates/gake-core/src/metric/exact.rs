@@ -18,14 +18,14 @@ const SERIES_READ_MAX: usize = 1_000_000;
 
 #[derive(Deserialize)]
 #[serde(default)]
-struct TableForm<'a> {
+struct TableJson<'a> {
     limit: usize,
     not_numbers: u64,
     #[serde(borrow)]
-    series: Vec<SeriesForm<'a>>,
+    series: Vec<SeriesJson<'a>>,
 }
 
-impl Default for TableForm<'_> {
+impl Default for TableJson<'_> {
     fn default() -> Self {
         Self { limit: MAX_SERIES, not_numbers: 0, series: Vec::new() }
     }
@@ -33,7 +33,7 @@ impl Default for TableForm<'_> {
 
 /// One series. Its value determines the kind of its metric.
 #[derive(Serialize, Deserialize)]
-struct SeriesForm<'a> {
+struct SeriesJson<'a> {
     #[serde(borrow)]
     metric: Cow<'a, str>,
     #[serde(default)]
@@ -45,7 +45,7 @@ struct SeriesForm<'a> {
 
 impl Serialize for SeriesTable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let series = self.sorted().into_iter().map(|(key, value)| SeriesForm {
+        let series = self.sorted().into_iter().map(|(key, value)| SeriesJson {
             metric: Cow::Borrowed(&key.metric.name),
             unit: key.metric.unit,
             tags: key.tags.clone(),
@@ -61,12 +61,12 @@ impl Serialize for SeriesTable {
 
 impl<'de> Deserialize<'de> for SeriesTable {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let form = TableForm::deserialize(deserializer)?;
+        let form = TableJson::deserialize(deserializer)?;
         let mut table = Self::with_limit(form.limit.min(SERIES_READ_MAX));
         table.add_not_numbers(form.not_numbers);
         let mut metrics: HashMap<Definition, Arc<Definition>> = HashMap::new();
-        for SeriesForm { metric, unit, tags, value } in form.series {
-            if !is_sensible(&value) {
+        for SeriesJson { metric, unit, tags, value } in form.series {
+            if !is_plausible(&value) {
                 return Err(D::Error::custom(format!("the series {metric}{tags} is invalid")));
             }
             let metric = Definition { name: metric.into_owned(), kind: value.kind(), unit };
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for SeriesTable {
     }
 }
 
-fn is_sensible(value: &SeriesValue) -> bool {
+fn is_plausible(value: &SeriesValue) -> bool {
     match value {
         SeriesValue::Gauge { last, min, max, samples, .. } => {
             *samples > 0 && (min..=max).contains(&last) && min.is_finite() && max.is_finite()

@@ -44,7 +44,7 @@ impl SeriesKey {
 
 /// Series by index, and indexes by series.
 #[derive(Debug, Clone, Default)]
-struct Keys {
+struct SeriesIndex {
     list: Vec<SeriesKey>,
     numbers: HashMap<SeriesKey, u32>,
     /// How many of them are [`SeriesKey::other`].
@@ -58,7 +58,7 @@ struct Keys {
 #[derive(Debug, Clone)]
 pub struct SeriesTable {
     /// Shared with the tables of other seconds; copied when a series is added.
-    keys: Arc<Keys>,
+    keys: Arc<SeriesIndex>,
     values: Vec<SeriesValue>,
     limit: usize,
     /// Samples that were not finite numbers.

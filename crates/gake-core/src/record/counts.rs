@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::outcome::{ExchangeEnd, Exchange};
+use super::exchange::{ExchangeEnd, Exchange};
 
 /// Larger counts are not read: no run comes near, and sums of them stay within 64 bits.
 const READ_MAX: u64 = 1 << 56;
@@ -232,9 +232,9 @@ impl<'de> Deserialize<'de> for Counts {
     /// A count that is not there is 0. Files from before iterations had counts of their own lack
     /// `started`: each arrival was one request.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct CountsVisitor;
 
-        impl<'de> Visitor<'de> for Reader {
+        impl<'de> Visitor<'de> for CountsVisitor {
             type Value = Counts;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -258,6 +258,6 @@ impl<'de> Deserialize<'de> for Counts {
             }
         }
 
-        deserializer.deserialize_map(Reader)
+        deserializer.deserialize_map(CountsVisitor)
     }
 }

@@ -140,28 +140,28 @@ const KINDS_MAX: usize = 4_096;
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct TallyForm {
+struct TallyJson {
     counts: Counts,
     latency: BTreeMap<String, Histogram>,
     statuses: Vec<(u16, u64)>,
     faults: Vec<FaultCount>,
     labels: Vec<LabelTally>,
     series: SeriesTable,
-    in_flight_ns: Wide,
+    in_flight_ns: DecimalU128,
     fired: u64,
 }
 
 /// A 128-bit number, which JSON has as a text.
 #[derive(Default, Clone, Copy)]
-struct Wide(u128);
+struct DecimalU128(u128);
 
-impl Serialize for Wide {
+impl Serialize for DecimalU128 {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Wide {
+impl<'de> Deserialize<'de> for DecimalU128 {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(D::Error::custom)
@@ -181,7 +181,7 @@ impl Serialize for Tally {
         form.serialize_field("faults", &faults.collect::<Vec<_>>())?;
         form.serialize_field("labels", self.labels())?;
         form.serialize_field("series", &self.series)?;
-        form.serialize_field("in_flight_ns", &Wide(self.in_flight_ns))?;
+        form.serialize_field("in_flight_ns", &DecimalU128(self.in_flight_ns))?;
         form.serialize_field("fired", &self.fired)?;
         form.end()
     }
@@ -189,11 +189,11 @@ impl Serialize for Tally {
 
 impl<'de> Deserialize<'de> for Tally {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        TallyForm::deserialize(deserializer)?.tally().map_err(D::Error::custom)
+        TallyJson::deserialize(deserializer)?.tally().map_err(D::Error::custom)
     }
 }
 
-impl TallyForm {
+impl TallyJson {
     fn tally(self) -> Result<Tally, String> {
         let mut tally = Tally::default();
         tally.counts = self.counts;

@@ -1,8 +1,8 @@
 //! One arrival in progress: what its work records, and how it ended.
 
 use super::fault::Fault;
-use super::outcome::Exchange;
-use super::recorder::{Recorder, Start};
+use super::exchange::Exchange;
+use super::recorder::{Recorder, ExchangeStart};
 use crate::clock::Nanos;
 use crate::metric::SeriesId;
 use crate::schedule::Arrival;
@@ -38,7 +38,7 @@ impl<'a> Iteration<'a> {
     #[inline]
     pub fn take_exchange(&self, exchange: &mut Exchange) {
         let Self { arrival, blocked, fired, recorder } = *self;
-        recorder.exchange(arrival.due, &Start { arrival, blocked, fired }, exchange);
+        recorder.exchange(arrival.due, &ExchangeStart { arrival, blocked, fired }, exchange);
     }
 
     /// Records a further request of the iteration, which it asked for at `start`: its response
@@ -46,7 +46,7 @@ impl<'a> Iteration<'a> {
     #[inline]
     pub fn exchange_from(&self, start: Nanos, mut exchange: Exchange) {
         let arrival = Arrival { number: self.arrival.number, due: start };
-        let start = Start { arrival, blocked: 0, fired: start };
+        let start = ExchangeStart { arrival, blocked: 0, fired: start };
         self.recorder.exchange(self.arrival.due, &start, &mut exchange);
     }
 

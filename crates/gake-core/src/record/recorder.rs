@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::bodies::FailedBodies;
+use super::failed_bodies::FailedBodies;
 use super::counts::Counts;
 use super::gauges::Gauges;
-use super::outcome::{Exchange, Outcome};
+use super::exchange::{Exchange, Outcome};
 use super::tally::Tally;
 use crate::clock::Nanos;
 use crate::metric::{Definition, SeriesId, SeriesTable, Tags};
@@ -58,13 +58,13 @@ pub trait ExchangeLog {
 pub struct Recorder {
     expect: ExpectedStatus,
     warmup_end: Nanos,
-    figures: RefCell<Figures>,
+    figures: RefCell<RecordedFigures>,
     log: Option<Box<dyn ExchangeLog>>,
 }
 
 /// What is recorded since it was taken last.
 #[derive(Debug)]
-struct Figures {
+struct RecordedFigures {
     tally: Tally,
     warmup: Counts,
     bodies: FailedBodies,
@@ -73,7 +73,7 @@ struct Figures {
 }
 
 /// When and by whom an exchange was asked for.
-pub(super) struct Start {
+pub(super) struct ExchangeStart {
     pub(super) arrival: Arrival,
     pub(super) blocked: Nanos,
     pub(super) fired: Nanos,
@@ -91,7 +91,7 @@ impl Recorder {
     ) -> Self {
         let (tally, warmup) = (Tally::new(labels), Counts::default());
         let bodies = FailedBodies::default();
-        let figures = Figures { tally, warmup, bodies, sampled: 0 };
+        let figures = RecordedFigures { tally, warmup, bodies, sampled: 0 };
         Self { expect, warmup_end, figures: RefCell::new(figures), log }
     }
 
@@ -105,7 +105,7 @@ impl Recorder {
     /// Adds an exchange that was asked for at `start`, of the iteration whose arrival was due at
     /// `due`. Where there is a log it is taken; else it stays.
     #[inline]
-    pub(super) fn exchange(&self, due: Nanos, start: &Start, exchange: &mut Exchange) {
+    pub(super) fn exchange(&self, due: Nanos, start: &ExchangeStart, exchange: &mut Exchange) {
         let mut figures = self.figures.borrow_mut();
         if due < self.warmup_end {
             figures.warmup.add_exchange(exchange, exchange.is_ok(&self.expect));
@@ -114,7 +114,7 @@ impl Recorder {
         }
         drop(figures);
         if let Some(log) = &self.log {
-            let &Start { arrival, blocked, fired } = start;
+            let &ExchangeStart { arrival, blocked, fired } = start;
             let exchange = std::mem::replace(exchange, Exchange::unfinished(exchange.done));
             log.push(Outcome { arrival, blocked, fired, exchange });
         }

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bodies::FailedBodies;
+use super::failed_bodies::FailedBodies;
 use super::counts::Counts;
 use super::series::Series;
 use super::tally::Tally;
-use super::watched::WatchRecord;
+use super::watch_record::WatchRecord;
 use crate::clock::Nanos;
 use crate::plan::Plan;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::point::{SeriesPoint, TENTHS};
+use super::series_point::{SeriesPoint, TENTHS};
 use crate::clock::{Nanos, SECOND, TENTH};
 
 /// Maximum number of points; then neighbours are joined, and each covers twice the time.
@@ -133,7 +133,7 @@ impl Series {
     }
 
     /// Whether it can have been made by pushing points.
-    pub(crate) fn is_sensible(&self) -> bool {
+    pub(crate) fn is_plausible(&self) -> bool {
         self.width.is_power_of_two()
             && self.width <= WIDTH_MAX
             && self.points.len() <= POINTS_MAX
@@ -150,7 +150,7 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::point::{LABELS_MAX, STATUSES_MAX};
+    use crate::record::series_point::{LABELS_MAX, STATUSES_MAX};
     use crate::record::{Counts, Fault, LabelPoint, LatencyMetric, Tally};
 
     #[test]

@@ -6,7 +6,7 @@ use super::counts::Counts;
 use super::fault::Fault;
 use super::histogram::Histogram;
 use super::latency::{self, Latency, LatencyMetric};
-use super::outcome::{ResponseSummary, ExchangeEnd, Exchange, Outcome};
+use super::exchange::{ResponseSummary, ExchangeEnd, Exchange, Outcome};
 use crate::clock::Nanos;
 use crate::metric::SeriesTable;
 use crate::plan::ExpectedStatus;

@@ -14,7 +14,7 @@ use super::request::BodySpec;
 
 /// A body: a text, or a table with `file` or `base64`.
 #[derive(Debug, Clone, PartialEq)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "BodyForm"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "BodySchema"))]
 pub struct BodyValue(pub BodySpec);
 
 /// A body as a table.
@@ -33,7 +33,7 @@ enum BodyTable {
 #[derive(schemars::JsonSchema)]
 #[schemars(untagged)]
 #[expect(dead_code, reason = "only its schema is used")]
-enum BodyForm {
+enum BodySchema {
     Text(String),
     Table(BodyTable),
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Read;
 
 use super::error::{FieldPath, SpecError};
-use super::locate::Fields;
+use super::locate::FieldSpans;
 pub use super::syntax::Syntax;
 use super::{RunDraft, RunSpec};
 
@@ -26,7 +26,7 @@ pub struct FileError {
     /// The file, as it was named.
     pub file: String,
     /// Line and column, both from 1, when they are known.
-    pub place: Option<(usize, usize)>,
+    pub position: Option<(usize, usize)>,
     /// The field, when it is known.
     pub field: FieldPath,
     /// What is wrong.
@@ -41,7 +41,7 @@ impl SpecFile {
     pub fn read(name: &str, reader: impl Read) -> Result<Self, FileError> {
         let plain = |problem: String| FileError {
             file: name.to_owned(),
-            place: None,
+            position: None,
             field: FieldPath::root(),
             problem,
         };
@@ -56,10 +56,10 @@ impl SpecFile {
         match parse(&text, syntax) {
             Ok(draft) => Ok(Self { name: name.to_owned(), text, syntax, draft }),
             Err((offset, problem)) => {
-                let field = offset.and_then(|at| Fields::of(&text, syntax).at(at));
-                let place = offset.map(|at| place(&text, at));
+                let field = offset.and_then(|at| FieldSpans::of(&text, syntax).at(at));
+                let position = offset.map(|at| position(&text, at));
                 let field = field.unwrap_or_default();
-                Err(FileError { file: name.to_owned(), place, field, problem })
+                Err(FileError { file: name.to_owned(), position, field, problem })
             }
         }
     }
@@ -87,10 +87,10 @@ impl SpecFile {
     /// An error in the spec, with its place in the file.
     #[must_use]
     pub fn locate(&self, error: SpecError) -> FileError {
-        let offset = Fields::of(&self.text, self.syntax).offset(&error.path);
+        let offset = FieldSpans::of(&self.text, self.syntax).offset(&error.path);
         FileError {
             file: self.name.clone(),
-            place: offset.map(|at| place(&self.text, at)),
+            position: offset.map(|at| position(&self.text, at)),
             field: error.path,
             problem: error.problem,
         }
@@ -116,7 +116,7 @@ impl RunDraft {
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
-        if let Some((line, column)) = self.place {
+        if let Some((line, column)) = self.position {
             write!(f, ":{line}:{column}")?;
         }
         let field = self.field.to_string();
@@ -143,7 +143,7 @@ fn parse(text: &str, syntax: Syntax) -> Result<RunDraft, (Option<usize>, String)
 }
 
 /// Line and column of an offset, in characters.
-fn place(text: &str, offset: usize) -> (usize, usize) {
+fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)

@@ -10,9 +10,9 @@ use super::syntax::Syntax;
 /// Every field of a file that could be read, in order, with its bytes: from its key, or the start
 /// of an element, to the end of its value.
 #[derive(Debug, Default)]
-pub(super) struct Fields(Vec<(FieldPath, Range<usize>)>);
+pub(super) struct FieldSpans(Vec<(FieldPath, Range<usize>)>);
 
-impl Fields {
+impl FieldSpans {
     /// The fields of a text; those before what cannot be read.
     pub(super) fn of(text: &str, syntax: Syntax) -> Self {
         let mut fields = Self::default();
@@ -22,7 +22,7 @@ impl Fields {
                 fields.table(table.get_ref(), &FieldPath::root());
             }
             Syntax::Json => {
-                let mut scan = Scan { bytes: text.as_bytes(), at: 0, fields: &mut fields };
+                let mut scan = JsonScanner { bytes: text.as_bytes(), at: 0, fields: &mut fields };
                 // Anything else than JSON ends the scan.
                 let _ = scan.value(&FieldPath::root());
             }
@@ -75,13 +75,13 @@ impl Fields {
 }
 
 /// A walk over JSON that has been read, and so is not nested deeply.
-struct Scan<'a> {
+struct JsonScanner<'a> {
     bytes: &'a [u8],
     at: usize,
-    fields: &'a mut Fields,
+    fields: &'a mut FieldSpans,
 }
 
-impl Scan<'_> {
+impl JsonScanner<'_> {
     fn value(&mut self, path: &FieldPath) -> Option<()> {
         if path.steps().len() > 128 {
             return None;

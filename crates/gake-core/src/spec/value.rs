@@ -84,7 +84,7 @@ pub enum OverflowValue {
 }
 
 /// A value that is written as a text.
-trait Text: Sized {
+trait TextValue: Sized {
     /// What a message calls it.
     const WHAT: &'static str;
     fn read(text: &str) -> Result<Self, String>;
@@ -96,7 +96,7 @@ trait Text: Sized {
     }
 }
 
-impl Text for TimeValue {
+impl TextValue for TimeValue {
     const WHAT: &'static str = "a time such as \"30s\" or \"1m30s\", or a number of seconds";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -118,7 +118,7 @@ impl Text for TimeValue {
     }
 }
 
-impl Text for RateValue {
+impl TextValue for RateValue {
     const WHAT: &'static str = "a rate such as 1000, \"100/500ms\" or \"max\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -133,7 +133,7 @@ impl Text for RateValue {
     }
 }
 
-impl Text for StagesValue {
+impl TextValue for StagesValue {
     const WHAT: &'static str = "stages such as \"100@30s,100..1000@2m\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -152,7 +152,7 @@ impl Text for StagesValue {
     }
 }
 
-impl Text for UsersValue {
+impl TextValue for UsersValue {
     const WHAT: &'static str = "a number of users, or stages such as \"50..200@30s\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -187,7 +187,7 @@ impl Text for UsersValue {
     }
 }
 
-impl Text for CountValue {
+impl TextValue for CountValue {
     const WHAT: &'static str = "a whole number such as 1000 or \"10k\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -203,7 +203,7 @@ impl Text for CountValue {
     }
 }
 
-impl Text for SpeedValue {
+impl TextValue for SpeedValue {
     const WHAT: &'static str = "a factor such as 2 or \"0.5x\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -219,7 +219,7 @@ impl Text for SpeedValue {
     }
 }
 
-impl Text for ExpectValue {
+impl TextValue for ExpectValue {
     const WHAT: &'static str = "status codes such as 200 or \"2xx,404\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -231,7 +231,7 @@ impl Text for ExpectValue {
     }
 }
 
-impl Text for HeaderValue {
+impl TextValue for HeaderValue {
     const WHAT: &'static str = "a header line such as \"Name: value\"";
 
     fn read(text: &str) -> Result<Self, String> {
@@ -273,13 +273,13 @@ macro_rules! texts {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
-                <Self as Text>::read(text)
+                <Self as TextValue>::read(text)
             }
         }
 
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&Text::write(self))
+                f.write_str(&TextValue::write(self))
             }
         }
 
@@ -308,7 +308,7 @@ macro_rules! texts {
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
                     "type": ["string", "number"],
-                    "description": <Self as Text>::WHAT,
+                    "description": <Self as TextValue>::WHAT,
                 })
             }
         }
@@ -328,7 +328,7 @@ texts!(
 
 struct TextVisitor<T>(std::marker::PhantomData<T>);
 
-impl<T: Text> Visitor<'_> for TextVisitor<T> {
+impl<T: TextValue> Visitor<'_> for TextVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

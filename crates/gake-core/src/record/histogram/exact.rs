@@ -20,7 +20,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bucket::{self, LIMIT};
-use super::counts::Counts;
+use super::bucket_counts::BucketCounts;
 use super::{Histogram, Sum};
 
 /// Bit 0 of the first byte: this version of the encoding.
@@ -43,7 +43,7 @@ pub enum HistogramError {
     Version,
     /// The content is inconsistent.
     #[error("a histogram is invalid: {0}")]
-    Senseless(&'static str),
+    Invalid(&'static str),
 }
 
 impl Histogram {
@@ -78,10 +78,10 @@ impl Histogram {
         if first & !(VERSION | FRACTIONAL) != 0 || first & VERSION == 0 {
             return Err(HistogramError::Version);
         }
-        let mut input = Input(rest);
+        let mut input = ByteReader(rest);
         let (min, max) = (input.double()?, input.double()?);
         if !(-LIMIT..=LIMIT).contains(&min) || !(min..=LIMIT).contains(&max) {
-            return Err(HistogramError::Senseless("its minimum and maximum"));
+            return Err(HistogramError::Invalid("its minimum and maximum"));
         }
         let sum = Sum { whole: input.signed()?, fraction: input.signed()? };
         let (list, count) = input.buckets()?;
@@ -89,7 +89,7 @@ impl Histogram {
             return Err(HistogramError::TooLong);
         }
         let is_fractional = first & FRACTIONAL != 0;
-        Ok(Self { counts: Counts::listed(list), count, min, max, sum, is_fractional })
+        Ok(Self { counts: BucketCounts::listed(list), count, min, max, sum, is_fractional })
     }
 }
 
@@ -106,9 +106,9 @@ fn push_signed(out: &mut Vec<u8>, number: i128) {
 }
 
 /// What is still to be read.
-struct Input<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl Input<'_> {
+impl ByteReader<'_> {
     fn byte(&mut self) -> Result<u8, HistogramError> {
         let (&byte, rest) = self.0.split_first().ok_or(HistogramError::CutOff)?;
         self.0 = rest;
@@ -134,7 +134,7 @@ impl Input<'_> {
                 return Ok(number);
             }
         }
-        Err(HistogramError::Senseless("a number is too large"))
+        Err(HistogramError::Invalid("a number is too large"))
     }
 
     fn signed(&mut self) -> Result<i128, HistogramError> {
@@ -144,11 +144,11 @@ impl Input<'_> {
 
     /// The buckets in their order, and the sum of their counts.
     fn buckets(&mut self) -> Result<(Vec<(i32, u64)>, u64), HistogramError> {
-        const SENSELESS: HistogramError = HistogramError::Senseless("its buckets");
-        let buckets = usize::try_from(self.number()?).map_err(|_| SENSELESS)?;
+        const INVALID: HistogramError = HistogramError::Invalid("its buckets");
+        let buckets = usize::try_from(self.number()?).map_err(|_| INVALID)?;
         // Each takes two bytes at least, so that a lie about their number costs nothing.
         if buckets == 0 || buckets > self.0.len() / 2 {
-            return Err(SENSELESS);
+            return Err(INVALID);
         }
         let mut list: Vec<(i32, u64)> = Vec::with_capacity(buckets);
         let (mut before, mut total) = (0_i128, 0_u64);
@@ -156,9 +156,9 @@ impl Input<'_> {
             let step = self.signed()?;
             let number = before.checked_add(step).filter(|_| at == 0 || step > 0);
             let bucket = number.and_then(|number| i32::try_from(number).ok());
-            let bucket = bucket.filter(|bucket| bucket::exists(*bucket)).ok_or(SENSELESS)?;
-            let count = u64::try_from(self.number()?).map_err(|_| SENSELESS)?;
-            total = total.checked_add(count).filter(|_| count > 0).ok_or(SENSELESS)?;
+            let bucket = bucket.filter(|bucket| bucket::exists(*bucket)).ok_or(INVALID)?;
+            let count = u64::try_from(self.number()?).map_err(|_| INVALID)?;
+            total = total.checked_add(count).filter(|_| count > 0).ok_or(INVALID)?;
             list.push((bucket, count));
             before = i128::from(bucket);
         }
@@ -193,7 +193,7 @@ impl<'de> Deserialize<'de> for Sum {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
         let bytes = STANDARD_NO_PAD.decode(text.as_bytes()).map_err(D::Error::custom)?;
-        let mut input = Input(&bytes);
+        let mut input = ByteReader(&bytes);
         let mut part = || input.signed().map_err(D::Error::custom);
         Ok(Self { whole: part()?, fraction: part()? })
     }

@@ -6,13 +6,13 @@
 //! on; a histogram of few values takes less.
 
 mod bucket;
-mod counts;
+mod bucket_counts;
 mod exact;
 mod pages;
 mod sum;
 
 use crate::clock::Nanos;
-use counts::Counts;
+use bucket_counts::BucketCounts;
 pub use exact::HistogramError;
 pub use sum::Sum;
 
@@ -25,7 +25,7 @@ const CEILING: Nanos = 86_400 * 1_000_000_000;
 /// number ([`Histogram::record_number`]).
 #[derive(Clone, PartialEq)]
 pub struct Histogram {
-    counts: Counts,
+    counts: BucketCounts,
     count: u64,
     min: f64,
     max: f64,
@@ -56,7 +56,7 @@ impl Bucket {
 impl Default for Histogram {
     fn default() -> Self {
         Self {
-            counts: Counts::default(),
+            counts: BucketCounts::default(),
             count: 0,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,

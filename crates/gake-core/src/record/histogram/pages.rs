@@ -3,7 +3,7 @@
 use super::bucket::{OCTAVE, OCTAVE_BITS};
 
 /// An octave's counts, without what they carried over.
-type Page = [u32; OCTAVE];
+type OctavePage = [u32; OCTAVE];
 
 /// Counts by bucket. An octave has a page of 4 KB from its first value on.
 #[derive(Debug, Clone, Default)]
@@ -11,7 +11,7 @@ pub(super) struct Pages {
     zeros: u64,
     /// The octave of the first page.
     first: i32,
-    pages: Vec<Option<Box<Page>>>,
+    pages: Vec<Option<Box<OctavePage>>>,
     /// What 32 bits did not hold, in units of `2^32`, by bucket.
     carries: Vec<(i32, u64)>,
 }
@@ -49,7 +49,7 @@ impl Pages {
 
     /// The place for an octave's page.
     #[cold]
-    fn slot(&mut self, octave: i32) -> &mut Option<Box<Page>> {
+    fn slot(&mut self, octave: i32) -> &mut Option<Box<OctavePage>> {
         if self.pages.is_empty() {
             self.first = octave;
         }
@@ -85,7 +85,7 @@ impl Pages {
 
     /// Carries over where the sum of two 32-bit counts has wrapped round.
     #[cold]
-    fn carry_after_adding(&mut self, octave: i32, theirs: &Page) {
+    fn carry_after_adding(&mut self, octave: i32, theirs: &OctavePage) {
         let Some(mine) = self.slot(octave) else { return };
         let wrapped = mine.iter().zip(theirs).zip(0..).filter(|((sum, added), _)| sum < added);
         let wrapped: Vec<i32> = wrapped.map(|(_, place)| place).collect();
@@ -109,7 +109,7 @@ impl Pages {
     }
 
     /// The pages, from the lowest values to the highest.
-    fn octaves(&self) -> impl Iterator<Item = (i32, &Page)> {
+    fn octaves(&self) -> impl Iterator<Item = (i32, &OctavePage)> {
         let pages = (self.first..).zip(&self.pages);
         pages.filter_map(|(octave, page)| Some((octave, &**page.as_ref()?)))
     }
@@ -131,7 +131,7 @@ impl Pages {
     fn in_page<'a>(
         &'a self,
         octave: i32,
-        page: &'a Page,
+        page: &'a OctavePage,
     ) -> impl Iterator<Item = (i32, u64)> + use<'a> {
         let numbers = (octave << OCTAVE_BITS)..;
         numbers.zip(page).filter_map(|(number, low)| {
@@ -179,7 +179,7 @@ impl Pages {
         pages.fold(zeros, u64::saturating_add)
     }
 
-    fn sum(&self, octave: i32, places: std::ops::Range<usize>, page: &Page) -> u64 {
+    fn sum(&self, octave: i32, places: std::ops::Range<usize>, page: &OctavePage) -> u64 {
         let start = octave << OCTAVE_BITS;
         let numbers = start + places.start as i32..start + places.end as i32;
         let low: u64 = page[places].iter().map(|count| u64::from(*count)).sum();
@@ -189,19 +189,19 @@ impl Pages {
 
     /// Bytes of memory beside the value itself.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.octaves().count() * size_of::<Page>()
-            + self.pages.capacity() * size_of::<Option<Box<Page>>>()
+        self.octaves().count() * size_of::<OctavePage>()
+            + self.pages.capacity() * size_of::<Option<Box<OctavePage>>>()
             + self.carries.capacity() * size_of::<(i32, u64)>()
     }
 }
 
-fn is_empty(page: &Page) -> bool {
+fn is_empty(page: &OctavePage) -> bool {
     // Without a way out of the loop it takes the processor's widest steps.
     page.iter().fold(0, |all, count| all | count) == 0
 }
 
 /// Adds a page, and says whether a count has wrapped round.
-fn add_page(mine: &mut Page, theirs: &Page) -> bool {
+fn add_page(mine: &mut OctavePage, theirs: &OctavePage) -> bool {
     let mut wrapped = false;
     for (mine, theirs) in mine.iter_mut().zip(theirs) {
         *mine = mine.wrapping_add(*theirs);

@@ -2,14 +2,14 @@
 
 use super::super::error::{FieldPath, SpecError};
 use super::super::{GrpcSpec, HttpVersion, RequestSource, ScenarioDraft};
-use super::scenario::Deciding;
+use super::scenario::ScenarioResolver;
 
 /// Whether a scenario calls gRPC, which needs HTTP/2.
 pub(super) fn is_grpc(scenario: &ScenarioDraft) -> bool {
     scenario.url.as_deref().is_some_and(GrpcSpec::has_scheme)
 }
 
-impl Deciding<'_> {
+impl ScenarioResolver<'_> {
     /// The method that `url` names, if it is one of gRPC.
     pub(super) fn grpc(&mut self) -> Result<Option<RequestSource>, SpecError> {
         let proto = std::mem::take(&mut self.draft.proto);

@@ -5,13 +5,13 @@ use std::time::Duration;
 use super::super::error::{FieldPath, SpecError};
 use super::super::value::{ArrivalsValue, CountValue, TimeValue, UsersValue};
 use super::super::{DURATION, RequestSource, USERS};
-use super::scenario::Deciding;
+use super::scenario::ScenarioResolver;
 use crate::Load;
 use crate::clock::nanos;
 use crate::plan::{DRAIN, Rate, Stage};
 use crate::schedule::Process;
 
-impl Deciding<'_> {
+impl ScenarioResolver<'_> {
     pub(super) fn load(&self, source: &RequestSource) -> Result<Load, SpecError> {
         if let RequestSource::Recording(_) = source {
             return self.recorded();

@@ -7,7 +7,7 @@ mod websocket;
 
 use std::time::Duration;
 
-use scenario::Deciding;
+use scenario::ScenarioResolver;
 
 use super::error::{FieldPath, SpecError};
 use super::fields::Setting;
@@ -59,7 +59,7 @@ impl RunDraft {
         let mut scenarios: Vec<ScenarioSpec> = Vec::with_capacity(self.scenarios.len());
         for (i, draft) in self.scenarios.into_iter().enumerate() {
             let at = list.index(i);
-            let scenario = Deciding { draft, at: at.clone(), warmup, connection: &connection }
+            let scenario = ScenarioResolver { draft, at: at.clone(), warmup, connection: &connection }
                 .scenario(several)?;
             if scenarios.iter().any(|known| known.name == scenario.name) {
                 let problem = format!("{:?} is the name of another scenario too", scenario.name);

@@ -16,14 +16,14 @@ use crate::plan::{DRAIN, OPEN_CONNECTIONS, Overflow, Plan, Rate};
 const TAGS_MAX: usize = 50;
 
 /// A scenario's draft, and what else bears on it.
-pub(super) struct Deciding<'a> {
+pub(super) struct ScenarioResolver<'a> {
     pub(super) draft: ScenarioDraft,
     pub(super) at: FieldPath,
     pub(super) warmup: Duration,
     pub(super) connection: &'a ConnectionSpec,
 }
 
-impl Deciding<'_> {
+impl ScenarioResolver<'_> {
     pub(super) fn scenario(mut self, several: bool) -> Result<ScenarioSpec, SpecError> {
         let name = match self.draft.name.take() {
             Some(name) => named(name, &self.at.key("name"))?,

@@ -2,9 +2,9 @@
 
 use super::super::error::{FieldPath, SpecError};
 use super::super::{HttpVersion, RequestSource, WebSocketSpec};
-use super::scenario::Deciding;
+use super::scenario::ScenarioResolver;
 
-impl Deciding<'_> {
+impl ScenarioResolver<'_> {
     /// The source that `url` is, if there is one: a WebSocket by its scheme.
     pub(super) fn url(&mut self) -> Result<Option<RequestSource>, SpecError> {
         let url = self.draft.url.take();

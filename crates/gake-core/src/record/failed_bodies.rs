@@ -96,11 +96,11 @@ impl<'de> Deserialize<'de> for FailedBodies {
     /// Bodies over the bounds are counted under `others`, or cut.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Form {
+        struct BodiesJson {
             kinds: Vec<(u64, FailedBody)>,
             others: u64,
         }
-        let form = Form::deserialize(deserializer)?;
+        let form = BodiesJson::deserialize(deserializer)?;
         let mut bodies = Self { kinds: Vec::new(), others: form.others };
         for (hash, mut body) in form.kinds {
             // Redaction may have made it longer than the bytes it was made of.

@@ -177,7 +177,7 @@ pub struct WatchRecord {
 
 impl WatchRecord {
     /// Whether it can have been made by adding readings.
-    pub(crate) fn is_sensible(&self) -> bool {
+    pub(crate) fn is_plausible(&self) -> bool {
         let gauge = |gauge: &Gauge| {
             let readings = |sample: &GaugeSample| (1..=1 << 40).contains(&sample.readings);
             gauge.width.is_power_of_two()

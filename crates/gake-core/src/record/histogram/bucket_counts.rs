@@ -7,20 +7,20 @@ const FEW: usize = 64;
 
 /// Counts by bucket.
 #[derive(Debug, Clone)]
-pub(super) enum Counts {
+pub(super) enum BucketCounts {
     /// In the order of their buckets.
     Few(Vec<(i32, u64)>),
     /// Any number.
     Many(Pages),
 }
 
-impl Default for Counts {
+impl Default for BucketCounts {
     fn default() -> Self {
         Self::Few(Vec::new())
     }
 }
 
-impl Counts {
+impl BucketCounts {
     /// These counts, in the order of their buckets.
     pub(super) fn listed(list: Vec<(i32, u64)>) -> Self {
         Self::Few(list)
@@ -124,7 +124,7 @@ impl Counts {
     }
 }
 
-impl PartialEq for Counts {
+impl PartialEq for BucketCounts {
     fn eq(&self, other: &Self) -> bool {
         self.buckets().eq(other.buckets())
     }

@@ -163,7 +163,7 @@ impl SeriesPoint {
             && self.heat.last().is_none_or(|cell| cell.0 <= cells_max)
             && self.statuses.len() <= STATUSES_MAX + 1
             && self.labels.len() <= LABELS_MAX
-            && self.count_u64().all(|number| number <= READ_MAX)
+            && self.numbers().all(|number| number <= READ_MAX)
     }
 
     /// Counts and sums of it beside [`SeriesPoint::counts`].
