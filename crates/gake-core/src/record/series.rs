@@ -1,21 +1,21 @@
-//! A series over the run's seconds whose memory does not grow with the run's length.
+//! Figures over time, in memory that does not grow with the length of the run.
 
 use serde::{Deserialize, Serialize};
 
 use super::series_point::{SeriesPoint, TENTHS};
 use crate::clock::{Nanos, SECOND, TENTH};
 
-/// Maximum number of points; then neighbours are joined, and each covers twice the time.
+/// Maximum number of points; beyond it neighbours are joined, and each covers twice the time.
 const POINTS_MAX: usize = 1_800;
 
-/// Tenths of a second that are kept: those of runs of up to a minute.
+/// Maximum number of tenths of a second: those of a minute.
 const TENTHS_MAX: u64 = 600;
 
-/// Seconds of the widest point that is read: halves of it can be joined and joined again.
+/// Maximum seconds of a decoded point.
 const WIDTH_MAX: u64 = 1 << 32;
 
-/// Points in order of time, at most 1,800 of them: half an hour by the second, longer runs by
-/// 2, 4, 8 ... seconds. For runs of up to a minute also tenths of a second, when they are known.
+/// At most 1,800 points in chronological order: half an hour by the second, longer runs by 2, 4, 8 ...
+/// seconds. Runs of up to a minute also have tenths of a second, if known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     points: Vec<SeriesPoint>,
@@ -28,7 +28,7 @@ pub struct Series {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct Tenths {
     points: Vec<SeriesPoint>,
-    /// Whether some are missing, so that they do not show the run.
+    /// Whether some are missing, so that none are shown.
     lost: bool,
 }
 
@@ -56,8 +56,7 @@ impl Series {
         }
     }
 
-    /// Adds the point of the next tenths of a second. A run of more than a minute, or one with a gap
-    /// in them, is shown by its seconds.
+    /// Adds the point of the next tenths of a second. After a gap or a minute, all tenths are dropped.
     pub fn push_tenth(&mut self, point: SeriesPoint) {
         let Tenths { points, lost } = &mut self.tenths;
         let next = points.last().map_or(0, |last| last.second.saturating_add(last.seconds));
@@ -70,19 +69,19 @@ impl Series {
         }
     }
 
-    /// Drops the tenths because some of them are not known.
+    /// Drops the tenths, because some are unknown.
     pub fn forget_tenths(&mut self) {
         self.tenths = Tenths::default();
     }
 
-    /// The tenths of a second; empty when only seconds are known.
+    /// The tenths of a second; empty if only seconds are known.
     #[must_use]
     pub fn tenths(&self) -> &[SeriesPoint] {
         &self.tenths.points
     }
 
-    /// The series at its finest resolution, in at most `max` points, and the number of points a
-    /// second has: 10 where [`SeriesPoint::second`] counts tenths, otherwise 1.
+    /// The series at its finest resolution in at most `max` points, and the unit of
+    /// [`SeriesPoint::second`]: 10 for tenths, else 1.
     #[must_use]
     pub fn finest(&self, max: usize) -> (Self, u64) {
         if self.tenths.points.is_empty() {
@@ -92,8 +91,7 @@ impl Series {
         (Self { points, ..Self::default() }.at_most(max), TENTHS)
     }
 
-    /// Leaves out the seconds at the end, from `at` on, in which nothing was asked for, sent or
-    /// ended: the wait until the last worker noticed.
+    /// Removes idle seconds at the end, from `at` on: the wait until the last worker noticed the end.
     pub fn end(&mut self, at: Nanos) {
         let is_idle = |point: &SeriesPoint, unit: Nanos| {
             point.second.saturating_mul(unit) >= at
@@ -132,7 +130,7 @@ impl Series {
         series
     }
 
-    /// Whether it can have been made by pushing points.
+    /// Whether a decoded series is within the limits.
     pub(crate) fn is_plausible(&self) -> bool {
         self.width.is_power_of_two()
             && self.width <= WIDTH_MAX
@@ -140,7 +138,7 @@ impl Series {
             && self.tenths.points.len() as u64 <= TENTHS_MAX
     }
 
-    /// The points.
+    /// The points, in chronological order.
     #[must_use]
     pub fn points(&self) -> &[SeriesPoint] {
         &self.points
@@ -172,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_idle_seconds_after_the_last_arrival_are_left_out() {
+    fn only_idle_seconds_after_the_last_arrival_are_removed() {
         let point = |second, sent| SeriesPoint {
             second,
             seconds: 1,
@@ -228,7 +226,7 @@ mod tests {
         assert_eq!(sum(|p| p.statuses.iter().map(|s| s.1).sum()), 10_000);
         assert_eq!(sum(|p| p.faults.iter().map(|s| s.1).sum()), 10_000);
         assert_eq!(sum(|p| p.heat.iter().map(|s| s.1).sum()), 5_000);
-        // The one over the bound is for all others.
+        // The one beyond the limit counts all others.
         let joined = series.at_most(1);
         assert_eq!(joined.points()[0].statuses.len(), STATUSES_MAX + 1);
         assert_eq!(joined.points()[0].faults.len(), 2);
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_or_a_minute_puts_seconds_in_place_of_tenths() {
+    fn tenths_are_dropped_after_a_gap_or_a_minute() {
         let mut gap = Series::default();
         [0, 1, 3].into_iter().for_each(|n| gap.push_tenth(tenth(n, 1)));
         gap.push_tenth(tenth(4, 1));

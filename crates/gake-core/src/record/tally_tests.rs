@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_parts_is_recording_the_whole(a in outcomes(), b in outcomes()) {
+    fn merging_is_recording_everything(a in outcomes(), b in outcomes()) {
         let whole: Vec<_> = a.iter().chain(&b).cloned().collect();
         prop_assert_eq!(merged(&tally(&a), &tally(&b)), tally(&whole));
     }
@@ -77,9 +77,9 @@ proptest! {
         let samples = tally.latency.response().count()
             + tally.latency.of(LatencyMetric::FaultResponse).count();
         prop_assert_eq!(samples, counts.due());
-        let answered: u64 = tally.statuses().iter().map(|s| s.1).sum();
+        let responses: u64 = tally.statuses().iter().map(|s| s.1).sum();
         prop_assert_eq!(
-            answered + tally.faults_where(|_| true) + counts.unfinished,
+            responses + tally.faults_where(|_| true) + counts.unfinished,
             counts.sent + counts.unsent
         );
     }
@@ -142,8 +142,8 @@ fn a_dropped_arrival_is_due_and_waited() {
 
 #[test]
 fn ten_million_requests_take_no_megabyte_more_than_one_million() {
-    // Two workers, each with a tally that it fills and one that waits, a second that is joined, and
-    // the sum. A second has 100,000 requests, of which ever fewer take ever longer.
+    // Two workers with a tally and a spare each, the second being joined, and the sum. A second has
+    // 100,000 requests with heavy-tailed latencies.
     let mut workers = [Tally::new(0), Tally::new(0)];
     let mut spares = [Tally::new(0), Tally::new(0)];
     let (mut second, mut whole) = (Tally::new(0), Tally::new(0));
