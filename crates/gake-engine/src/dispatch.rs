@@ -1,4 +1,4 @@
-//! Where due arrivals and idle lanes meet.
+//! Assigns due arrivals to idle lanes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,36 +14,36 @@ use crate::arrivals::{Arrivals, ArrivalSource};
 use crate::scenario_state::{Progress, ScenarioState};
 use crate::takeover::Revision;
 
-/// A lane's place: what it is handed, and how to wake it.
+/// The arrival assigned to a lane, and the lane's waker.
 #[derive(Default)]
 pub(crate) struct LaneSlot {
     pub(crate) assigned: Cell<Option<LaneArrival>>,
     pub(crate) waker: RefCell<Option<Waker>>,
 }
 
-/// An arrival that a lane has taken, and how long it waited for a free one.
+/// An arrival assigned to a lane, and the time it waited for a free lane.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LaneArrival {
     pub(crate) arrival: Arrival,
     pub(crate) blocked: Nanos,
 }
 
-/// Where due arrivals and idle lanes meet.
+/// Assigns due arrivals to idle lanes.
 pub(crate) struct Dispatch {
     shared: Rc<ScenarioState>,
-    /// When the schedule begins.
+    /// The start of the schedule.
     pub(crate) start: Nanos,
     arrivals: RefCell<Arrivals>,
     pub(crate) next: Cell<Option<Arrival>>,
-    /// Arrivals before the next that wait for a lane, when their number is bounded.
+    /// The backlog before `next`, if it is bounded.
     waiting: RefCell<VecDeque<Arrival>>,
-    /// How many lanes are there.
+    /// Number of lanes opened.
     pub(crate) opened: Cell<usize>,
-    /// The last one to fall idle is used first: its connection and caches are warm.
+    /// LIFO: the lane that became idle last has warm connections and caches.
     pub(crate) idle: RefCell<Vec<Rc<LaneSlot>>>,
-    /// Since when every lane is busy and no more may open, as the pacer found it.
+    /// Since when all lanes are busy and no more may be opened.
     pub(crate) full_since: Cell<Option<Nanos>>,
-    /// Notified when a lane falls idle.
+    /// Notified when a lane becomes idle.
     pub(crate) freed: Notify,
 }
 
@@ -68,7 +68,7 @@ impl Dispatch {
         self.next.set(self.arrivals.borrow_mut().next());
     }
 
-    /// Changes what is to be sent; `schedule` is the one in force.
+    /// Applies a revision; `schedule` is the one in force.
     pub(crate) fn revise(&self, revision: Revision, schedule: &mut Schedule) {
         let unused = self.next.take();
         match revision {
@@ -81,7 +81,7 @@ impl Dispatch {
         self.advance();
     }
 
-    /// Takes an arrival in, to wait, unless as many do as there is `room` for.
+    /// Adds an arrival to the backlog of at most `room`; returns false if it is full.
     pub(crate) fn queue(&self, arrival: Arrival, room: usize) -> bool {
         let mut waiting = self.waiting.borrow_mut();
         let fits = waiting.len() < room;
@@ -91,7 +91,7 @@ impl Dispatch {
         fits
     }
 
-    /// Takes the next arrival when it is due at `now`; first those that wait.
+    /// Takes the next arrival if it is due at `now`, the backlog first.
     pub(crate) fn take_due(&self, now: Nanos) -> Option<LaneArrival> {
         let first = self.waiting.borrow().front().copied();
         let arrival = first.or(self.next.get()).filter(|next| next.due <= now)?;
@@ -118,7 +118,7 @@ impl Dispatch {
         true
     }
 
-    /// Counts what was due before `end` and never fired as dropped.
+    /// Counts arrivals due before `end` that were not fired as dropped.
     pub(crate) fn give_up(&self, end: Nanos) {
         let now = self.shared.clock.now();
         for arrival in self.waiting.take() {

@@ -1,4 +1,4 @@
-//! What the workers hand over, joined by piece of time: a second, or a tenth of one.
+//! Joins the intervals of workers, until all workers have reported an interval.
 
 use std::collections::BTreeMap;
 
@@ -8,54 +8,52 @@ use gake_core::work::Gauges;
 
 use crate::handover::TENTHS;
 
-/// Tenths of a second that may wait for a worker that hands nothing over. Past that the oldest
-/// piece goes on without it, and what it hands over later counts with a later piece.
+/// Tenths of a second that wait for a silent worker. Beyond that the oldest interval is completed
+/// without it, and its late figures count with a later interval.
 const PENDING_MAX: u64 = 64 * TENTHS;
 
-/// One piece of time of all workers.
+/// An interval, over all workers.
 #[derive(Debug, Default)]
 pub(crate) struct JoinedInterval {
-    /// What was recorded in it, after the warm-up.
+    /// The tally after the warm-up.
     pub(crate) tally: Tally,
-    /// What each scenario recorded in it, when the run has several.
+    /// The tallies of scenarios, if there are several.
     pub(crate) scenarios: Vec<Tally>,
-    /// What the warm-up saw in it.
+    /// Counts of the warm-up.
     pub(crate) warmup: Counts,
     /// Levels at its end.
     pub(crate) gauges: Gauges,
-    /// Those of each worker that told them.
-    told: BTreeMap<usize, Gauges>,
-    /// CPU time of the workers in it.
+    /// Levels by worker.
+    by_worker: BTreeMap<usize, Gauges>,
+    /// CPU time of the workers.
     pub(crate) cpu: Nanos,
     has_tally: bool,
 }
 
-/// Pieces that not every worker has handed over yet, by the tenth in which they end. Their memory
-/// does not grow with the run.
+/// Intervals that not all workers have reported, by the tenth in which they end. Bounded memory.
 #[derive(Debug)]
 pub(crate) struct IntervalQueue {
     pending: BTreeMap<u64, JoinedInterval>,
-    /// Where the last piece that went on ends.
-    gone: u64,
-    /// Empty tallies to be used again.
+    /// The end of the last completed interval.
+    joined_until: u64,
+    /// Empty tallies for reuse.
     retired: Vec<Tally>,
     workers: Vec<WorkerProgress>,
 }
 
-/// What is known of a worker.
 #[derive(Debug, Clone, Copy, Default)]
 struct WorkerProgress {
-    /// The last tenth that it has handed over.
-    handed: u64,
+    /// The last tenth reported.
+    reported: u64,
     is_over: bool,
-    /// Its open connections, of the pieces that went on. One that wakes late still has them.
+    /// Open connections in the last completed interval; a silent worker still has them.
     open: u64,
 }
 
 impl IntervalQueue {
     pub(crate) fn new(workers: usize) -> Self {
         let (pending, retired) = (BTreeMap::new(), Vec::new());
-        Self { pending, gone: 0, retired, workers: vec![WorkerProgress::default(); workers] }
+        Self { pending, joined_until: 0, retired, workers: vec![WorkerProgress::default(); workers] }
     }
 
     /// Whether every worker has ended.
@@ -63,81 +61,79 @@ impl IntervalQueue {
         self.workers.iter().all(|worker| worker.is_over)
     }
 
-    /// A worker has ended.
+    /// Called when a worker has ended.
     pub(crate) fn end(&mut self, worker: usize) {
         self.workers[worker].is_over = true;
     }
 
-    /// Where the last piece that went on ends, in tenths of a second.
-    pub(crate) fn gone(&self) -> u64 {
-        self.gone
+    /// The end of the last completed interval, in tenths of a second.
+    pub(crate) fn joined_until(&self) -> u64 {
+        self.joined_until
     }
 
-    /// Joins what a worker recorded up to `tenth`, and gives as many empty tallies back as there
-    /// are, up to as many as it takes. `scenarios` is how many are told apart.
+    /// Adds an interval of a worker, and returns up to as many empty tallies as it takes. `scenarios` is
+    /// the number of scenarios to distinguish.
     pub(crate) fn add(
         &mut self,
         interval: Interval,
         scenarios: usize,
         mut spare: impl FnMut(Tally),
     ) {
-        let Interval { worker, tenth, parts, cpu, .. } = interval;
-        self.workers[worker].handed = self.workers[worker].handed.max(tenth);
-        let piece = self.pending.entry(tenth.max(self.gone + 1)).or_default();
-        piece.scenarios.resize_with(scenarios, Tally::default);
-        piece.cpu += cpu;
-        let gauges = parts.iter().fold(Gauges::default(), |sum, part| sum.plus(part.gauges));
-        let told = piece.told.entry(worker).or_default();
-        *told = Gauges { peak: told.peak.max(gauges.peak), ..gauges };
-        for part in parts {
-            if let Some(tally) = piece.scenarios.get_mut(part.scenario) {
-                tally.merge(&part.tally);
+        let Interval { worker, tenth, scenarios: recorded, cpu, .. } = interval;
+        self.workers[worker].reported = self.workers[worker].reported.max(tenth);
+        let joined = self.pending.entry(tenth.max(self.joined_until + 1)).or_default();
+        joined.scenarios.resize_with(scenarios, Tally::default);
+        joined.cpu += cpu;
+        let gauges = recorded.iter().fold(Gauges::default(), |sum, one| sum.plus(one.gauges));
+        let levels = joined.by_worker.entry(worker).or_default();
+        *levels = Gauges { peak: levels.peak.max(gauges.peak), ..gauges };
+        for one in recorded {
+            if let Some(tally) = joined.scenarios.get_mut(one.scenario) {
+                tally.merge(&one.tally);
             }
-            piece.warmup.merge(&part.warmup);
-            let mut tally = part.tally;
-            if std::mem::replace(&mut piece.has_tally, true) {
-                piece.tally.merge(&tally);
+            joined.warmup.merge(&one.warmup);
+            let mut tally = one.tally;
+            if std::mem::replace(&mut joined.has_tally, true) {
+                joined.tally.merge(&tally);
                 tally.clear();
                 spare(tally);
             } else {
-                piece.tally = tally;
+                joined.tally = tally;
                 self.retired.pop().into_iter().for_each(&mut spare);
             }
         }
     }
 
-    /// The tenth in which the next piece ends that every worker has handed over, in order.
+    /// The end of the next interval that is complete.
     pub(crate) fn ready(&self) -> Option<u64> {
         let going = self.workers.iter().filter(|worker| !worker.is_over);
-        let complete = going.map(|worker| worker.handed).min().unwrap_or(u64::MAX);
+        let complete = going.map(|worker| worker.reported).min().unwrap_or(u64::MAX);
         let (first, last) = (self.pending.first_key_value()?.0, self.pending.last_key_value()?.0);
         (*first <= complete || last - first >= PENDING_MAX).then_some(*first)
     }
 
-    /// Takes the piece that ends in `tenth`, which is ready.
+    /// Takes the interval that ends in `tenth`, which must be [`Self::ready`].
     pub(crate) fn take(&mut self, tenth: u64) -> JoinedInterval {
-        self.gone = tenth;
-        let mut piece = self.pending.remove(&tenth).unwrap_or_default();
+        self.joined_until = tenth;
+        let mut joined = self.pending.remove(&tenth).unwrap_or_default();
         for (number, worker) in self.workers.iter_mut().enumerate() {
-            let gauges = match piece.told.get(&number) {
-                Some(told) => *told,
-                // After its end it has none.
-                None if worker.is_over && worker.handed < tenth => Gauges::default(),
+            let gauges = match joined.by_worker.get(&number) {
+                Some(gauges) => *gauges,
+                None if worker.is_over && worker.reported < tenth => Gauges::default(),
                 None => Gauges { open: worker.open, peak: worker.open },
             };
             worker.open = gauges.open;
-            piece.gauges = piece.gauges.plus(gauges);
+            joined.gauges = joined.gauges.plus(gauges);
         }
-        piece
+        joined
     }
 
-    /// How many pieces wait.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.pending.len()
     }
 
-    /// Takes an empty tally back, so that its room is used again: the memory it has is warm.
+    /// Keeps an empty tally for reuse.
     pub(crate) fn retire(&mut self, tally: Tally) {
         if self.retired.len() < self.workers.len() {
             self.retired.push(tally);

@@ -1,8 +1,8 @@
-//! The loop: workers wait for the instant an arrival is due and fire its [`Work`].
+//! The loop: workers wait until an arrival is due and fire its [`Work`].
 //!
-//! One worker is one OS thread with its own runtime, lanes, timer and recorder. Workers share
-//! nothing during a run; once a second (in a short run, ten times) each hands a tally over a
-//! channel. This crate never names HTTP: what is fired is a [`Work`], with static dispatch.
+//! A worker is an OS thread with its own runtime, lanes, timer and recorder. Workers share nothing
+//! during a run; once a second (in a short run, ten times) each sends its figures. This crate does
+//! not know HTTP: it fires [`Work`], with static dispatch.
 //!
 //! [`Work`]: gake_core::work::Work
 
@@ -37,7 +37,7 @@ mod usage;
 mod user;
 mod worker;
 
-pub use background::{belongs_in_background, beside, in_background, lower_class};
+pub use background::{beside, belongs_in_background, in_background, lower_class};
 pub use clock::{RunClock, monotonic_now};
 pub use collect::{Collector, JoinedSecond};
 pub use control::UsersHandle;

@@ -1,9 +1,8 @@
-//! The open loop: arrivals come when they are due, whatever the server does.
+//! The open loop: arrivals come when they are due, independent of responses.
 //!
-//! Arrivals are numbers in order, so the backlog is not a queue: it is every arrival from the next
-//! one on that is due already. Only a bounded backlog, whose end is dropped, is kept. The pacer
-//! waits for due instants and hands arrivals to idle lanes; a lane that finishes takes the next due
-//! arrival itself.
+//! The pacer waits for due instants and assigns arrivals to idle lanes; a lane that finishes takes the
+//! next due arrival itself. An unbounded backlog needs no queue: it is the next arrival and all after
+//! it that are due.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,12 +21,12 @@ use crate::lanes::{Lanes, opens_at};
 use crate::scenario_state::{Progress, ScenarioState};
 use crate::takeover::Revision;
 
-/// The last part of a wait, polled when the plan says to spin. A timerfd is late by more than
-/// this only when the machine is busy with something else.
+/// The end of a wait that is busy-polled with `spin`. A timerfd is later than this only on a busy
+/// machine.
 const SPIN_WINDOW: Nanos = 150_000;
 
-/// Runs the open loop, whose schedule begins at `start`, and its drain. What comes through `revised`
-/// changes what is to be sent. Returns when arrivals ended.
+/// Runs the open loop, whose schedule begins at `start`, and its drain. `revised` receives changes of
+/// the arrivals. Returns the end of arrivals.
 pub(crate) async fn run<F: Factory + 'static>(
     plan: &Arc<Plan>,
     seed: u64,
@@ -40,7 +39,7 @@ pub(crate) async fn run<F: Factory + 'static>(
     let Some(mut schedule) = plan.schedule(seed) else { return 0 };
     let own = ArrivalSource::new(schedule.arrivals(lanes.slice).into_owned(), start);
     let dispatch = Rc::new(Dispatch::new(own, start, Rc::clone(shared)));
-    // A task of its own: the runtime polls its main future only between looks at the sockets.
+    // A separate task: the runtime polls its main future only between polls of the I/O driver.
     let mut pacer = Pacer::spawn(plan, lanes, &dispatch);
     let (over, timed_end) = loop {
         let timed_end = schedule.timed_end().map(|end| start.saturating_add(end));
@@ -48,7 +47,7 @@ pub(crate) async fn run<F: Factory + 'static>(
             biased;
             Some(revision) = revised.recv() => {
                 dispatch.revise(revision, &mut schedule);
-                // It may wait for an arrival that is no longer the next, or have none left.
+                // The pacer may wait for an arrival that is no longer the next.
                 pacer.task.abort();
                 pacer = Pacer::spawn(plan, lanes, &dispatch);
             }
@@ -61,7 +60,7 @@ pub(crate) async fn run<F: Factory + 'static>(
     let end = match (over, timed_end) {
         (ArrivalsEnd::Stopped | ArrivalsEnd::Exhausted, _) => now.min(timed_end.unwrap_or(now)),
         (ArrivalsEnd::Done, Some(end)) => end,
-        // A count may take longer than its rate would have it.
+        // The last arrival may be fired late.
         (ArrivalsEnd::Done, None) => {
             let end = schedule.end().map_or(now, |end| start.saturating_add(end));
             end.max(shared.last_fired.get())
@@ -86,25 +85,25 @@ pub(crate) async fn run<F: Factory + 'static>(
     while let Ok(revision) = revised.try_recv() {
         dispatch.revise(revision, &mut schedule);
     }
-    // What an exhausted source does not have was not due.
+    // Without a request, an arrival was not due.
     if over != ArrivalsEnd::Exhausted {
         dispatch.give_up(end);
     }
     end
 }
 
-/// Why no more arrivals come.
+/// Why arrivals ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArrivalsEnd {
-    /// The plan is done.
+    /// The plan is completed.
     Done,
     /// The run was stopped.
     Stopped,
-    /// The source has no more to send.
+    /// The source of requests is exhausted.
     Exhausted,
 }
 
-/// Waits until no more arrivals come.
+/// Waits for the end of arrivals.
 async fn arrivals_over(
     shared: &ScenarioState,
     pacer: &mut Pacer,
@@ -113,7 +112,7 @@ async fn arrivals_over(
 ) -> ArrivalsEnd {
     let over = async {
         match timed_end {
-            // Also when every arrival is fired earlier: rates are over the whole time asked for.
+            // Even if all arrivals were fired earlier: rates are means over the whole time.
             Some(end) => shared.chores.sleep_until(end).await,
             None => pacer.done().await,
         }
@@ -126,7 +125,7 @@ async fn arrivals_over(
     }
 }
 
-/// The task that hands arrivals to lanes as they become due, until there are no more.
+/// The task that assigns arrivals to lanes when they are due.
 struct Pacer {
     task: tokio::task::JoinHandle<()>,
     done: bool,
@@ -146,7 +145,7 @@ impl Pacer {
     /// Waits until every arrival has a lane.
     async fn done(&mut self) {
         if !self.done {
-            // It ends by itself or with the whole run.
+            // An error means that it was aborted or panicked.
             let _ = (&mut self.task).await;
             self.done = true;
         }
@@ -164,18 +163,17 @@ async fn pace<F: Factory>(plan: &Plan, lanes: &Lanes<F>, dispatch: &Rc<Dispatch>
         let Some(next) = dispatch.next.get() else { return };
         let now = shared.clock.now();
         if next.due > now {
-            // The lanes just handed an arrival fire it before the timer is set for the next.
+            // Let lanes fire assigned arrivals before the timer is set for the next.
             step_back().await;
             wait(shared, next.due, plan.spin).await;
         } else if !dispatch.assign_to_idle(now) {
-            give_to_another(plan, lanes, dispatch, room, next, now).await;
+            overflow(plan, lanes, dispatch, room, next, now).await;
         }
     }
 }
 
-/// Gives `next`, which is due when every lane is busy, to a new lane when there may be one. Else it
-/// waits, or is dropped.
-async fn give_to_another<F: Factory>(
+/// Handles `next`, which is due while all lanes are busy: opens a lane, waits, queues or drops it.
+async fn overflow<F: Factory>(
     plan: &Plan,
     lanes: &Lanes<F>,
     dispatch: &Rc<Dispatch>,
@@ -186,7 +184,7 @@ async fn give_to_another<F: Factory>(
     let shared = &lanes.shared;
     let allowed = dispatch.start + opens_at(plan, lanes.global(dispatch.opened.get()));
     if lanes.is_all() {
-        // Where nothing may wait, nothing is blocked.
+        // Without a backlog, arrivals are never blocked.
         if room != Some(0) {
             dispatch.full_since.set(dispatch.full_since.get().or(Some(now)));
         }
@@ -212,8 +210,7 @@ async fn give_to_another<F: Factory>(
     }
 }
 
-/// Lets every task that is ready run first. Unlike the runtime's own yield, it does not look at
-/// the sockets in between.
+/// Lets all ready tasks run first. Unlike the runtime's yield, it does not poll the I/O driver.
 async fn step_back() {
     let mut stepped = false;
     std::future::poll_fn(|cx| {
@@ -227,7 +224,7 @@ async fn step_back() {
     .await;
 }
 
-/// Waits for an instant, with the timer or polling the last part.
+/// Waits for an instant, busy-polling at the end with `spin`.
 async fn wait(shared: &ScenarioState, until: Nanos, spin: bool) {
     if !spin {
         shared.timer.sleep_until(until).await;
@@ -262,7 +259,7 @@ async fn lane<W: Work>(shared: Rc<ScenarioState>, dispatch: Rc<Dispatch>, slot: 
     }
 }
 
-/// Waits to be handed an arrival; `None` when the run ends.
+/// Waits for an arrival; `None` at the end of the run.
 async fn park(shared: &ScenarioState, dispatch: &Dispatch, slot: &Rc<LaneSlot>) -> Option<LaneArrival> {
     dispatch.full_since.set(None);
     dispatch.idle.borrow_mut().push(Rc::clone(slot));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use expect_test::expect;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -220,13 +221,10 @@ fn a_spec_comes_back_as_it_was() {
 }
 
 #[test]
-fn other_things_are_refused_by_name() {
+fn other_kinds_and_invalid_values_are_rejected() {
     let tally = encode(&Tally::default()).unwrap();
     let error = decode::<Interval>(&tally).unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "expected gake.interval/2, found \"gake.tally/1\": both sides need the same version of gake"
-    );
+    expect![[r#""#]].assert_eq(&error);
     assert!(decode::<Tally>(&vec![b' '; READ_MAX + 1]).is_err());
     for json in [
         r#"{"counts":{"sent":2,"ok":1}}"#,
@@ -296,7 +294,7 @@ fn plan() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// A run of one scenario, or of two that saw the same.
+/// A run of one scenario, or of two with the same figures.
 fn run() -> impl Strategy<Value = Run> {
     let reading = ("[a-c]", -1e9..1e9f64, 0u64..1 << 40);
     let ending = prop_oneof![

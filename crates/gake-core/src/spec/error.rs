@@ -1,4 +1,4 @@
-//! What is wrong with a spec, and where.
+//! Errors of specs, with the path of the field.
 
 use std::fmt;
 
@@ -6,12 +6,9 @@ use std::fmt;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldPath(Vec<PathStep>);
 
-/// One step of the way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum PathStep {
-    /// To a key of a table.
     Key(String),
-    /// To an element of an array.
     Index(usize),
 }
 
@@ -22,13 +19,13 @@ impl FieldPath {
         Self(Vec::new())
     }
 
-    /// The field `key` of this table.
+    /// The path of `key` in this table.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         self.and(PathStep::Key(key.to_owned()))
     }
 
-    /// Element `index` of this array.
+    /// The path of element `index` of this array.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.and(PathStep::Index(index))
@@ -40,7 +37,7 @@ impl FieldPath {
         Self(path)
     }
 
-    /// The name of the field, without its path.
+    /// The last key of the path.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         self.0.iter().rev().find_map(|step| match step {
@@ -67,12 +64,12 @@ impl fmt::Display for FieldPath {
     }
 }
 
-/// What is wrong with a spec, and in which field.
+/// An error in a field of a spec.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct SpecError {
     /// The field.
     pub path: FieldPath,
-    /// What is wrong with it: the rest of a sentence after the field's name and a colon.
+    /// The message, to follow the field's name and a colon.
     pub problem: String,
 }
 

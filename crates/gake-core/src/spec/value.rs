@@ -1,7 +1,5 @@
-//! Human-readable values of a spec: times, rates, stages, users, headers, bodies.
-//!
-//! Each is read from a text in the form of the flag of the same name; where a number suffices,
-//! a number is accepted too.
+//! Human-readable values of a spec: times, rates, stages, users, headers, bodies. Written as strings in
+//! the syntax of the flags; numbers are accepted where they suffice.
 
 use std::fmt;
 use std::time::Duration;
@@ -31,7 +29,7 @@ pub struct StagesValue(pub Vec<Stage>);
 pub enum UsersValue {
     /// A constant number.
     Number(usize),
-    /// A number that changes.
+    /// A changing number.
     Stages(Vec<UserStage>),
 }
 
@@ -58,13 +56,13 @@ pub struct HeaderValue(pub String, pub String);
 pub enum ArrivalsValue {
     /// A perfect grid.
     Uniform,
-    /// Independent of each other.
+    /// Exponential gaps.
     Poisson,
-    /// Several at once.
+    /// Groups of simultaneous arrivals.
     Bursts {
-        /// How many at once; 1 leaves the grid as it is.
+        /// Arrivals of a group; 1 is the plain grid.
         size: CountValue,
-        /// Each is later by up to this, at random.
+        /// Upper bound of a random delay of each arrival.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         jitter: Option<TimeValue>,
     },
@@ -79,18 +77,18 @@ pub enum OverflowValue {
     Wait,
     /// It is dropped and counted.
     Drop,
-    /// It waits if fewer than this number do; else it is dropped and counted.
+    /// It waits in a queue of this capacity; when it is full, it is dropped and counted.
     Queue(CountValue),
 }
 
-/// A value that is written as a text.
+/// A value that is written as a string.
 trait TextValue: Sized {
-    /// What a message calls it.
+    /// Its syntax, for error messages.
     const WHAT: &'static str;
     fn read(text: &str) -> Result<Self, String>;
     fn write(&self) -> String;
 
-    /// The number that says the same, when one does.
+    /// The equivalent number, if there is one.
     fn number(&self) -> Option<u64> {
         None
     }
@@ -249,7 +247,7 @@ impl TextValue for HeaderValue {
 }
 
 impl CountValue {
-    /// The number as a size.
+    /// The number as `usize`. Saturates.
     #[must_use]
     pub fn size(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
@@ -257,7 +255,7 @@ impl CountValue {
 }
 
 impl RateValue {
-    /// The rate a second; infinite for `max`.
+    /// Arrivals a second; infinite for `max`.
     #[must_use]
     pub const fn per_second(self) -> f64 {
         match self.0 {
@@ -285,7 +283,7 @@ macro_rules! texts {
 
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                // TOML has no numbers past this.
+                // TOML integers have 64 bits, signed.
                 match self.number().and_then(|number| i64::try_from(number).ok()) {
                     Some(number) => serializer.serialize_i64(number),
                     None => serializer.collect_str(self),

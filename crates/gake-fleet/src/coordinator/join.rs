@@ -104,7 +104,7 @@ impl Joiner {
                 state: State::Running,
                 lost_at: None,
                 lags_since: None,
-                collector: Collector::new(plan, seed, *workers).of_a_part(),
+                collector: Collector::new(plan, seed, *workers).of_slice(),
                 last: None,
             };
             first += workers;

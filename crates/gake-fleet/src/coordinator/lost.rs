@@ -224,7 +224,7 @@ impl LostShare {
 
     /// What was due up to `now` and is not told of yet, in a piece that ends in `tenth`.
     fn until(&mut self, now: Nanos, tenth: u64) -> Interval {
-        let parts = self.scenarios.iter_mut().filter_map(|scenario| {
+        let scenarios = self.scenarios.iter_mut().filter_map(|scenario| {
             if scenario.walks.is_empty() {
                 return None;
             }
@@ -240,8 +240,8 @@ impl LostShare {
                 bodies: FailedBodies::default(),
             })
         });
-        let parts = parts.collect();
-        Interval { worker: self.worker, tenth, parts, cpu: 0, run_delay: 0 }
+        let scenarios = scenarios.collect();
+        Interval { worker: self.worker, tenth, scenarios, cpu: 0, run_delay: 0 }
     }
 
     /// Whether nothing more is due after `now`.

@@ -276,7 +276,7 @@ fn flags_that_do_not_say_what_they_mean_are_refused() {
         (two, "-r 100", "--rate does not say which of the 2 scenarios of"),
         (two, "http://other/", "the target http://other/ does not say which"),
         (two, "-H a:1", "--header does not say which"),
-        (one, "--think 1s --users 1..2@5s -d 5s", "scenario[0].duration: it has no place beside"),
+        (one, "--think 1s --users 1..2@5s -d 5s", "scenario[0].duration: it contradicts"),
     ] {
         let error = spec_beside(file, flags).unwrap_err();
         assert!(error.contains(said), "{flags}: {error}");
