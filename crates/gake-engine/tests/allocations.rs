@@ -1,6 +1,4 @@
-//! Nothing is allocated for a request: memory does not grow with the run.
-//!
-//! The count is of the whole process, so this file has one test and nothing beside it.
+//! Requests do not allocate. One test: allocations are counted for the whole process.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -132,8 +130,8 @@ fn twice_the_requests_need_no_more_allocations() {
     let replay = Load::Replay { speed: 1.0, trace: Some(recorded.finish(None)) };
     for load in [open, replay, Load::Closed { users: 8, think: Duration::ZERO }] {
         const REQUESTS: u64 = 10_000;
-        // What a request allocates, it allocates in every run. A machine that stops for a while
-        // gives more seconds to hand over and wider histograms, which a run in three is spared.
+        // Allocations of requests would occur in all three runs; pauses of the machine, which cause wider
+        // histograms and more intervals, do not.
         let more = (0..3).map(|_| {
             let once = allocations(&load, REQUESTS);
             allocations(&load, 2 * REQUESTS).saturating_sub(once)

@@ -1,6 +1,4 @@
-//! What a user costs the loop: bytes, counted at the allocator.
-//!
-//! The count is of the whole process, so this file has one test and nothing beside it.
+//! Memory of the loop for a user, counted at the allocator. One test: the count is of the process.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -41,10 +39,10 @@ static ALLOCATOR: Counting = Counting;
 /// Users of the run.
 const USERS: usize = 100_000;
 
-/// Bytes a user may take: its task, its place in the timer's heap, and what wakes it.
+/// Maximum bytes of a user: its task, timer entry and waker.
 const BYTES_EACH: usize = 1_024;
 
-/// Answers at once, without a socket.
+/// Responds immediately, without a socket.
 struct Instantly(RunClock);
 
 impl Work for Instantly {

@@ -1,6 +1,4 @@
-//! Memory does not grow with the number of requests: ten times as many take the same.
-//!
-//! It is that of the whole process, so this file has one test and nothing beside it.
+//! Memory does not grow with the number of requests. One test: it is the memory of the process.
 
 #![allow(clippy::unwrap_used, missing_docs)] // the helpers are tests too
 
@@ -17,13 +15,13 @@ use gake_engine::{Collector, RunClock, WorkerContext, start};
 /// Requests of the shorter run.
 const REQUESTS: u64 = 1_000_000;
 
-/// What the longer run may take more.
+/// Tolerated growth of the longer run.
 const MORE_BYTES: u64 = 1 << 20;
 
 /// Users who take turns on one thread.
 const USERS: usize = 50;
 
-/// Answers at once, without a socket.
+/// Responds immediately, without a socket.
 struct Instantly(RunClock);
 
 impl Work for Instantly {
@@ -83,7 +81,7 @@ fn resident_after(requests: u64) -> u64 {
     resident
 }
 
-/// Resident now.
+/// Current resident memory.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
