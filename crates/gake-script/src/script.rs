@@ -10,7 +10,7 @@ use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Runt
 use crate::console::{self, ConsoleSink};
 use crate::error::{Exception, ScriptError};
 use crate::imports::Imports;
-use crate::source::Source;
+use crate::source::ScriptSource;
 use crate::value::{self, Arguments, TakeError, Value};
 
 /// What a runtime may take.
@@ -74,7 +74,7 @@ impl Deadline {
 impl Script {
     /// Evaluates a script, and says what it exports.
     pub(crate) fn load(
-        source: &Source,
+        source: &ScriptSource,
         limits: Limits,
         sink: &ConsoleSink,
     ) -> Result<(Self, Vec<(String, Export)>), ScriptError> {
@@ -126,7 +126,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn load<'js>(&self, ctx: &Ctx<'js>, source: &Source) -> Result<Object<'js>, ScriptError> {
+    fn load<'js>(&self, ctx: &Ctx<'js>, source: &ScriptSource) -> Result<Object<'js>, ScriptError> {
         let evaluated = Module::declare(ctx.clone(), source.name.as_str(), source.text.as_str())
             .and_then(Module::eval);
         let (module, promise) = evaluated.map_err(|error| self.failed(ctx, error))?;

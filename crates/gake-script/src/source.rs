@@ -11,13 +11,13 @@ const SIZE_MAX: u64 = 8 << 20;
 
 /// An ES module: its name in messages, its text, and where it may import from.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct ScriptSource {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) folder: Option<PathBuf>,
 }
 
-impl Source {
+impl ScriptSource {
     /// Of a text. It cannot import anything.
     pub fn text(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into(), folder: None }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::console::ConsoleSink;
 use crate::error::ScriptError;
 use crate::script::{Export, Limits, Script};
-use crate::source::Source;
+use crate::source::ScriptSource;
 use crate::value::Value;
 
 /// What a thread needs beside the script's own stack.
@@ -40,7 +40,7 @@ impl Threads {
     /// # Errors
     /// When it cannot be loaded.
     pub fn start(
-        source: &Source,
+        source: &ScriptSource,
         limits: Limits,
         threads: usize,
         sink: &ConsoleSink,

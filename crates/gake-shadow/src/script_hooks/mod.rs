@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 pub use gake_script::{ConsoleSink, Level};
-use gake_script::{Export, Limits, ScriptError, Source, Threads, Value};
+use gake_script::{Export, Limits, ScriptError, ScriptSource, Threads, Value};
 use gake_text::foreign;
 
 use crate::Proxy;
@@ -66,7 +66,7 @@ struct ScriptHooks {
 impl ScriptHooks {
     fn load(script: &HookScript, config: &Config, log: ConsoleSink) -> Result<Self, String> {
         let path: &Path = &script.path;
-        let source = Source::file(path).map_err(|error| error.to_string())?;
+        let source = ScriptSource::file(path).map_err(|error| error.to_string())?;
         let start = |threads| {
             Threads::start(&source, Limits::default(), threads, &log).map_err(
                 |error| match &error {
