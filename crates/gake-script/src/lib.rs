@@ -1,6 +1,6 @@
 //! JavaScript on QuickJS: bounded runtimes on threads of their own.
 //!
-//! A [`ScriptSource`] is an ES module; [`Threads`] evaluates it on as many threads as wanted and calls the
+//! A [`ScriptSource`] is an ES module; [`ScriptThreads`] evaluates it on as many threads as wanted and calls the
 //! functions that it exports, with a [`Value`] for each argument and for what comes back. Memory,
 //! stack and time are bounded ([`Limits`]); a script has no files, no network and no timers. It
 //! must not know what is asked of it, and prints nothing: what a script logs goes to a [`ConsoleSink`].
@@ -20,5 +20,5 @@ pub use console::{ConsoleSink, Level};
 pub use error::{Exception, ScriptError};
 pub use script::{Export, Limits};
 pub use source::ScriptSource;
-pub use threads::Threads;
+pub use threads::ScriptThreads;
 pub use value::Value;

@@ -14,7 +14,7 @@ use crate::value::Value;
 const STACK_BESIDE: usize = 1 << 20;
 
 /// Threads that each have loaded the script for themselves: they share no variables.
-pub struct Threads {
+pub struct ScriptThreads {
     calls: SyncSender<Call>,
     exports: Vec<(String, Export)>,
 }
@@ -27,13 +27,13 @@ struct Call {
     answer: SyncSender<Result<Value, ScriptError>>,
 }
 
-impl std::fmt::Debug for Threads {
+impl std::fmt::Debug for ScriptThreads {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Threads").field("exports", &self.exports).finish_non_exhaustive()
+        f.debug_struct("ScriptThreads").field("exports", &self.exports).finish_non_exhaustive()
     }
 }
 
-impl Threads {
+impl ScriptThreads {
     /// Loads the script on `threads` threads. They end when this is dropped; nobody waits for a
     /// script that hangs.
     ///
