@@ -15,7 +15,7 @@ use crate::value::{self, Arguments, TakeError, Value};
 
 /// What a runtime may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct ScriptLimits {
     /// Bytes of its heap.
     pub memory: usize,
     /// Bytes of its stack.
@@ -24,7 +24,7 @@ pub struct Limits {
     pub load: Duration,
 }
 
-impl Default for Limits {
+impl Default for ScriptLimits {
     fn default() -> Self {
         Self { memory: 64 << 20, stack: 256 << 10, load: Duration::from_secs(5) }
     }
@@ -75,7 +75,7 @@ impl Script {
     /// Evaluates a script, and says what it exports.
     pub(crate) fn load(
         source: &ScriptSource,
-        limits: Limits,
+        limits: ScriptLimits,
         sink: &ConsoleSink,
     ) -> Result<(Self, Vec<(String, Export)>), ScriptError> {
         let memory = |_| ScriptError::Thread(std::io::ErrorKind::OutOfMemory.into());

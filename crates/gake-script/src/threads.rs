@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::console::ConsoleSink;
 use crate::error::ScriptError;
-use crate::script::{Export, Limits, Script};
+use crate::script::{Export, ScriptLimits, Script};
 use crate::source::ScriptSource;
 use crate::value::Value;
 
@@ -41,7 +41,7 @@ impl ScriptThreads {
     /// When it cannot be loaded.
     pub fn start(
         source: &ScriptSource,
-        limits: Limits,
+        limits: ScriptLimits,
         threads: usize,
         sink: &ConsoleSink,
     ) -> Result<Self, ScriptError> {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gake_script::{ConsoleSink, Export, Limits, ScriptError, ScriptSource, ScriptThreads, Value};
+use gake_script::{ConsoleSink, Export, ScriptLimits, ScriptError, ScriptSource, ScriptThreads, Value};
 
 /// For tests that are not about time; far beyond any pause of a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -18,7 +18,7 @@ fn silent() -> ConsoleSink {
 }
 
 fn start(text: &str) -> Result<ScriptThreads, ScriptError> {
-    ScriptThreads::start(&ScriptSource::text("hooks.js", text), Limits::default(), 1, &silent())
+    ScriptThreads::start(&ScriptSource::text("hooks.js", text), ScriptLimits::default(), 1, &silent())
 }
 
 fn call(threads: &ScriptThreads, arguments: Vec<Value>) -> Result<Value, String> {
@@ -143,7 +143,7 @@ fn what_never_ends_is_ended_and_the_next_call_works() {
 
 #[test]
 fn a_script_that_never_comes_to_its_end_is_not_loaded() {
-    let limits = Limits { load: SHORT, ..Limits::default() };
+    let limits = ScriptLimits { load: SHORT, ..ScriptLimits::default() };
     for text in ["for (;;);", "const a = () => Promise.resolve().then(a); await a()"] {
         let error = ScriptThreads::start(&ScriptSource::text("s.js", text), limits, 1, &silent()).unwrap_err();
         assert_eq!(error.to_string(), "s.js took longer than 200ms");
@@ -225,7 +225,7 @@ fn imports_stay_below_the_folder() {
     let main = folder.join("main.js");
     let load = |text: &str| {
         std::fs::write(&main, text).unwrap();
-        let script = ScriptThreads::start(&ScriptSource::file(&main)?, Limits::default(), 1, &silent())?;
+        let script = ScriptThreads::start(&ScriptSource::file(&main)?, ScriptLimits::default(), 1, &silent())?;
         script.call("f", vec![], LONG)
     };
 
@@ -259,7 +259,7 @@ fn what_is_logged_goes_to_the_sink() {
     let text = "console.log('a', 1, null, undefined, true, 2n, Symbol('s'));
         console.warn({a: [1]}, [], 'x'.repeat(10000)); console.error(new TypeError('t'));
         const o = {}; o.o = o; console.log(o, Object.create(null)); console.info();";
-    ScriptThreads::start(&ScriptSource::text("s.js", text), Limits::default(), 1, &sink).unwrap();
+    ScriptThreads::start(&ScriptSource::text("s.js", text), ScriptLimits::default(), 1, &sink).unwrap();
     let lines = lines.lock().unwrap();
     assert_eq!(lines[0], "Log: a 1 null undefined true 2 s");
     assert!(lines[1].starts_with("Warn: {\"a\":[1]} [] xxx") && lines[1].ends_with("x ..."));
@@ -276,7 +276,7 @@ fn what_is_logged_goes_to_the_sink() {
 fn nobody_waits_longer_than_the_limit_when_all_threads_are_taken() {
     let script = ScriptThreads::start(
         &ScriptSource::text("s.js", "export const f = (x) => { while (x); return 1 }"),
-        Limits::default(),
+        ScriptLimits::default(),
         2,
         &silent(),
     )

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 pub use gake_script::{ConsoleSink, Level};
-use gake_script::{Export, Limits, ScriptError, ScriptSource, ScriptThreads, Value};
+use gake_script::{Export, ScriptLimits, ScriptError, ScriptSource, ScriptThreads, Value};
 use gake_text::foreign;
 
 use crate::Proxy;
@@ -68,7 +68,7 @@ impl ScriptHooks {
         let path: &Path = &script.path;
         let source = ScriptSource::file(path).map_err(|error| error.to_string())?;
         let start = |threads| {
-            ScriptThreads::start(&source, Limits::default(), threads, &log).map_err(
+            ScriptThreads::start(&source, ScriptLimits::default(), threads, &log).map_err(
                 |error| match &error {
                     ScriptError::Thrown(exception) if exception.place.is_empty() => {
                         format!("{}: {error}", path.display())
