@@ -10,7 +10,7 @@ const LINE_MAX: usize = 8192;
 
 /// How much a line of a script matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum ConsoleLevel {
     /// `console.log`, `info` and `debug`.
     Log,
     /// `console.warn`.
@@ -20,17 +20,17 @@ pub enum Level {
 }
 
 /// Where the lines of scripts go, from all of their threads.
-pub type ConsoleSink = Arc<dyn Fn(Level, &str) + Send + Sync>;
+pub type ConsoleSink = Arc<dyn Fn(ConsoleLevel, &str) + Send + Sync>;
 
 /// Gives a script its `console`.
 pub(crate) fn install(ctx: &Ctx<'_>, sink: &ConsoleSink) -> rquickjs::Result<()> {
     let console = Object::new(ctx.clone())?;
     for (name, level) in [
-        ("log", Level::Log),
-        ("info", Level::Log),
-        ("debug", Level::Log),
-        ("warn", Level::Warn),
-        ("error", Level::Error),
+        ("log", ConsoleLevel::Log),
+        ("info", ConsoleLevel::Log),
+        ("debug", ConsoleLevel::Log),
+        ("warn", ConsoleLevel::Warn),
+        ("error", ConsoleLevel::Error),
     ] {
         let sink = Arc::clone(sink);
         let write = move |values: Rest<Value<'_>>| {

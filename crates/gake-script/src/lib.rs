@@ -16,7 +16,7 @@ mod threads;
 pub mod user;
 mod value;
 
-pub use console::{ConsoleSink, Level};
+pub use console::{ConsoleSink, ConsoleLevel};
 pub use error::{Exception, ScriptError};
 pub use script::{Export, ScriptLimits};
 pub use source::ScriptSource;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-pub use gake_script::{ConsoleSink, Level};
+pub use gake_script::{ConsoleSink, ConsoleLevel};
 use gake_script::{Export, ScriptLimits, ScriptError, ScriptSource, ScriptThreads, Value};
 use gake_text::foreign;
 
@@ -194,9 +194,9 @@ impl Faults {
     fn tell(&self, fault: &str) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < TOLD_MAX && told.insert(fault.to_owned()) {
-            (self.log)(Level::Warn, fault);
+            (self.log)(ConsoleLevel::Warn, fault);
             if told.len() == TOLD_MAX {
-                (self.log)(Level::Warn, "the script has more faults; they are only counted");
+                (self.log)(ConsoleLevel::Warn, "the script has more faults; they are only counted");
             }
         }
     }
