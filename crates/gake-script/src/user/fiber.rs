@@ -24,7 +24,7 @@ const TURN: Duration = Duration::from_micros(200);
 
 /// Why a wait has no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Cut {
+pub enum WaitError {
     /// The fiber is being ended.
     #[error("the iteration was interrupted")]
     Ended,
@@ -166,13 +166,13 @@ fn leave(frame: Frame, awaited: Awaited) -> Signal {
 ///
 /// # Errors
 /// When the fiber has to end, or there is none.
-pub fn wait<F: Future>(future: F) -> Result<F::Output, Cut> {
+pub fn wait<F: Future>(future: F) -> Result<F::Output, WaitError> {
     wait_as(future, false)
 }
 
 /// Waits; trims the stack before the fiber is left if that `is_long`.
-fn wait_as<F: Future>(future: F, is_long: bool) -> Result<F::Output, Cut> {
-    let frame = CURRENT.get().ok_or(Cut::Outside)?;
+fn wait_as<F: Future>(future: F, is_long: bool) -> Result<F::Output, WaitError> {
+    let frame = CURRENT.get().ok_or(WaitError::Outside)?;
     let mut future = pin!(future);
     let mut output = None;
     let mut poll =
@@ -186,9 +186,9 @@ fn wait_as<F: Future>(future: F, is_long: bool) -> Result<F::Output, Cut> {
     }
     match frame.signal {
         Signal::Go => leave(frame, awaited),
-        Signal::End => return Err(Cut::Ended),
+        Signal::End => return Err(WaitError::Ended),
     };
-    output.ok_or(Cut::Ended)
+    output.ok_or(WaitError::Ended)
 }
 
 /// Waits as [`wait`] does, for what takes tens of milliseconds or more: meanwhile the fiber keeps
@@ -196,7 +196,7 @@ fn wait_as<F: Future>(future: F, is_long: bool) -> Result<F::Output, Cut> {
 ///
 /// # Errors
 /// When the fiber has to end, or there is none.
-pub fn wait_long<F: Future>(future: F) -> Result<F::Output, Cut> {
+pub fn wait_long<F: Future>(future: F) -> Result<F::Output, WaitError> {
     wait_as(future, true)
 }
 

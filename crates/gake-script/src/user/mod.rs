@@ -24,7 +24,7 @@ use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
 pub use builtins::{Builtins, add_builtins};
-pub use fiber::{Cut, Fiber, is_late, wait, wait_long, within, yield_once};
+pub use fiber::{WaitError, Fiber, is_late, wait, wait_long, within, yield_once};
 pub use json::{WhyNotJson, explain_json};
 pub use lazy::{LazyList, lazily, open_module, share_lists};
 pub use rejections::Rejections;
@@ -110,10 +110,10 @@ fn update_stack_top(ctx: &Ctx<'_>) {
 
 /// The error that ends whatever a script does: nothing of the script catches it.
 #[must_use]
-pub fn cut(ctx: &Ctx<'_>, why: Cut) -> rquickjs::Error {
+pub fn throw_wait_error(ctx: &Ctx<'_>, why: WaitError) -> rquickjs::Error {
     let message = why.to_string();
     match rquickjs::Exception::from_message(ctx.clone(), &message) {
-        Ok(error) if why == Cut::Ended => {
+        Ok(error) if why == WaitError::Ended => {
             let value = error.into_object().into_value();
             // SAFETY: the value is an error of this context, which is alive.
             unsafe { qjs::JS_SetUncatchableError(ctx.as_raw().as_ptr(), value.as_raw()) };

@@ -7,7 +7,7 @@ use std::task::Poll;
 
 use rquickjs::Ctx;
 
-use super::fiber::{Cut, give_way, wait};
+use super::fiber::{WaitError, give_way, wait};
 
 /// What is done in the script when a task has ended.
 pub type Completion = Box<dyn for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<()>>;
@@ -48,11 +48,11 @@ impl Tasks {
         ctx: &Ctx<'_>,
         is_done: impl Fn() -> bool,
         mut thrown: impl FnMut(rquickjs::Error),
-    ) -> Result<(), Cut> {
+    ) -> Result<(), WaitError> {
         loop {
             while ctx.execute_pending_job() {
                 if give_way() {
-                    return Err(Cut::Ended);
+                    return Err(WaitError::Ended);
                 }
             }
             if is_done() || self.waiting.borrow().is_empty() {

@@ -48,7 +48,7 @@ fn user() -> (User, Rc<Cell<u32>>) {
     user.with(|ctx| {
         let later = move |ctx: Ctx<'_>, times: u32| {
             let later = Later { left: times, dropped: Rc::clone(&counted) };
-            wait(later.done()).map_err(|why| cut(&ctx, why))
+            wait(later.done()).map_err(|why| throw_wait_error(&ctx, why))
         };
         ctx.globals().set("later", Func::from(later)).unwrap();
         // The first steps of a context ask whether its turn is over; the next ones are far.
@@ -196,7 +196,7 @@ fn a_long_wait_gives_back_the_stack_and_loses_nothing() {
         let dropped = Rc::clone(&dropped);
         let pause = move |ctx: Ctx<'_>, times: u32| {
             let later = Later { left: times, dropped: Rc::clone(&dropped) };
-            wait_long(later.done()).map_err(|why| cut(&ctx, why))
+            wait_long(later.done()).map_err(|why| throw_wait_error(&ctx, why))
         };
         ctx.globals().set("pause", Func::from(pause)).unwrap();
     });
