@@ -11,7 +11,7 @@ use crate::console::{self, ConsoleSink};
 use crate::error::{Exception, ScriptError};
 use crate::imports::Imports;
 use crate::source::ScriptSource;
-use crate::value::{self, Arguments, TakeError, Value};
+use crate::value::{self, Arguments, ValueError, Value};
 
 /// What a runtime may take.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ pub enum Export {
 }
 
 /// A script that has been loaded.
-pub(crate) struct Script {
+pub(crate) struct LoadedScript {
     /// Let go before the runtime.
     exports: Persistent<Object<'static>>,
     context: Context,
@@ -71,7 +71,7 @@ impl Deadline {
     }
 }
 
-impl Script {
+impl LoadedScript {
     /// Evaluates a script, and says what it exports.
     pub(crate) fn load(
         source: &ScriptSource,
@@ -89,7 +89,7 @@ impl Script {
         runtime.set_interrupt_handler(Some(Box::new(move || watched.is_passed())));
         let context = Context::full(&runtime).map_err(memory)?;
         deadline.set(Instant::now() + limits.load);
-        let call = Call { what: &source.name, limit: limits.load, deadline: &deadline };
+        let call = ScriptCall { what: &source.name, limit: limits.load, deadline: &deadline };
         let (exports, found) = context.with(|ctx| {
             console::install(&ctx, sink).map_err(|error| call.failed(&ctx, error))?;
             let exports = call.load(&ctx, source)?;
@@ -108,7 +108,7 @@ impl Script {
         until: Instant,
     ) -> Result<Value, ScriptError> {
         self.deadline.set(until);
-        let call = Call { what: function, limit, deadline: &self.deadline };
+        let call = ScriptCall { what: function, limit, deadline: &self.deadline };
         self.context.with(|ctx| call.run(&ctx, self.exports.clone(), arguments))
     }
 
@@ -119,13 +119,13 @@ impl Script {
 }
 
 /// One turn of the script, and what it is called in messages.
-struct Call<'a> {
+struct ScriptCall<'a> {
     what: &'a str,
     limit: Duration,
     deadline: &'a Deadline,
 }
 
-impl Call<'_> {
+impl ScriptCall<'_> {
     fn load<'js>(&self, ctx: &Ctx<'js>, source: &ScriptSource) -> Result<Object<'js>, ScriptError> {
         let evaluated = Module::declare(ctx.clone(), source.name.as_str(), source.text.as_str())
             .and_then(Module::eval);
@@ -149,8 +149,8 @@ impl Call<'_> {
             returned = self.settled(ctx, promise)?;
         }
         value::take(&returned).map_err(|stays| match stays {
-            TakeError::Thrown(error) => self.failed(ctx, error),
-            TakeError::Foreign(reason) => ScriptError::Value { what: self.what.to_owned(), reason },
+            ValueError::Thrown(error) => self.failed(ctx, error),
+            ValueError::Foreign(reason) => ScriptError::Value { what: self.what.to_owned(), reason },
         })
     }
 

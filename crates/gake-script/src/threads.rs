@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::console::ConsoleSink;
 use crate::error::ScriptError;
-use crate::script::{Export, ScriptLimits, Script};
+use crate::script::{Export, ScriptLimits, LoadedScript};
 use crate::source::ScriptSource;
 use crate::value::Value;
 
@@ -15,11 +15,11 @@ const STACK_BESIDE: usize = 1 << 20;
 
 /// Threads that each have loaded the script for themselves: they share no variables.
 pub struct ScriptThreads {
-    calls: SyncSender<Call>,
+    calls: SyncSender<CallRequest>,
     exports: Vec<(String, Export)>,
 }
 
-struct Call {
+struct CallRequest {
     function: &'static str,
     arguments: Vec<Value>,
     limit: Duration,
@@ -56,7 +56,7 @@ impl ScriptThreads {
             std::thread::Builder::new()
                 .name("gake-script".to_owned())
                 .stack_size(limits.stack + STACK_BESIDE)
-                .spawn(move || match Script::load(&source, limits, &sink) {
+                .spawn(move || match LoadedScript::load(&source, limits, &sink) {
                     Ok((script, exports)) => {
                         let _ = loaded.send(Ok(exports));
                         serve(&script, &receiver);
@@ -90,7 +90,7 @@ impl ScriptThreads {
     ) -> Result<Value, ScriptError> {
         let until = Instant::now() + limit;
         let (answer, answered) = sync_channel(1);
-        let call = Call { function, arguments, limit, until, answer };
+        let call = CallRequest { function, arguments, limit, until, answer };
         self.calls.try_send(call).map_err(|error| match error {
             TrySendError::Full(_) => ScriptError::Busy(function.to_owned()),
             TrySendError::Disconnected(_) => ScriptError::Gone,
@@ -106,10 +106,10 @@ impl ScriptThreads {
     }
 }
 
-fn serve(script: &Script, calls: &Mutex<Receiver<Call>>) {
+fn serve(script: &LoadedScript, calls: &Mutex<Receiver<CallRequest>>) {
     loop {
         let call = calls.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Call { function, arguments, limit, until, answer }) = call else { return };
+        let Ok(CallRequest { function, arguments, limit, until, answer }) = call else { return };
         let said = if Instant::now() >= until {
             Err(ScriptError::Late { what: function.to_owned(), limit })
         } else {

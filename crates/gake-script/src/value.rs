@@ -93,14 +93,14 @@ impl<'js> IntoArgs<'js> for Arguments {
 
 /// Why a value stays where it is.
 #[derive(Debug)]
-pub(crate) enum TakeError {
+pub(crate) enum ValueError {
     /// The script threw while it was read.
     Thrown(rquickjs::Error),
     /// It has no counterpart here.
     Foreign(&'static str),
 }
 
-impl From<rquickjs::Error> for TakeError {
+impl From<rquickjs::Error> for ValueError {
     fn from(error: rquickjs::Error) -> Self {
         match error {
             rquickjs::Error::Utf8(_) => {
@@ -112,18 +112,18 @@ impl From<rquickjs::Error> for TakeError {
 }
 
 /// Takes a value out of a script. Runs the script's code if it has getters.
-pub(crate) fn take(value: &rquickjs::Value<'_>) -> Result<Value, TakeError> {
-    Taker { left: VALUES_MAX }.take(value, 0)
+pub(crate) fn take(value: &rquickjs::Value<'_>) -> Result<Value, ValueError> {
+    ValueReader { left: VALUES_MAX }.take(value, 0)
 }
 
-struct Taker {
+struct ValueReader {
     left: usize,
 }
 
-impl Taker {
-    fn take(&mut self, value: &rquickjs::Value<'_>, depth: usize) -> Result<Value, TakeError> {
+impl ValueReader {
+    fn take(&mut self, value: &rquickjs::Value<'_>, depth: usize) -> Result<Value, ValueError> {
         if depth > DEPTH_MAX {
-            return Err(TakeError::Foreign("a value that is nested too deep"));
+            return Err(ValueError::Foreign("a value that is nested too deep"));
         }
         self.count(1)?;
         if let Some(bool) = value.as_bool() {
@@ -148,13 +148,13 @@ impl Taker {
             return if value.is_null() || value.is_undefined() {
                 Ok(Value::Null)
             } else {
-                Err(TakeError::Foreign("a function, a symbol or a BigInt"))
+                Err(ValueError::Foreign("a function, a symbol or a BigInt"))
             };
         };
         if let Some(bytes) = object.as_typed_array::<u8>() {
             // SAFETY: no code of the script runs until they are copied.
             let bytes = unsafe { bytes.as_bytes() }.map(Bytes::copy_from_slice);
-            return bytes.map(Value::Bytes).ok_or(TakeError::Foreign("bytes that are detached"));
+            return bytes.map(Value::Bytes).ok_or(ValueError::Foreign("bytes that are detached"));
         }
         let mut properties = Vec::new();
         let named = Filter::new().string().enum_only();
@@ -167,11 +167,11 @@ impl Taker {
         Ok(Value::Map(properties))
     }
 
-    fn count(&mut self, values: usize) -> Result<(), TakeError> {
+    fn count(&mut self, values: usize) -> Result<(), ValueError> {
         self.left = self
             .left
             .checked_sub(values)
-            .ok_or(TakeError::Foreign("more values than can be taken"))?;
+            .ok_or(ValueError::Foreign("more values than can be taken"))?;
         Ok(())
     }
 }

@@ -15,31 +15,31 @@ pub(super) type Always = (Eval, RegExpCompiler, RegExp, Json, Proxy, Promise);
 pub struct Builtins(u8);
 
 /// A part, and what a text has that may use it.
-struct Part {
+struct BuiltinGroup {
     names: &'static [&'static str],
     add: unsafe extern "C" fn(*mut qjs::JSContext) -> std::ffi::c_int,
 }
 
-const PARTS: [Part; 6] = [
-    Part {
+const GROUPS: [BuiltinGroup; 6] = [
+    BuiltinGroup {
         names: &[
             "Buffer", "Int8", "Uint", "Int16", "Int32", "Float", "BigInt64", "DataView", "Atomics",
         ],
         add: qjs::JS_AddIntrinsicTypedArrays,
     },
-    Part { names: &["Date"], add: qjs::JS_AddIntrinsicDate },
-    Part { names: &["Map", "Set"], add: qjs::JS_AddIntrinsicMapSet },
-    Part { names: &["WeakRef", "Finalization"], add: qjs::JS_AddIntrinsicWeakRef },
-    Part { names: &["DOMException", "atob", "btoa"], add: qjs::JS_AddIntrinsicAToB },
-    Part { names: &["performance"], add: qjs::JS_AddPerformance },
+    BuiltinGroup { names: &["Date"], add: qjs::JS_AddIntrinsicDate },
+    BuiltinGroup { names: &["Map", "Set"], add: qjs::JS_AddIntrinsicMapSet },
+    BuiltinGroup { names: &["WeakRef", "Finalization"], add: qjs::JS_AddIntrinsicWeakRef },
+    BuiltinGroup { names: &["DOMException", "atob", "btoa"], add: qjs::JS_AddIntrinsicAToB },
+    BuiltinGroup { names: &["performance"], add: qjs::JS_AddPerformance },
 ];
 
 /// What a text has that may reach any part without its name.
 const ANY: &[&str] = &["eval", "Function", ".constructor(", "global", "self", "window"];
 
 impl Builtins {
-    /// Every part.
-    pub const ALL: Self = Self((1 << PARTS.len()) - 1);
+    /// Every group.
+    pub const ALL: Self = Self((1 << GROUPS.len()) - 1);
 
     /// `ArrayBuffer`, its views, `Atomics`.
     pub const BUFFERS: Self = Self(1);
@@ -51,17 +51,17 @@ impl Builtins {
         if has(ANY) {
             return Self::ALL;
         }
-        let named = PARTS.iter().enumerate().filter(|(_, part)| has(part.names));
+        let named = GROUPS.iter().enumerate().filter(|(_, group)| has(group.names));
         Self(named.fold(0, |set, (number, _)| set | 1 << number))
     }
 }
 
 /// What a context has besides [`Always`].
 #[derive(Default)]
-struct Added(Cell<u8>);
+struct InstalledBuiltins(Cell<u8>);
 
 // SAFETY: it holds nothing of a context.
-unsafe impl<'js> JsLifetime<'js> for Added {
+unsafe impl<'js> JsLifetime<'js> for InstalledBuiltins {
     type Changed<'to> = Self;
 }
 
@@ -70,16 +70,16 @@ unsafe impl<'js> JsLifetime<'js> for Added {
 /// # Errors
 /// When the user's memory is full.
 pub fn add_builtins(ctx: &Ctx<'_>, wanted: Builtins) -> rquickjs::Result<()> {
-    if ctx.userdata::<Added>().is_none() {
-        let _ = ctx.store_userdata(Added::default());
+    if ctx.userdata::<InstalledBuiltins>().is_none() {
+        let _ = ctx.store_userdata(InstalledBuiltins::default());
     }
-    let Some(added) = ctx.userdata::<Added>() else { return Ok(()) };
+    let Some(added) = ctx.userdata::<InstalledBuiltins>() else { return Ok(()) };
     let missing = wanted.0 & !added.0.get();
-    for (number, part) in PARTS.iter().enumerate().filter(|(number, _)| missing >> number & 1 == 1)
+    for (number, group) in GROUPS.iter().enumerate().filter(|(number, _)| missing >> number & 1 == 1)
     {
         added.0.set(added.0.get() | 1 << number);
-        // SAFETY: the context is alive, and lacks the part.
-        if unsafe { (part.add)(ctx.as_raw().as_ptr()) } < 0 {
+        // SAFETY: the context is alive, and lacks the group.
+        if unsafe { (group.add)(ctx.as_raw().as_ptr()) } < 0 {
             return Err(rquickjs::Error::Exception);
         }
     }

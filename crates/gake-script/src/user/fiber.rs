@@ -35,7 +35,7 @@ pub enum WaitError {
 
 /// What a fiber is resumed with.
 #[derive(Clone, Copy)]
-enum Signal {
+enum ResumeSignal {
     /// What it waited for is there.
     Go,
     /// It has to end.
@@ -48,26 +48,26 @@ type Awaited = *mut Poller<'static>;
 
 type Poller<'a> = dyn FnMut(&mut Context<'_>) -> Poll<()> + 'a;
 
-type Switch = Yielder<Signal, Awaited>;
+type Switch = Yielder<ResumeSignal, Awaited>;
 
 /// What runs on the thread now.
 #[derive(Clone, Copy)]
-struct Frame {
+struct RunningFiber {
     switch: *const Switch,
-    signal: Signal,
+    signal: ResumeSignal,
     resumed: Instant,
     stack: StackRange,
 }
 
 thread_local! {
-    static CURRENT: Cell<Option<Frame>> = const { Cell::new(None) };
+    static CURRENT: Cell<Option<RunningFiber>> = const { Cell::new(None) };
     /// When what runs outside of fibers has to end.
     static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// A function under way on a stack of its own.
 pub struct Fiber<'a, R: 'static> {
-    coroutine: Option<Coroutine<Signal, Awaited, R, StackLease>>,
+    coroutine: Option<Coroutine<ResumeSignal, Awaited, R, StackLease>>,
     awaited: Option<Awaited>,
     _borrows: PhantomData<&'a mut ()>,
 }
@@ -92,7 +92,7 @@ impl<'a, R: 'static> Fiber<'a, R> {
     }
 
     /// Runs the function until it waits or returns.
-    fn resume(&mut self, signal: Signal) -> Poll<R> {
+    fn resume(&mut self, signal: ResumeSignal) -> Poll<R> {
         let Some(coroutine) = &mut self.coroutine else { return Poll::Pending };
         self.awaited = None;
         let outer = CURRENT.take();
@@ -124,7 +124,7 @@ impl<R: 'static> Future for Fiber<'_, R> {
                     return Poll::Pending;
                 }
             }
-            if let Poll::Ready(returned) = self.resume(Signal::Go) {
+            if let Poll::Ready(returned) = self.resume(ResumeSignal::Go) {
                 return Poll::Ready(returned);
             }
         }
@@ -137,7 +137,7 @@ impl<R: 'static> Drop for Fiber<'_, R> {
         // One whose function panicked is over too.
         let goes_on = |coroutine: &Coroutine<_, _, _, _>| coroutine.started() && !coroutine.done();
         while self.coroutine.as_ref().is_some_and(goes_on) {
-            let _ = self.resume(Signal::End);
+            let _ = self.resume(ResumeSignal::End);
         }
     }
 }
@@ -149,12 +149,12 @@ impl<R: 'static> std::fmt::Debug for Fiber<'_, R> {
 }
 
 /// Notes what the fiber that runs now was resumed with.
-fn enter(switch: *const Switch, signal: Signal, stack: StackRange) {
-    CURRENT.set(Some(Frame { switch, signal, resumed: Instant::now(), stack }));
+fn enter(switch: *const Switch, signal: ResumeSignal, stack: StackRange) {
+    CURRENT.set(Some(RunningFiber { switch, signal, resumed: Instant::now(), stack }));
 }
 
 /// Leaves the fiber, until what it awaits is there, or it has to end.
-fn leave(frame: Frame, awaited: Awaited) -> Signal {
+fn leave(frame: RunningFiber, awaited: Awaited) -> ResumeSignal {
     // SAFETY: the switch belongs to the coroutine on whose stack this runs, and lives as long as
     // its function, which has not returned.
     let signal = unsafe { &*frame.switch }.suspend(awaited);
@@ -185,8 +185,8 @@ fn wait_as<F: Future>(future: F, is_long: bool) -> Result<F::Output, WaitError> 
         frame.stack.trim();
     }
     match frame.signal {
-        Signal::Go => leave(frame, awaited),
-        Signal::End => return Err(WaitError::Ended),
+        ResumeSignal::Go => leave(frame, awaited),
+        ResumeSignal::End => return Err(WaitError::Ended),
     };
     output.ok_or(WaitError::Ended)
 }
@@ -203,14 +203,14 @@ pub fn wait_long<F: Future>(future: F) -> Result<F::Output, WaitError> {
 /// Runs `function`, which ends the scripts that it runs outside of fibers at `deadline`. A shorter
 /// one around it holds too.
 pub fn within<T>(deadline: Instant, function: impl FnOnce() -> T) -> T {
-    struct Restore(Option<Instant>);
-    impl Drop for Restore {
+    struct DeadlineGuard(Option<Instant>);
+    impl Drop for DeadlineGuard {
         fn drop(&mut self) {
             DEADLINE.set(self.0);
         }
     }
     let outer = DEADLINE.get();
-    let _restore = Restore(outer);
+    let _restore = DeadlineGuard(outer);
     DEADLINE.set(Some(outer.map_or(deadline, |outer| outer.min(deadline))));
     function()
 }
@@ -225,9 +225,9 @@ pub fn is_late() -> bool {
 pub(crate) fn give_way() -> bool {
     let Some(frame) = CURRENT.get() else { return is_late() };
     match frame.signal {
-        Signal::End => true,
-        Signal::Go if frame.resumed.elapsed() < TURN => false,
-        Signal::Go => wait(yield_once()).is_err(),
+        ResumeSignal::End => true,
+        ResumeSignal::Go if frame.resumed.elapsed() < TURN => false,
+        ResumeSignal::Go => wait(yield_once()).is_err(),
     }
 }
 

@@ -13,18 +13,18 @@ use rquickjs::{CatchResultExt, Ctx, Function};
 use super::*;
 
 /// Pending this many times, then ready; counts when it is dropped.
-struct Later {
+struct DelayedFuture {
     left: u32,
     dropped: Rc<Cell<u32>>,
 }
 
-impl Drop for Later {
+impl Drop for DelayedFuture {
     fn drop(&mut self) {
         self.dropped.set(self.dropped.get() + 1);
     }
 }
 
-impl Later {
+impl DelayedFuture {
     async fn done(mut self) -> u32 {
         poll_fn(|cx| {
             if self.left == 0 {
@@ -47,7 +47,7 @@ fn user() -> (User, Rc<Cell<u32>>) {
     let counted = Rc::clone(&dropped);
     user.with(|ctx| {
         let later = move |ctx: Ctx<'_>, times: u32| {
-            let later = Later { left: times, dropped: Rc::clone(&counted) };
+            let later = DelayedFuture { left: times, dropped: Rc::clone(&counted) };
             wait(later.done()).map_err(|why| throw_wait_error(&ctx, why))
         };
         ctx.globals().set("later", Func::from(later)).unwrap();
@@ -170,7 +170,7 @@ fn tasks_go_on_while_the_script_waits() {
     let tasks = Rc::new(Tasks::default());
     let seen = Rc::new(RefCell::new(Vec::new()));
     for (name, times) in [("slow", 5), ("quick", 2)] {
-        let later = Later { left: times, dropped: Rc::default() };
+        let later = DelayedFuture { left: times, dropped: Rc::default() };
         let seen = Rc::clone(&seen);
         tasks.add(async move {
             later.done().await;
@@ -195,7 +195,7 @@ fn a_long_wait_gives_back_the_stack_and_loses_nothing() {
     user.with(|ctx| {
         let dropped = Rc::clone(&dropped);
         let pause = move |ctx: Ctx<'_>, times: u32| {
-            let later = Later { left: times, dropped: Rc::clone(&dropped) };
+            let later = DelayedFuture { left: times, dropped: Rc::clone(&dropped) };
             wait_long(later.done()).map_err(|why| throw_wait_error(&ctx, why))
         };
         ctx.globals().set("pause", Func::from(pause)).unwrap();
