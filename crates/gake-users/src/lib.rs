@@ -30,7 +30,7 @@ pub enum UserStore {
 
 /// Why a text is no [`UserStore`]. It never holds the password.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BadStore {
+pub enum UserStoreError {
     /// Of no known kind.
     Form,
     /// A model with other than two times.
@@ -41,7 +41,7 @@ pub enum BadStore {
     Nameless,
 }
 
-impl fmt::Display for BadStore {
+impl fmt::Display for UserStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Form => f.write_str(
@@ -58,27 +58,27 @@ impl fmt::Display for BadStore {
 }
 
 impl FromStr for UserStore {
-    type Err = BadStore;
+    type Err = UserStoreError;
 
-    fn from_str(text: &str) -> Result<Self, BadStore> {
-        let (kind, rest) = text.split_once(':').ok_or(BadStore::Form)?;
+    fn from_str(text: &str) -> Result<Self, UserStoreError> {
+        let (kind, rest) = text.split_once(':').ok_or(UserStoreError::Form)?;
         let server = |kind| {
-            let dsn = Dsn::parse(kind, rest).map_err(BadStore::Server)?;
+            let dsn = Dsn::parse(kind, rest).map_err(UserStoreError::Server)?;
             if kind == SqlKind::MySql && dsn.database().is_none() {
-                return Err(BadStore::Nameless);
+                return Err(UserStoreError::Nameless);
             }
             Ok(Self::Server(dsn))
         };
         match kind {
-            "model" => Ok(Self::Model(text.parse().map_err(BadStore::Model)?)),
+            "model" => Ok(Self::Model(text.parse().map_err(UserStoreError::Model)?)),
             "sqlite" => match rest.strip_prefix("//").unwrap_or(rest) {
-                "" => Err(BadStore::Form),
+                "" => Err(UserStoreError::Form),
                 ":memory:" => Ok(Self::Sqlite(None)),
                 file => Ok(Self::Sqlite(Some(file.into()))),
             },
             "mysql" | "mariadb" => server(SqlKind::MySql),
             "postgres" | "postgresql" => server(SqlKind::Postgres),
-            _ => Err(BadStore::Form),
+            _ => Err(UserStoreError::Form),
         }
     }
 }
@@ -117,14 +117,14 @@ impl UserStore {
 
 /// A store before rows were added to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UsersBefore {
+pub struct UserStoreSnapshot {
     /// The greatest id; `None` if there was no table.
     last: Option<u64>,
     /// Whether there was a file, if it is kept in one.
     had_file: bool,
 }
 
-impl UsersBefore {
+impl UserStoreSnapshot {
     /// Looks at the store. Blocks for some seconds at most.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ pub struct UsersServer(Dsn);
 
 /// A connection to it.
 #[derive(Debug)]
-struct Connection {
+struct ServerConnection {
     session: SqlSession,
     kind: SqlKind,
 }
@@ -113,13 +113,13 @@ impl UserDatabase for UsersServer {
         let kind = self.0.kind();
         async move {
             let session = SqlSession::open(&self.0).await?;
-            Ok(Box::new(Connection { session, kind }) as Box<dyn UserConnection>)
+            Ok(Box::new(ServerConnection { session, kind }) as Box<dyn UserConnection>)
         }
         .boxed()
     }
 }
 
-impl UserConnection for Connection {
+impl UserConnection for ServerConnection {
     fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserAnswer, String>> {
         async move {
             Ok(match statement {

@@ -27,7 +27,7 @@ pub struct Sqlite {
 
 /// A connection; `None` while a statement has it, and after one that was given up.
 #[derive(Debug)]
-struct Pooled(Option<Connection>);
+struct SqliteConnection(Option<Connection>);
 
 impl Sqlite {
     /// Opens a file, or memory without one; makes the table if there is none, and checks its columns.
@@ -110,13 +110,13 @@ impl UserDatabase for Sqlite {
         let place = self.place.clone();
         async move {
             let connection = blocking(move || connect(&place)).await?;
-            Ok(Box::new(Pooled(Some(connection))) as Box<dyn UserConnection>)
+            Ok(Box::new(SqliteConnection(Some(connection))) as Box<dyn UserConnection>)
         }
         .boxed()
     }
 }
 
-impl UserConnection for Pooled {
+impl UserConnection for SqliteConnection {
     fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserAnswer, String>> {
         async move {
             let connection = self.0.take().ok_or("a statement on this connection was given up")?;
