@@ -19,7 +19,7 @@ pub struct Dsn {
     /// The protocol.
     pub(super) kind: SqlKind,
     /// Where.
-    pub(super) place: Place,
+    pub(super) place: ServerAddress,
     /// The user.
     pub(super) user: String,
     /// The password; never shown.
@@ -27,12 +27,12 @@ pub struct Dsn {
     /// The database, where one is named.
     pub(super) database: Option<String>,
     /// Whether the connection is encrypted, and who the server must prove to be.
-    pub(super) tls: Tls,
+    pub(super) tls: TlsMode,
 }
 
 /// Whether a connection is encrypted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Tls {
+pub(crate) enum TlsMode {
     /// If the server offers it and is on another machine; its certificate is not checked.
     #[default]
     Offered,
@@ -46,7 +46,7 @@ pub(crate) enum Tls {
 
 /// Where a database listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ServerAddress {
     /// A host by name or address, and a port.
     Host(String, u16),
     /// A Unix socket.
@@ -98,7 +98,7 @@ impl Dsn {
         let form = DsnError::Form(kind.scheme());
         let rest = rest.strip_prefix("//").ok_or_else(|| form.clone())?;
         let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
-        let Options { tls, database: named } = self::options(options)?;
+        let DsnOptions { tls, database: named } = self::options(options)?;
         // A password may hold slashes that nobody has encoded; a host holds no @.
         let (who, place) = rest.rsplit_once('@').unwrap_or(("", rest));
         let (user, password) = who.split_once(':').unwrap_or((who, ""));
@@ -114,7 +114,7 @@ impl Dsn {
         let user = if user.is_empty() { default_user.to_owned() } else { user };
         let database = path.trim_matches('/');
         let (place, database) = match authority {
-            "" if path.len() > 1 => (Place::Socket(socket(kind, path)), ""),
+            "" if path.len() > 1 => (ServerAddress::Socket(socket(kind, path)), ""),
             "" => return Err(form),
             authority => (host(kind, authority, form)?, database),
         };
@@ -139,24 +139,24 @@ impl Dsn {
     /// When it must be encrypted, and the server does not offer it.
     pub(super) fn encrypts(&self, offered: bool) -> Result<bool, String> {
         match (&self.place, &self.tls) {
-            (Place::Socket(_), _) | (_, Tls::Off) => Ok(false),
-            (_, Tls::Offered) => Ok(offered && !self.is_here()),
-            (_, Tls::Required | Tls::Verified(_)) if offered => Ok(true),
+            (ServerAddress::Socket(_), _) | (_, TlsMode::Off) => Ok(false),
+            (_, TlsMode::Offered) => Ok(offered && !self.is_here()),
+            (_, TlsMode::Required | TlsMode::Verified(_)) if offered => Ok(true),
             _ => Err("it offers no TLS, which sslmode demands".to_owned()),
         }
     }
 
     /// Whether the whole password may be sent: nobody can listen, nor answer in the server's place.
     pub(super) fn is_private(&self) -> bool {
-        self.is_here() || matches!(self.tls, Tls::Verified(_))
+        self.is_here() || matches!(self.tls, TlsMode::Verified(_))
     }
 
     /// Whether what is sent stays on this machine, as far as can be told without asking a name
     /// server.
     pub(super) fn is_here(&self) -> bool {
         match &self.place {
-            Place::Socket(_) => true,
-            Place::Host(host, _) => {
+            ServerAddress::Socket(_) => true,
+            ServerAddress::Host(host, _) => {
                 host == "localhost"
                     || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
             }
@@ -165,13 +165,13 @@ impl Dsn {
 }
 
 /// What follows the question mark.
-struct Options {
-    tls: Tls,
+struct DsnOptions {
+    tls: TlsMode,
     database: Option<String>,
 }
 
 /// Reads the options, whose names are those of PostgreSQL's and of MySQL's clients.
-fn options(text: &str) -> Result<Options, DsnError> {
+fn options(text: &str) -> Result<DsnOptions, DsnError> {
     let (mut mode, mut roots, mut database) = (None, None, None);
     for option in text.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').ok_or(DsnError::Option)?;
@@ -183,17 +183,17 @@ fn options(text: &str) -> Result<Options, DsnError> {
         }
     }
     let tls = match (mode.as_deref(), roots) {
-        (None | Some("verify-full" | "verify_identity"), roots @ Some(_)) => Tls::Verified(roots),
-        (Some("verify-full" | "verify_identity"), None) => Tls::Verified(None),
-        (None | Some("prefer" | "preferred"), None) => Tls::Offered,
-        (Some("disable" | "disabled"), None) => Tls::Off,
-        (Some("require" | "required"), None) => Tls::Required,
+        (None | Some("verify-full" | "verify_identity"), roots @ Some(_)) => TlsMode::Verified(roots),
+        (Some("verify-full" | "verify_identity"), None) => TlsMode::Verified(None),
+        (None | Some("prefer" | "preferred"), None) => TlsMode::Offered,
+        (Some("disable" | "disabled"), None) => TlsMode::Off,
+        (Some("require" | "required"), None) => TlsMode::Required,
         _ => return Err(DsnError::Option),
     };
-    Ok(Options { tls, database })
+    Ok(DsnOptions { tls, database })
 }
 
-fn host(kind: SqlKind, authority: &str, form: DsnError) -> Result<Place, DsnError> {
+fn host(kind: SqlKind, authority: &str, form: DsnError) -> Result<ServerAddress, DsnError> {
     // `user:password@tcp(host:3306)/` is how Go's driver has it.
     if authority.contains(['(', ')', ' ']) {
         return Err(form);
@@ -213,7 +213,7 @@ fn host(kind: SqlKind, authority: &str, form: DsnError) -> Result<Place, DsnErro
     if host.is_empty() {
         return Err(form);
     }
-    Ok(Place::Host(host.to_owned(), port))
+    Ok(ServerAddress::Host(host.to_owned(), port))
 }
 
 /// A socket's path. PostgreSQL is told the directory of its socket, by custom.
@@ -248,11 +248,11 @@ impl fmt::Display for Dsn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.kind.scheme();
         match &self.place {
-            Place::Host(host, port) if host.contains(':') => {
+            ServerAddress::Host(host, port) if host.contains(':') => {
                 write!(f, "{scheme}://[{host}]:{port}")
             }
-            Place::Host(host, port) => write!(f, "{scheme}://{host}:{port}"),
-            Place::Socket(path) => write!(f, "{scheme}://{}", path.display()),
+            ServerAddress::Host(host, port) => write!(f, "{scheme}://{host}:{port}"),
+            ServerAddress::Socket(path) => write!(f, "{scheme}://{}", path.display()),
         }
     }
 }
@@ -282,13 +282,13 @@ mod tests {
         assert_eq!((dsn.to_string().as_str(), dsn.user.as_str()), ("mysql://[::1]:3306", "root"));
         assert!(dsn.is_here());
         let dsn = mysql("//root@/run/mysqld/mysqld.sock").unwrap();
-        assert_eq!(dsn.place, Place::Socket("/run/mysqld/mysqld.sock".into()));
+        assert_eq!(dsn.place, ServerAddress::Socket("/run/mysqld/mysqld.sock".into()));
         assert_eq!(dsn.database, None);
         let dsn = mysql("//root@/run/mysqld/mysqld.sock?dbname=my%20shop").unwrap();
         assert_eq!(dsn.database.as_deref(), Some("my shop"));
         let dsn = Dsn::parse(SqlKind::Postgres, "//me@h/shop?sslmode=disable").unwrap();
         assert_eq!(dsn.database.as_deref(), Some("shop"));
-        assert_eq!(dsn.place, Place::Host("h".to_owned(), 5432));
+        assert_eq!(dsn.place, ServerAddress::Host("h".to_owned(), 5432));
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(encrypts("//me@h?sslmode=verify-full"), (Some(true), None, true));
         assert_eq!(encrypts("//me@/socket?sslmode=require"), (Some(false), Some(false), true));
         let dsn = mysql("//me@h?ssl-ca=/etc/my%20ca.pem").unwrap();
-        assert_eq!(dsn.tls, Tls::Verified(Some("/etc/my ca.pem".into())));
+        assert_eq!(dsn.tls, TlsMode::Verified(Some("/etc/my ca.pem".into())));
     }
 
     #[test]

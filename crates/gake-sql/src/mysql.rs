@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::dsn::Dsn;
-use crate::reply::{Reply, Row, said};
-use crate::stream::Stream;
+use crate::reply::{ReplyReader, Row, displayable};
+use crate::stream::SqlStream;
 
 /// LONG_PASSWORD, PROTOCOL_41, TRANSACTIONS, SECURE_CONNECTION, PLUGIN_AUTH.
 const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
@@ -28,7 +28,7 @@ const NONCE: usize = 20;
 /// A connection.
 #[derive(Debug)]
 pub(super) struct MySql {
-    pub(super) stream: Stream,
+    pub(super) stream: SqlStream,
     /// The number of the next packet.
     sequence: u8,
     /// The number that the last row got from the server's counter.
@@ -45,7 +45,7 @@ struct Greeting {
 
 impl MySql {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let mut open = Self { stream: Stream::open(dsn).await?, sequence: 0, last_id: 0 };
+        let mut open = Self { stream: SqlStream::open(dsn).await?, sequence: 0, last_id: 0 };
         let greeting = Greeting::read(&open.packet().await?)?;
         let encrypts = dsn.encrypts(greeting.offers_tls)?;
         if encrypts {
@@ -62,7 +62,7 @@ impl MySql {
         let Greeting { mut plugin, mut nonce, .. } = greeting;
         for _ in 0..ROUNDS_MAX {
             let packet = self.packet().await?;
-            let mut reply = Reply(&packet);
+            let mut reply = ReplyReader(&packet);
             match reply.byte()? {
                 0x00 => return Ok(()),
                 0xff => return Err(refusal(reply)),
@@ -70,7 +70,7 @@ impl MySql {
                     return Err("its account has a password of before MySQL 4.1".to_owned());
                 }
                 0xfe => {
-                    plugin = said(reply.until_zero());
+                    plugin = displayable(reply.until_zero());
                     nonce = reply.until_zero().to_vec();
                     self.send(&token(&plugin, &dsn.password, &nonce)?).await?;
                 }
@@ -118,9 +118,9 @@ impl MySql {
         self.send(&[b"\x03", sql.as_bytes()].concat()).await?;
         let head = self.packet().await?;
         let columns = match head.first() {
-            Some(0xff) => return Err(refusal(Reply(&head[1..]))),
+            Some(0xff) => return Err(refusal(ReplyReader(&head[1..]))),
             Some(0) => {
-                let mut reply = Reply(&head[1..]);
+                let mut reply = ReplyReader(&head[1..]);
                 // The number of rows that it changed comes first.
                 number(&mut reply)?;
                 self.last_id = number(&mut reply)?;
@@ -138,8 +138,8 @@ impl MySql {
             let packet = self.packet().await?;
             match packet.first() {
                 Some(0xfe) if packet.len() < 9 => return Ok(rows),
-                Some(0xff) => return Err(refusal(Reply(&packet[1..]))),
-                _ => rows.push(row(Reply(&packet), columns)?),
+                Some(0xff) => return Err(refusal(ReplyReader(&packet[1..]))),
+                _ => rows.push(row(ReplyReader(&packet), columns)?),
             }
         }
         Err(unexpected())
@@ -147,7 +147,7 @@ impl MySql {
 
     async fn packet(&mut self) -> Result<Vec<u8>, String> {
         let head = self.stream.take(4).await?;
-        let mut reply = Reply(&head);
+        let mut reply = ReplyReader(&head);
         let (length, sequence) = (reply.little(3)?, reply.byte()?);
         self.sequence = sequence.wrapping_add(1);
         self.stream.take(length as usize).await
@@ -162,7 +162,7 @@ impl MySql {
 
 impl Greeting {
     fn read(packet: &[u8]) -> Result<Self, String> {
-        let mut reply = Reply(packet);
+        let mut reply = ReplyReader(packet);
         match reply.byte()? {
             10 => {}
             0xff => return Err(refusal(reply)),
@@ -183,7 +183,7 @@ impl Greeting {
         nonce.truncate(NONCE);
         let plugin = match (low | high << 16) & PLUGIN_AUTH {
             0 => NATIVE.to_owned(),
-            _ => said(reply.until_zero()),
+            _ => displayable(reply.until_zero()),
         };
         Ok(Self { plugin, nonce, offers_tls: low & u64::from(SSL) != 0 })
     }
@@ -260,7 +260,7 @@ fn key(pem: &[u8]) -> Result<OaepPublicEncryptingKey, String> {
         .ok_or_else(|| "its key is of an unknown kind".to_owned())
 }
 
-fn row(mut reply: Reply<'_>, columns: usize) -> Result<Row, String> {
+fn row(mut reply: ReplyReader<'_>, columns: usize) -> Result<Row, String> {
     let value = |_| {
         if reply.0.first() == Some(&NULL) {
             reply.byte()?;
@@ -273,7 +273,7 @@ fn row(mut reply: Reply<'_>, columns: usize) -> Result<Row, String> {
 }
 
 /// A number in as few bytes as it needs.
-fn number(reply: &mut Reply<'_>) -> Result<u64, String> {
+fn number(reply: &mut ReplyReader<'_>) -> Result<u64, String> {
     match reply.byte()? {
         0xfc => reply.little(2),
         0xfd => reply.little(3),
@@ -284,13 +284,13 @@ fn number(reply: &mut Reply<'_>) -> Result<u64, String> {
 }
 
 /// What a server says when it refuses; the marker and the state before the words are left out.
-fn refusal(mut reply: Reply<'_>) -> String {
+fn refusal(mut reply: ReplyReader<'_>) -> String {
     let code = reply.little(2).unwrap_or(0);
     let words = match reply.0.strip_prefix(b"#") {
         Some(rest) => rest.get(5..).unwrap_or_default(),
         None => reply.0,
     };
-    format!("it answers {code}: {}", said(words))
+    format!("it answers {code}: {}", displayable(words))
 }
 
 fn unexpected() -> String {
@@ -334,10 +334,10 @@ mod tests {
         }
         let full = Greeting::read(b"\xff\x10\x04Too many connections").unwrap_err();
         assert_eq!(full, "it answers 1040: Too many connections");
-        let denied = refusal(Reply(b"\x15\x04#28000Access denied"));
+        let denied = refusal(ReplyReader(b"\x15\x04#28000Access denied"));
         assert_eq!(denied, "it answers 1045: Access denied");
-        let columns = row(Reply(b"\x02ab\xfb"), 2).unwrap();
+        let columns = row(ReplyReader(b"\x02ab\xfb"), 2).unwrap();
         assert_eq!(columns, [Some("ab".to_owned()), None]);
-        assert!(row(Reply(b"\x05ab"), 1).is_err());
+        assert!(row(ReplyReader(b"\x05ab"), 1).is_err());
     }
 }

@@ -5,9 +5,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::dsn::Dsn;
 use crate::md5;
-use crate::reply::{Reply, Row, said};
+use crate::reply::{ReplyReader, Row, displayable};
 use crate::scram::Scram;
-use crate::stream::Stream;
+use crate::stream::SqlStream;
 
 /// Maximum number of messages in answer to one query.
 const MESSAGES_MAX: usize = 1_000;
@@ -15,12 +15,12 @@ const MESSAGES_MAX: usize = 1_000;
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Postgres {
-    pub(super) stream: Stream,
+    pub(super) stream: SqlStream,
 }
 
 impl Postgres {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let stream = encrypted(Stream::open(dsn).await?, dsn).await?;
+        let stream = encrypted(SqlStream::open(dsn).await?, dsn).await?;
         let mut open = Self { stream };
         open.stream.send(&startup(dsn)).await?;
         open.authenticate(dsn).await?;
@@ -31,7 +31,7 @@ impl Postgres {
         let mut scram = None;
         for _ in 0..MESSAGES_MAX {
             let (kind, body) = self.message().await?;
-            let mut reply = Reply(&body);
+            let mut reply = ReplyReader(&body);
             match kind {
                 b'E' => return Err(refusal(reply)),
                 b'Z' => return Ok(()),
@@ -87,8 +87,8 @@ impl Postgres {
         for _ in 0..MESSAGES_MAX {
             let (kind, body) = self.message().await?;
             match kind {
-                b'D' => rows.push(fields(Reply(&body))?),
-                b'E' => refused = Some(refusal(Reply(&body))),
+                b'D' => rows.push(fields(ReplyReader(&body))?),
+                b'E' => refused = Some(refusal(ReplyReader(&body))),
                 b'Z' => return refused.map_or(Ok(rows), Err),
                 _ => {}
             }
@@ -98,7 +98,7 @@ impl Postgres {
 
     async fn message(&mut self) -> Result<(u8, Vec<u8>), String> {
         let head = self.stream.take(5).await?;
-        let mut reply = Reply(&head);
+        let mut reply = ReplyReader(&head);
         let (kind, length) = (reply.byte()?, reply.big(4)?);
         let length = usize::try_from(length).ok().and_then(|length| length.checked_sub(4));
         Ok((kind, self.stream.take(length.ok_or_else(unexpected)?).await?))
@@ -109,7 +109,7 @@ impl Postgres {
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 /// Asks for TLS when the connection may be encrypted.
-async fn encrypted(mut stream: Stream, dsn: &Dsn) -> Result<Stream, String> {
+async fn encrypted(mut stream: SqlStream, dsn: &Dsn) -> Result<SqlStream, String> {
     // Where nothing would come of it, nothing is asked.
     if dsn.encrypts(true) != Ok(true) {
         return Ok(stream);
@@ -152,7 +152,7 @@ fn nonce() -> Result<String, String> {
     Ok(BASE64.encode(bytes))
 }
 
-fn fields(mut reply: Reply<'_>) -> Result<Row, String> {
+fn fields(mut reply: ReplyReader<'_>) -> Result<Row, String> {
     let count = reply.big(2)?;
     let field = |_| match u32::try_from(reply.big(4)?) {
         Ok(u32::MAX) => Ok(None),
@@ -163,10 +163,10 @@ fn fields(mut reply: Reply<'_>) -> Result<Row, String> {
 }
 
 /// What a server says when it refuses, with its code (SQLSTATE).
-fn refusal(mut reply: Reply<'_>) -> String {
+fn refusal(mut reply: ReplyReader<'_>) -> String {
     let (mut code, mut text) = (String::new(), String::new());
     while let Ok(kind @ 1..) = reply.byte() {
-        let value = said(reply.until_zero());
+        let value = displayable(reply.until_zero());
         match kind {
             b'C' => code = value,
             b'M' => text = value,
@@ -187,11 +187,11 @@ mod tests {
     #[test]
     fn rows_and_refusals_are_read() {
         let row = [&[0, 2, 0, 0, 0, 2][..], b"42", &[255, 255, 255, 255]].concat();
-        assert_eq!(fields(Reply(&row)), Ok(vec![Some("42".to_owned()), None]));
-        assert!(fields(Reply(&row[..7])).is_err());
+        assert_eq!(fields(ReplyReader(&row)), Ok(vec![Some("42".to_owned()), None]));
+        assert!(fields(ReplyReader(&row[..7])).is_err());
         let refused = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
-        let said = refusal(Reply(refused));
-        assert_eq!(said, "it answers 53300: sorry, too many clients already");
-        assert_eq!(refusal(Reply(b"")), "it answers : ");
+        let said = refusal(ReplyReader(refused));
+        assert_eq!(displayable, "it answers 53300: sorry, too many clients already");
+        assert_eq!(refusal(ReplyReader(b"")), "it answers : ");
     }
 }

@@ -5,9 +5,9 @@ pub type Row = Vec<Option<String>>;
 
 /// Bytes that are still to be read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reply<'a>(pub(super) &'a [u8]);
+pub(super) struct ReplyReader<'a>(pub(super) &'a [u8]);
 
-impl<'a> Reply<'a> {
+impl<'a> ReplyReader<'a> {
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], String> {
         let (taken, rest) = self.0.split_at_checked(length).ok_or_else(cut)?;
         self.0 = rest;
@@ -48,7 +48,7 @@ fn cut() -> String {
 }
 
 /// What a server wrote, as part of a sentence.
-pub(super) fn said(bytes: &[u8]) -> String {
+pub(super) fn displayable(bytes: &[u8]) -> String {
     const CHARS_MAX: usize = 200;
     let text = String::from_utf8_lossy(bytes);
     let short: String = text.chars().take(CHARS_MAX).collect();
@@ -61,17 +61,17 @@ mod tests {
 
     #[test]
     fn nothing_is_read_past_the_end() {
-        let mut reply = Reply(&[1, 2, 3, b'a', 0, b'b']);
+        let mut reply = ReplyReader(&[1, 2, 3, b'a', 0, b'b']);
         assert_eq!(reply.little(2), Ok(0x0201));
         assert_eq!(reply.byte(), Ok(3));
         assert_eq!(reply.until_zero(), b"a");
-        assert!(Reply(reply.0).big(2).is_err());
+        assert!(ReplyReader(reply.0).big(2).is_err());
         assert_eq!(reply.until_zero(), b"b");
         assert!(reply.byte().is_err());
     }
 
     #[test]
     fn what_a_server_wrote_cannot_steer_a_terminal() {
-        assert!(!said(b"\x1b[2Jno\nentry").contains(['\x1b', '\n']));
+        assert!(!displayable(b"\x1b[2Jno\nentry").contains(['\x1b', '\n']));
     }
 }

@@ -13,10 +13,10 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 /// An open connection. Whoever gives up waiting for an answer drops it: the next statement would
 /// read the answer to the last one.
 #[derive(Debug)]
-pub struct SqlSession(Protocol);
+pub struct SqlSession(Connection);
 
 #[derive(Debug)]
-enum Protocol {
+enum Connection {
     MySql(MySql),
     Postgres(Postgres),
 }
@@ -25,8 +25,8 @@ impl Drop for SqlSession {
     /// Says goodbye: a connection that is just closed counts as a client that broke down.
     fn drop(&mut self) {
         match &self.0 {
-            Protocol::MySql(session) => session.stream.farewell(&[1, 0, 0, 0, 1]),
-            Protocol::Postgres(session) => session.stream.farewell(b"X\0\0\0\x04"),
+            Connection::MySql(session) => session.stream.farewell(&[1, 0, 0, 0, 1]),
+            Connection::Postgres(session) => session.stream.farewell(b"X\0\0\0\x04"),
         }
     }
 }
@@ -39,8 +39,8 @@ impl SqlSession {
     pub async fn open(dsn: &Dsn) -> Result<Self, String> {
         let opened = async {
             Ok(Self(match dsn.kind {
-                SqlKind::MySql => Protocol::MySql(MySql::open(dsn).await?),
-                SqlKind::Postgres => Protocol::Postgres(Postgres::open(dsn).await?),
+                SqlKind::MySql => Connection::MySql(MySql::open(dsn).await?),
+                SqlKind::Postgres => Connection::Postgres(Postgres::open(dsn).await?),
             }))
         };
         match tokio::time::timeout(OPEN_TIMEOUT, opened).await {
@@ -55,8 +55,8 @@ impl SqlSession {
     /// If the server refuses the statement, or the connection is lost.
     pub async fn rows(&mut self, statement: &str) -> Result<Vec<Row>, String> {
         match &mut self.0 {
-            Protocol::MySql(session) => session.query(statement).await,
-            Protocol::Postgres(session) => session.query(statement).await,
+            Connection::MySql(session) => session.query(statement).await,
+            Connection::Postgres(session) => session.query(statement).await,
         }
     }
 
@@ -67,7 +67,7 @@ impl SqlSession {
     /// As [`rows`](Self::rows).
     pub async fn insert(&mut self, statement: &str) -> Result<u64, String> {
         let rows = self.rows(statement).await?;
-        if let Protocol::MySql(session) = &self.0 {
+        if let Connection::MySql(session) = &self.0 {
             return Ok(session.last_id);
         }
         let field = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();

@@ -15,7 +15,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::dsn::{Dsn, Place, Tls};
+use crate::dsn::{Dsn, ServerAddress, TlsMode};
 
 /// Bytes of a message at most: what is asked for takes a few hundred.
 const MESSAGE_MAX: usize = 1 << 20;
@@ -25,22 +25,22 @@ const QUEUE_FULL: Duration = Duration::from_millis(1);
 
 /// A connection of either kind.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(super) enum SqlStream {
     Tcp(BufReader<TcpStream>),
     Unix(BufReader<UnixStream>),
     Tls(Box<BufReader<TlsStream<TcpStream>>>),
 }
 
-impl Stream {
+impl SqlStream {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
         let opened = match &dsn.place {
-            Place::Host(host, port) => {
+            ServerAddress::Host(host, port) => {
                 let opened = TcpStream::connect((host.as_str(), *port)).await;
                 opened
                     .and_then(|tcp| tcp.set_nodelay(true).map(|()| Self::Tcp(BufReader::new(tcp))))
             }
             // Where its queue is full a TCP connection would wait. The caller limits the time.
-            Place::Socket(path) => loop {
+            ServerAddress::Socket(path) => loop {
                 match UnixStream::connect(path).await {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         tokio::time::sleep(QUEUE_FULL).await;
@@ -54,7 +54,7 @@ impl Stream {
 
     /// Goes on encrypted; the server has agreed to that.
     pub(super) async fn secure(self, dsn: &Dsn) -> Result<Self, String> {
-        let (Self::Tcp(stream), Place::Host(host, _)) = (self, &dsn.place) else {
+        let (Self::Tcp(stream), ServerAddress::Host(host, _)) = (self, &dsn.place) else {
             return Err("only a TCP connection can be encrypted".to_owned());
         };
         // Whoever is between must not put an answer of his own before the encrypted ones.
@@ -99,11 +99,11 @@ impl Stream {
     }
 }
 
-fn config(tls: &Tls) -> Result<ClientConfig, String> {
+fn config(tls: &TlsMode) -> Result<ClientConfig, String> {
     let mut options = TlsOptions::default();
     match tls {
-        Tls::Verified(roots) => options.cacert.extend(roots.clone()),
-        Tls::Offered | Tls::Off | Tls::Required => options.insecure = true,
+        TlsMode::Verified(roots) => options.cacert.extend(roots.clone()),
+        TlsMode::Offered | TlsMode::Off | TlsMode::Required => options.insecure = true,
     }
     let config = options.config(Protocol::Http1).map_err(|error| error.to_string())?;
     let mut config = Arc::unwrap_or_clone(config);
@@ -120,7 +120,7 @@ fn lost(error: io::Error) -> String {
     }
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for SqlStream {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -134,7 +134,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for SqlStream {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
