@@ -214,7 +214,7 @@ mod tests {
     fn secrets_are_not_encoded() {
         let mut bodies = FailedBodies::default();
         bodies.add(500, br#"{"password":"hunter2","error":"full"}"#);
-        let redactor = Redactor::new([7; 16], gake_text::redact::Names::default());
+        let redactor = Redactor::new([7; 16], gake_text::redact::SecretNames::default());
         bodies.redact(&redactor);
         let text = serde_json::to_string(&bodies).unwrap();
         assert!(text.contains("full") && !text.contains("hunter2"), "{text}");

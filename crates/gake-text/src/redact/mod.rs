@@ -24,7 +24,7 @@ use std::borrow::Cow;
 #[allow(deprecated, reason = "the keyed SipHash-2-4 of the standard library")]
 use std::hash::{Hasher, SipHasher};
 
-pub use names::Names;
+pub use names::SecretNames;
 use names::Secrecy;
 
 /// What stands before the hash.
@@ -43,7 +43,7 @@ const DEPTH: u8 = 4;
 #[derive(Clone)]
 pub struct Redactor {
     key: [u64; 2],
-    names: Names,
+    names: SecretNames,
     off: bool,
 }
 
@@ -66,7 +66,7 @@ impl std::fmt::Debug for Redactor {
 impl Redactor {
     /// Hides what `names` select, hashed under `key`, which must stay secret.
     #[must_use]
-    pub fn new(key: [u8; 16], names: Names) -> Self {
+    pub fn new(key: [u8; 16], names: SecretNames) -> Self {
         let half = |at: usize| {
             key[at..at + 8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
         };
@@ -76,7 +76,7 @@ impl Redactor {
     /// Hides nothing.
     #[must_use]
     pub fn off() -> Self {
-        Self { key: [0; 2], names: Names::default(), off: true }
+        Self { key: [0; 2], names: SecretNames::default(), off: true }
     }
 
     /// Whether it hides nothing.

@@ -188,12 +188,12 @@ pub(super) enum Secrecy {
 
 /// Names to redact besides the usual ones, and names to keep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct SecretNames {
     redact: Vec<Vec<String>>,
     keep: Vec<String>,
 }
 
-impl Names {
+impl SecretNames {
     /// Redacts values whose names hold the words of one of `redact`, and keeps those whose whole
     /// name is one of `keep`. Case and word separators are ignored.
     #[must_use]
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     fn of(name: &str) -> Secrecy {
-        Names::default().of(name)
+        SecretNames::default().of(name)
     }
 
     #[test]
@@ -386,7 +386,7 @@ mod tests {
     fn names_are_added_and_kept() {
         let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let names =
-            Names::new(&list(&["customer", "tax-number", ""]), &list(&["API-Key", "state"]));
+            SecretNames::new(&list(&["customer", "tax-number", ""]), &list(&["API-Key", "state"]));
         for secret in ["customer", "customerName", "the_tax_number", "other_api_key"] {
             assert_eq!(names.of(secret), Secrecy::Secret, "{secret}");
         }

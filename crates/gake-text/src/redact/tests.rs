@@ -11,7 +11,7 @@ mod canaries;
 const JWT: &str = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1g";
 
 fn redactor() -> Redactor {
-    Redactor::new([7; 16], Names::default())
+    Redactor::new([7; 16], SecretNames::default())
 }
 
 /// What stands for a value.
@@ -236,7 +236,7 @@ fn bytes_that_are_no_text_keep_their_length() {
 
 #[test]
 fn equal_values_stay_equal_under_one_key_alone() {
-    let other = Redactor::new([8; 16], Names::default());
+    let other = Redactor::new([8; 16], SecretNames::default());
     assert_eq!(redactor().tag(b"a"), redactor().tag(b"a"));
     assert_ne!(redactor().tag(b"a"), redactor().tag(b"b"));
     assert_ne!(redactor().tag(b"a"), other.tag(b"a"));
@@ -249,10 +249,10 @@ fn equal_values_stay_equal_under_one_key_alone() {
 #[test]
 fn it_can_be_told_what_to_hide_and_turned_off() {
     let list = |name: &str| vec![name.to_owned()];
-    let told = Redactor::new([7; 16], Names::new(&list("customer"), &list("token")));
+    let told = Redactor::new([7; 16], SecretNames::new(&list("customer"), &list("token")));
     assert_eq!(told.target("/?customer=1&token=2"), format!("/?customer={}&token=2", tag("1")));
     assert_eq!(told.header("Token", b"x"), &b"x"[..]);
-    let keeps = Redactor::new([7; 16], Names::new(&[], &list("lang")));
+    let keeps = Redactor::new([7; 16], SecretNames::new(&[], &list("lang")));
     assert_eq!(
         keeps.header("cookie", b"lang=en; a=1"),
         format!("lang=en; a={}", tag("1")).as_bytes()
