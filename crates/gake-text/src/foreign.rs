@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// Untrusted text. It is shown on one line, with control characters as escapes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Foreign(String);
+pub struct ForeignText(String);
 
-impl Foreign {
+impl ForeignText {
     /// The text as received: for files and comparisons, never for people.
     #[must_use]
     pub fn raw_text(&self) -> &str {
@@ -28,19 +28,19 @@ impl Foreign {
     }
 }
 
-impl From<String> for Foreign {
+impl From<String> for ForeignText {
     fn from(text: String) -> Self {
         Self(text)
     }
 }
 
-impl From<&str> for Foreign {
+impl From<&str> for ForeignText {
     fn from(text: &str) -> Self {
         Self(text.to_owned())
     }
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&line(&self.0))
     }
@@ -176,7 +176,7 @@ mod tests {
             ("l\u{2028}m", "l\\u2028m"),
         ] {
             assert_eq!(line(text), shown);
-            assert_eq!(Foreign::from(text).to_string(), shown);
+            assert_eq!(ForeignText::from(text).to_string(), shown);
         }
         assert_eq!(lines("a\r\nb\tc\rd"), "a\r\nb\tc\\rd");
     }
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_long_text_is_shortened() {
-        let mut text = Foreign::from("héllo");
+        let mut text = ForeignText::from("héllo");
         text.shorten(2);
         assert_eq!(text.raw_text(), "hé…");
         text.shorten(3);
