@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::edits::Edits;
-use super::{Place, Redactor, is_nothing, shapes, text, text_of};
+use super::{NamePosition, Redactor, is_nothing, shapes, text, text_of};
 
 /// Parts of a multipart body that are looked at; what follows them is hidden as one.
 const PARTS_MAX: usize = 1_000;
@@ -19,7 +19,7 @@ pub(super) fn header<'a>(redactor: &Redactor, name: &str, value: &'a [u8]) -> Co
         // The rest are its attributes.
         "set-cookie" => cookies(redactor, value, 1),
         _ if kind.contains("authorization") => credentials(redactor, value),
-        _ if redactor.hides(name, value, Place::Member) => {
+        _ if redactor.hides(name, value, NamePosition::Member) => {
             Cow::Owned(redactor.tag(value).into_bytes())
         }
         _ => redactor.any(value, super::DEPTH),
@@ -70,7 +70,7 @@ pub(super) fn target<'a>(redactor: &Redactor, target: &'a str, depth: u8) -> Cow
             let place = from + equals.map_or(0, |equals| equals + 1)..from + part.len();
             let value = text::percent_decoded(&bytes[place.clone()]);
             let name = String::from_utf8_lossy(&part[..equals.unwrap_or(0)]);
-            if (equals.is_some() && redactor.hides(&name, &value, Place::Parameter))
+            if (equals.is_some() && redactor.hides(&name, &value, NamePosition::Parameter))
                 || !shapes::find(&value, true).is_empty()
             {
                 edits.put(place, redactor.tag(&value));
@@ -180,7 +180,7 @@ fn one_part(
         }
     }
     let place = from..from + content.len();
-    if redactor.hides(&name, content.trim_ascii(), Place::Parameter) {
+    if redactor.hides(&name, content.trim_ascii(), NamePosition::Parameter) {
         edits.put(place, redactor.tag(content));
     } else if let Cow::Owned(other) = self::body(redactor, &kind, content, depth) {
         edits.put(place, other);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::edits::Edits;
 use super::names::Secrecy;
-use super::{Place, Redactor, shapes};
+use super::{NamePosition, Redactor, shapes};
 
 /// Objects and arrays within each other that are told apart; what is deeper is hidden.
 const NESTED_MAX: usize = 256;
@@ -30,7 +30,7 @@ pub(super) fn shown(redactor: &Redactor, bytes: &[u8], depth: u8, secret: bool) 
 fn read(redactor: &Redactor, bytes: &[u8], depth: u8, shown: Option<bool>) -> Option<Edits> {
     let secret = shown == Some(true);
     let whole = if secret { Secrecy::Secret } else { Secrecy::Plain };
-    let mut scan = Scan {
+    let mut scan = JsonScanner {
         redactor,
         bytes,
         depth,
@@ -49,25 +49,25 @@ fn read(redactor: &Redactor, bytes: &[u8], depth: u8, shown: Option<bool>) -> Op
     Some(scan.edits)
 }
 
-struct Scan<'a> {
+struct JsonScanner<'a> {
     redactor: &'a Redactor,
     bytes: &'a [u8],
     depth: u8,
     at: usize,
     whole: Secrecy,
     is_shown: bool,
-    frames: Vec<Frame>,
+    frames: Vec<OpenContainer>,
     edits: Edits,
     /// Numbers and literals outside of any object or array.
     bare: usize,
 }
 
 /// An object or an array that is open.
-struct Frame {
+struct OpenContainer {
     is_object: bool,
     /// What a name on the way says of all that is in it.
     secrecy: Secrecy,
-    next: Next,
+    next: ExpectedToken,
     /// The last key of an object.
     key: String,
     /// Whether a member names a secret that another holds.
@@ -78,7 +78,7 @@ struct Frame {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Next {
+enum ExpectedToken {
     Key,
     Colon,
     Value,
@@ -92,45 +92,45 @@ struct Scalar {
     is_string: bool,
 }
 
-impl Scan<'_> {
+impl JsonScanner<'_> {
     /// One token; `false` at the end, `None` where JSON has no such token.
     fn step(&mut self) -> Option<bool> {
         let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x1e);
         self.at += self.bytes[self.at..].iter().take_while(|byte| blank(byte)).count();
         let Some(&byte) = self.bytes.get(self.at) else { return Some(false) };
-        let next = self.frames.last().map_or(Next::Value, |frame| frame.next);
+        let next = self.frames.last().map_or(ExpectedToken::Value, |frame| frame.next);
         match (byte, next) {
-            (b'"', Next::Key) => {
+            (b'"', ExpectedToken::Key) => {
                 let place = self.string();
                 let key = String::from_utf8_lossy(&unescaped(&self.bytes[place])).into_owned();
                 let frame = self.frames.last_mut()?;
-                (frame.key, frame.next) = (key, Next::Colon);
+                (frame.key, frame.next) = (key, ExpectedToken::Colon);
             }
-            (b'"', Next::Value) => {
+            (b'"', ExpectedToken::Value) => {
                 let place = self.string();
                 self.scalar(Scalar { place, is_string: true });
             }
-            (b':', Next::Colon) => self.turn(Next::Value, 1),
-            (b',', Next::Comma) => {
+            (b':', ExpectedToken::Colon) => self.turn(ExpectedToken::Value, 1),
+            (b',', ExpectedToken::Comma) => {
                 let is_object = self.frames.last()?.is_object;
-                self.turn(if is_object { Next::Key } else { Next::Value }, 1);
+                self.turn(if is_object { ExpectedToken::Key } else { ExpectedToken::Value }, 1);
             }
-            (b'{' | b'[', Next::Value) => self.open(byte == b'{'),
-            (b'}' | b']', Next::Key | Next::Comma | Next::Value) => {
+            (b'{' | b'[', ExpectedToken::Value) => self.open(byte == b'{'),
+            (b'}' | b']', ExpectedToken::Key | ExpectedToken::Comma | ExpectedToken::Value) => {
                 let frame = self.frames.pop()?;
-                if frame.is_object != (byte == b'}') || (frame.is_object && next == Next::Value) {
+                if frame.is_object != (byte == b'}') || (frame.is_object && next == ExpectedToken::Value) {
                     return None;
                 }
                 self.at += 1;
                 self.close(frame);
             }
-            (_, Next::Value) => return self.literal(),
+            (_, ExpectedToken::Value) => return self.literal(),
             _ => return None,
         }
         Some(true)
     }
 
-    fn turn(&mut self, next: Next, bytes: usize) {
+    fn turn(&mut self, next: ExpectedToken, bytes: usize) {
         if let Some(frame) = self.frames.last_mut() {
             frame.next = next;
         }
@@ -152,11 +152,11 @@ impl Scan<'_> {
                 Some(frame) => frame.secrecy,
             }
         };
-        self.turn(Next::Comma, 1);
-        self.frames.push(Frame {
+        self.turn(ExpectedToken::Comma, 1);
+        self.frames.push(OpenContainer {
             is_object,
             secrecy,
-            next: if is_object { Next::Key } else { Next::Value },
+            next: if is_object { ExpectedToken::Key } else { ExpectedToken::Value },
             key: String::new(),
             names_secret: false,
             key_member: None,
@@ -165,7 +165,7 @@ impl Scan<'_> {
     }
 
     /// What is known of an object only when all of it was read.
-    fn close(&mut self, mut frame: Frame) {
+    fn close(&mut self, mut frame: OpenContainer) {
         if let Some(key) = frame.key_member.take() {
             if frame.held.is_empty() {
                 self.hide(&key);
@@ -220,7 +220,7 @@ impl Scan<'_> {
         if is_number {
             self.scalar(Scalar { place, is_string: false });
         } else {
-            self.turn(Next::Comma, 0);
+            self.turn(ExpectedToken::Comma, 0);
         }
         Some(true)
     }
@@ -231,7 +231,7 @@ impl Scan<'_> {
             let secret = self.whole == Secrecy::Secret;
             return if secret { self.hide(&scalar) } else { self.look_into(&scalar) };
         };
-        frame.next = Next::Comma;
+        frame.next = ExpectedToken::Comma;
         let lower = frame.key.to_ascii_lowercase();
         if frame.is_object && HOLDING.contains(&lower.as_str()) {
             frame.held.push(scalar.clone());
@@ -251,7 +251,7 @@ impl Scan<'_> {
         let hidden = match secrecy {
             Secrecy::Secret => true,
             Secrecy::UnlessNumber if scalar.is_string => true,
-            _ => self.redactor.hides(&key, &value, Place::Member),
+            _ => self.redactor.hides(&key, &value, NamePosition::Member),
         };
         if hidden { self.hide(&scalar) } else { self.look_into(&scalar) }
     }

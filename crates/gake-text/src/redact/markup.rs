@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::edits::Edits;
-use super::{Place, Redactor};
+use super::{NamePosition, Redactor};
 
 /// Bytes of a tag that are looked at.
 const TAG_MAX: usize = 4_096;
@@ -20,7 +20,7 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
     let mut at = 0;
     while let Some(offset) = bytes[at..].iter().position(|byte| *byte == b'<') {
         at += offset + 1;
-        let Some(tag) = Tag::read(bytes, at) else { continue };
+        let Some(tag) = StartTag::read(bytes, at) else { continue };
         let named = tag.attributes.iter().any(|(name, value)| {
             let is = |list: &[&str]| list.iter().any(|one| name.eq_ignore_ascii_case(one));
             is(NAMING) && redactor.is_secret_name(&String::from_utf8_lossy(&bytes[value.clone()]))
@@ -34,7 +34,7 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
         }
         if let Some(content) = tag.content(bytes) {
             let value = bytes[content.clone()].trim_ascii();
-            if named || redactor.hides(&tag.name, value, Place::Member) {
+            if named || redactor.hides(&tag.name, value, NamePosition::Member) {
                 hide(redactor, bytes, content, edits);
             }
         }
@@ -52,7 +52,7 @@ fn hide(redactor: &Redactor, bytes: &[u8], place: Range<usize>, edits: &mut Edit
 }
 
 /// A start tag.
-struct Tag {
+struct StartTag {
     /// Without its prefix.
     name: String,
     attributes: Vec<(String, Range<usize>)>,
@@ -61,7 +61,7 @@ struct Tag {
     is_empty: bool,
 }
 
-impl Tag {
+impl StartTag {
     /// The tag whose name begins at `at`.
     fn read(bytes: &[u8], at: usize) -> Option<Self> {
         let part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);

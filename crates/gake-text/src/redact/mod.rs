@@ -49,7 +49,7 @@ pub struct Redactor {
 
 /// Where a name and its value stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NamePosition {
     /// In a query, a fragment or a form.
     Parameter,
     /// Anywhere else.
@@ -165,7 +165,7 @@ impl Redactor {
     }
 
     /// Whether the value under a name is to be hidden.
-    fn hides(&self, name: &str, value: &[u8], place: Place) -> bool {
+    fn hides(&self, name: &str, value: &[u8], place: NamePosition) -> bool {
         // First: most names are plain, and a value may be long.
         let secrecy = self.names.of(name);
         if secrecy == Secrecy::Plain || is_nothing(value) {
@@ -175,7 +175,7 @@ impl Redactor {
             Secrecy::Plain => false,
             Secrecy::Secret => true,
             Secrecy::UnlessNumber => !value.iter().all(u8::is_ascii_digit),
-            Secrecy::Guess => place == Place::Parameter || !is_word(value),
+            Secrecy::Guess => place == NamePosition::Parameter || !is_word(value),
         }
     }
 
