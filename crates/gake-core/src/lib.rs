@@ -9,6 +9,7 @@ pub mod exact;
 mod load;
 pub mod metric;
 pub mod plan;
+pub mod random;
 pub mod record;
 pub mod schedule;
 mod seconds;

@@ -190,8 +190,7 @@ mod tests {
         assert_eq!(fields(ReplyReader(&row)), Ok(vec![Some("42".to_owned()), None]));
         assert!(fields(ReplyReader(&row[..7])).is_err());
         let refused = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
-        let said = refusal(ReplyReader(refused));
-        assert_eq!(displayable, "it answers 53300: sorry, too many clients already");
+        expect![[r#""#]].assert_eq(&refusal(ReplyReader(refused)));
         assert_eq!(refusal(ReplyReader(b"")), "it answers : ");
     }
 }

@@ -8,7 +8,7 @@
 
 use std::f64::consts::TAU;
 
-use super::random::{Counter, unit};
+use crate::random::{SplitMix64, random_number, random_unit};
 
 /// Halvings of a block.
 const DEPTH: usize = 10;
@@ -120,7 +120,7 @@ impl PoissonWalk {
 #[inline]
 fn symmetric_beta(seed: u64, block: u64, node: u64, a: u64) -> f64 {
     let index = (block * BLOCK + node) * 2;
-    let (radius, angle) = (unit(seed, index), unit(seed, index + 1));
+    let (radius, angle) = (random_unit(seed, index), random_unit(seed, index + 1));
     let radius = (1.0 - radius.powf(2.0 / (2 * a - 1) as f64)).max(0.0).sqrt();
     0.5 + 0.5 * radius * (TAU * angle).cos()
 }
@@ -130,12 +130,15 @@ fn symmetric_beta(seed: u64, block: u64, node: u64, a: u64) -> f64 {
 fn gamma(seed: u64, block: u64) -> f64 {
     let d = BLOCK as f64 - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
-    let mut draws = Counter::new(seed, block);
+    let mut draws = SplitMix64::new(random_number(seed, block));
+    // Keeps the sequence of older versions.
+    draws.next_u64();
+    let above_zero = |draws: &mut SplitMix64| 1.0 - draws.unit();
     loop {
-        let normal = (-2.0 * draws.above_zero().ln()).sqrt() * (TAU * draws.unit()).cos();
+        let normal = (-2.0 * above_zero(&mut draws).ln()).sqrt() * (TAU * draws.unit()).cos();
         let cube = (1.0 + c * normal).powi(3);
         let accepted = 0.5 * normal * normal + d - d * cube + d * cube.ln();
-        if cube > 0.0 && draws.above_zero().ln() < accepted {
+        if cube > 0.0 && above_zero(&mut draws).ln() < accepted {
             return d * cube;
         }
     }

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::poisson::PoissonWalk;
-use super::random::unit;
 use super::{Arrival, DueTimes, Process, Schedule, Slice};
 use crate::clock::{Nanos, SECOND};
+use crate::random::random_unit;
 
 /// The due time of an arrival that a change has removed from the schedule; another change may bring it
 /// back.
@@ -164,7 +164,7 @@ impl<'a> SliceArrivals<'a> {
         let warmup = self.schedule.warmup.map_or(0, |warmup| warmup.total);
         match self.schedule.due_times {
             DueTimes::Rates(Process::Bursts { jitter, .. }, _) if number >= warmup => {
-                (unit(self.schedule.seed, self.schedule.number(number - warmup)) * jitter as f64)
+                (random_unit(self.schedule.seed, self.schedule.number(number - warmup)) * jitter as f64)
                     as Nanos
             }
             _ => 0,
@@ -186,7 +186,7 @@ impl<'a> SliceArrivals<'a> {
             Process::Uniform => main as f64,
             Process::Bursts { size, jitter } => {
                 let first = main - main % size.max(1);
-                let delay = (unit(self.schedule.seed, main) * jitter as f64) as Nanos;
+                let delay = (random_unit(self.schedule.seed, main) * jitter as f64) as Nanos;
                 return Some(area.inverse(first as f64, &mut self.segment)? + delay);
             }
             Process::Poisson => self.walk.as_mut()?.position(main),

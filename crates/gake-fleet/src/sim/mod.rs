@@ -113,7 +113,7 @@ struct Faults {
 
 impl Sim {
     fn new(seed: u64, agents: usize, seconds: u64, faults: Faults) -> Self {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
         let process = if dice.one_in(2) { Process::Poisson } else { Process::Uniform };
         let rate = agents as f64 * (1.0 + dice.below(30) as f64);
         let stages = vec![Stage::step(rate, Duration::from_secs(seconds))];

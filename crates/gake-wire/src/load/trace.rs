@@ -11,7 +11,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{ExchangeEnd, Exchange};
-use gake_core::schedule::{Slice, random_number};
+use gake_core::random::random_number;
+use gake_core::schedule::Slice;
 use gake_core::work::Iteration;
 
 use crate::client::network::Network;
