@@ -1,9 +1,9 @@
-//! The URL of a database: protocol, place, credentials.
+//! The URL of a database: protocol, address, credentials.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Which protocol is spoken.
+/// The protocol of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlKind {
     /// MySQL and MariaDB.
@@ -12,39 +12,34 @@ pub enum SqlKind {
     Postgres,
 }
 
-/// `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, or `postgres://`; without a host, the path is that of
-/// a Unix socket, and the option `dbname` names the database.
+/// `mysql://USER:PASSWORD@HOST:PORT/DATABASE`, or `postgres://`. Without a host, the path is a Unix
+/// socket, and the option `dbname` names the database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dsn {
-    /// The protocol.
     pub(super) kind: SqlKind,
-    /// Where.
-    pub(super) place: ServerAddress,
-    /// The user.
+    pub(super) address: ServerAddress,
     pub(super) user: String,
-    /// The password; never shown.
+    /// Never shown.
     pub(super) password: String,
-    /// The database, where one is named.
     pub(super) database: Option<String>,
-    /// Whether the connection is encrypted, and who the server must prove to be.
     pub(super) tls: TlsMode,
 }
 
-/// Whether a connection is encrypted.
+/// Encryption of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum TlsMode {
-    /// If the server offers it and is on another machine; its certificate is not checked.
+    /// If a server on another machine offers it; the certificate is not checked.
     #[default]
     Offered,
     /// Never.
     Off,
     /// Always; the certificate is not checked.
     Required,
-    /// Always, with a certificate for the host's name that the system trusts, or this PEM file.
+    /// Always, with a certificate for the host that the system, or this PEM file, trusts.
     Verified(Option<PathBuf>),
 }
 
-/// Where a database listens.
+/// The address of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ServerAddress {
     /// A host by name or address, and a port.
@@ -53,13 +48,13 @@ pub(crate) enum ServerAddress {
     Socket(PathBuf),
 }
 
-/// What is wrong with a DSN. It never holds the password.
+/// Why a DSN is invalid. Never contains the password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DsnError {
-    /// Not the form of a URL.
+    /// Not a URL.
     #[error("write it as {0}://USER:PASSWORD@HOST:PORT, or {0}://USER@/PATH/OF/SOCKET")]
     Form(&'static str),
-    /// No port.
+    /// An invalid port.
     #[error("its port is not a number from 1 to 65535")]
     Port,
     /// `%` without two hexadecimal digits, or not UTF-8.
@@ -90,22 +85,22 @@ impl SqlKind {
 }
 
 impl Dsn {
-    /// Reads what follows the scheme and its colon.
+    /// Parses a DSN after the scheme and its colon.
     ///
     /// # Errors
-    /// If it is not the form of a URL, or has an unknown option.
+    /// If it is not a URL, or has an unknown option.
     pub fn parse(kind: SqlKind, rest: &str) -> Result<Self, DsnError> {
         let form = DsnError::Form(kind.scheme());
         let rest = rest.strip_prefix("//").ok_or_else(|| form.clone())?;
         let (rest, options) = rest.split_once('?').unwrap_or((rest, ""));
         let DsnOptions { tls, database: named } = self::options(options)?;
-        // A password may hold slashes that nobody has encoded; a host holds no @.
-        let (who, place) = rest.rsplit_once('@').unwrap_or(("", rest));
-        let (user, password) = who.split_once(':').unwrap_or((who, ""));
+        // A password may contain unencoded slashes; a host contains no @.
+        let (credentials, address) = rest.rsplit_once('@').unwrap_or(("", rest));
+        let (user, password) = credentials.split_once(':').unwrap_or((credentials, ""));
         let (user, password) = (decoded(user)?, decoded(password)?);
-        let (authority, path) = match place.find('/') {
-            Some(at) => place.split_at(at),
-            None => (place, ""),
+        let (authority, path) = match address.find('/') {
+            Some(at) => address.split_at(at),
+            None => (address, ""),
         };
         let default_user = match kind {
             SqlKind::MySql => "root",
@@ -113,48 +108,47 @@ impl Dsn {
         };
         let user = if user.is_empty() { default_user.to_owned() } else { user };
         let database = path.trim_matches('/');
-        let (place, database) = match authority {
+        let (address, database) = match authority {
             "" if path.len() > 1 => (ServerAddress::Socket(socket(kind, path)), ""),
             "" => return Err(form),
             authority => (host(kind, authority, form)?, database),
         };
         let in_path = Some(database).filter(|name| !name.is_empty()).map(decoded).transpose()?;
         let database = named.or(in_path);
-        Ok(Self { kind, place, user, password, database, tls })
+        Ok(Self { kind, address, user, password, database, tls })
     }
 
-    /// Which protocol the server speaks.
+    /// The protocol.
     pub fn kind(&self) -> SqlKind {
         self.kind
     }
 
-    /// The database that is named, if one is.
+    /// The database, if specified.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
     }
 
-    /// Whether to encrypt a connection to a server that offers it, or does not.
+    /// Whether to encrypt a connection; `offered`: the server supports it.
     ///
     /// # Errors
-    /// When it must be encrypted, and the server does not offer it.
+    /// When encryption is required, and the server does not offer it.
     pub(super) fn encrypts(&self, offered: bool) -> Result<bool, String> {
-        match (&self.place, &self.tls) {
+        match (&self.address, &self.tls) {
             (ServerAddress::Socket(_), _) | (_, TlsMode::Off) => Ok(false),
             (_, TlsMode::Offered) => Ok(offered && !self.is_here()),
             (_, TlsMode::Required | TlsMode::Verified(_)) if offered => Ok(true),
-            _ => Err("it offers no TLS, which sslmode demands".to_owned()),
+            _ => Err("the server offers no TLS, which sslmode requires".to_owned()),
         }
     }
 
-    /// Whether the whole password may be sent: nobody can listen, nor answer in the server's place.
+    /// Whether the password may be sent in the clear: no eavesdropper, no impostor.
     pub(super) fn is_private(&self) -> bool {
         self.is_here() || matches!(self.tls, TlsMode::Verified(_))
     }
 
-    /// Whether what is sent stays on this machine, as far as can be told without asking a name
-    /// server.
+    /// Whether the server is on this machine, without resolving names.
     pub(super) fn is_here(&self) -> bool {
-        match &self.place {
+        match &self.address {
             ServerAddress::Socket(_) => true,
             ServerAddress::Host(host, _) => {
                 host == "localhost"
@@ -164,13 +158,12 @@ impl Dsn {
     }
 }
 
-/// What follows the question mark.
 struct DsnOptions {
     tls: TlsMode,
     database: Option<String>,
 }
 
-/// Reads the options, whose names are those of PostgreSQL's and of MySQL's clients.
+/// Parses the options, named as in the clients of PostgreSQL and MySQL.
 fn options(text: &str) -> Result<DsnOptions, DsnError> {
     let (mut mode, mut roots, mut database) = (None, None, None);
     for option in text.split('&').filter(|option| !option.is_empty()) {
@@ -194,7 +187,7 @@ fn options(text: &str) -> Result<DsnOptions, DsnError> {
 }
 
 fn host(kind: SqlKind, authority: &str, form: DsnError) -> Result<ServerAddress, DsnError> {
-    // `user:password@tcp(host:3306)/` is how Go's driver has it.
+    // Go's driver has `user:password@tcp(host:3306)/`.
     if authority.contains(['(', ')', ' ']) {
         return Err(form);
     }
@@ -216,7 +209,7 @@ fn host(kind: SqlKind, authority: &str, form: DsnError) -> Result<ServerAddress,
     Ok(ServerAddress::Host(host.to_owned(), port))
 }
 
-/// A socket's path. PostgreSQL is told the directory of its socket, by custom.
+/// The path of a socket. For PostgreSQL, it may be the directory.
 fn socket(kind: SqlKind, path: &str) -> PathBuf {
     let path = PathBuf::from(path);
     match kind {
@@ -244,10 +237,10 @@ fn decoded(text: &str) -> Result<String, DsnError> {
 }
 
 impl fmt::Display for Dsn {
-    /// The place alone, without who asks.
+    /// The address, without credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = self.kind.scheme();
-        match &self.place {
+        match &self.address {
             ServerAddress::Host(host, port) if host.contains(':') => {
                 write!(f, "{scheme}://[{host}]:{port}")
             }
@@ -272,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dsn_is_read_and_shown_without_who_asks() {
+    fn a_dsn_is_parsed_and_shown_without_credentials() {
         let dsn = mysql("//me:p%40%2fss@db.example:3307/shop").unwrap();
         assert_eq!((dsn.user.as_str(), dsn.password.as_str()), ("me", "p@/ss"));
         assert_eq!(dsn.to_string(), "mysql://db.example:3307");
@@ -282,17 +275,17 @@ mod tests {
         assert_eq!((dsn.to_string().as_str(), dsn.user.as_str()), ("mysql://[::1]:3306", "root"));
         assert!(dsn.is_here());
         let dsn = mysql("//root@/run/mysqld/mysqld.sock").unwrap();
-        assert_eq!(dsn.place, ServerAddress::Socket("/run/mysqld/mysqld.sock".into()));
+        assert_eq!(dsn.address, ServerAddress::Socket("/run/mysqld/mysqld.sock".into()));
         assert_eq!(dsn.database, None);
         let dsn = mysql("//root@/run/mysqld/mysqld.sock?dbname=my%20shop").unwrap();
         assert_eq!(dsn.database.as_deref(), Some("my shop"));
         let dsn = Dsn::parse(SqlKind::Postgres, "//me@h/shop?sslmode=disable").unwrap();
         assert_eq!(dsn.database.as_deref(), Some("shop"));
-        assert_eq!(dsn.place, ServerAddress::Host("h".to_owned(), 5432));
+        assert_eq!(dsn.address, ServerAddress::Host("h".to_owned(), 5432));
     }
 
     #[test]
-    fn options_say_when_a_connection_is_encrypted() {
+    fn options_determine_encryption() {
         let encrypts = |rest: &str| {
             let dsn = mysql(rest).unwrap();
             (dsn.encrypts(true).ok(), dsn.encrypts(false).ok(), dsn.is_private())
@@ -309,8 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_never_says_the_password() {
-        for (rest, said) in [
+    fn errors_do_not_contain_the_password() {
+        for (rest, expected) in [
             ("me:secret@h", "mysql://USER"),
             ("//me:secret@tcp(h:3306)/db", "mysql://USER"),
             ("//me:secret@", "mysql://USER"),
@@ -325,7 +318,7 @@ mod tests {
             ("//me:secret@[::1", "mysql://USER"),
         ] {
             let error = mysql(rest).unwrap_err().to_string();
-            assert!(error.contains(said), "{rest}: {error}");
+            assert!(error.contains(expected), "{rest}: {error}");
             assert!(!error.contains("secret"), "{rest}: {error}");
         }
     }

@@ -1,5 +1,5 @@
-//! JSON read token by token, so that everything but the secrets stays as it was written, and a
-//! document that is cut short is read as far as it goes. Nothing recurses over the input.
+//! JSON, token by token: keeps everything but secrets as written, and reads truncated documents as far
+//! as possible. No recursion.
 
 use std::ops::Range;
 
@@ -7,22 +7,21 @@ use super::edits::Edits;
 use super::names::Secrecy;
 use super::{NamePosition, Redactor, shapes};
 
-/// Objects and arrays within each other that are told apart; what is deeper is hidden.
+/// Maximum nesting; deeper values are hidden.
 const NESTED_MAX: usize = 256;
 
-/// Members that name what another member of the object holds.
+/// Members that name the value of another member.
 const NAMING: &[&str] = &["name", "key", "field", "header", "param", "parameter", "property"];
 
-/// Members that hold what another names.
+/// Members whose value is named by another.
 const HOLDING: &[&str] = &["value", "val", "content", "data", "text"];
 
-/// The secrets of a text that is one JSON document or several; the last may be cut short.
-/// `None` if it is not JSON.
+/// The edits for one or several JSON documents, the last perhaps truncated. `None` if it is not JSON.
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Option<Edits> {
     read(redactor, bytes, depth, None)
 }
 
-/// The same for display, where hidden numbers are visible as such; `secret`: all of it is a secret.
+/// As [`edits`], for display: numbers are replaced by strings. `secret`: hide everything.
 pub(super) fn shown(redactor: &Redactor, bytes: &[u8], depth: u8, secret: bool) -> Option<Edits> {
     read(redactor, bytes, depth, Some(secret))
 }
@@ -58,22 +57,23 @@ struct JsonScanner<'a> {
     is_shown: bool,
     frames: Vec<OpenContainer>,
     edits: Edits,
-    /// Numbers and literals outside of any object or array.
+    /// Top-level numbers and literals.
     bare: usize,
 }
 
-/// An object or an array that is open.
+/// An open object or array.
 struct OpenContainer {
     is_object: bool,
-    /// What a name on the way says of all that is in it.
+    /// The secrecy of all values in it, from the names of its ancestors.
     secrecy: Secrecy,
     next: ExpectedToken,
     /// The last key of an object.
     key: String,
-    /// Whether a member names a secret that another holds.
+    /// Whether a member is the name of a secret.
     names_secret: bool,
-    /// A member `key`, which is a name when another member holds its value.
+    /// A member `key`: a name if there is a value for it, else a value.
     key_member: Option<Scalar>,
+    /// Values of members in [`HOLDING`].
     held: Vec<Scalar>,
 }
 
@@ -93,7 +93,7 @@ struct Scalar {
 }
 
 impl JsonScanner<'_> {
-    /// One token; `false` at the end, `None` where JSON has no such token.
+    /// Reads a token; `false` at the end, `None` if the token is invalid here.
     fn step(&mut self) -> Option<bool> {
         let blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x1e);
         self.at += self.bytes[self.at..].iter().take_while(|byte| blank(byte)).count();
@@ -145,7 +145,7 @@ impl JsonScanner<'_> {
                 None => self.whole,
                 Some(frame) if frame.secrecy == Secrecy::Secret => Secrecy::Secret,
                 Some(frame) if frame.is_object => match self.redactor.names.of(&frame.key) {
-                    // What is more than a value is neither a code nor a state.
+                    // A container is neither a code nor a state.
                     Secrecy::Guess | Secrecy::Plain => frame.secrecy,
                     secrecy => secrecy,
                 },
@@ -164,7 +164,7 @@ impl JsonScanner<'_> {
         });
     }
 
-    /// What is known of an object only when all of it was read.
+    /// Hides values whose name came later in the object.
     fn close(&mut self, mut frame: OpenContainer) {
         if let Some(key) = frame.key_member.take() {
             if frame.held.is_empty() {
@@ -181,7 +181,7 @@ impl JsonScanner<'_> {
         }
     }
 
-    /// The place of a string's content; it ends at the end of what was cut short.
+    /// The range of a string's content, which may be truncated.
     fn string(&mut self) -> Range<usize> {
         let start = self.at + 1;
         let mut end = start;
@@ -212,7 +212,7 @@ impl JsonScanner<'_> {
         if self.frames.is_empty() {
             self.bare += 1;
         }
-        // Several bare numbers are no documents but groups of digits.
+        // Several bare numbers are groups of digits, not documents.
         if !(is_number || is_word) || self.bare > 1 {
             return None;
         }
@@ -273,7 +273,7 @@ impl JsonScanner<'_> {
         }
     }
 
-    /// A value whose name says nothing: what it holds may still be a secret.
+    /// Looks for secrets in a value that is not hidden by its name.
     fn look_into(&mut self, scalar: &Scalar) {
         let written = &self.bytes[scalar.place.clone()];
         if !scalar.is_string {
@@ -289,7 +289,7 @@ impl JsonScanner<'_> {
     }
 }
 
-/// The content of a string; escapes that mean nothing stay.
+/// Decodes a string; keeps unknown escapes.
 fn unescaped(written: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(written.len());
     let mut rest = written;
@@ -318,7 +318,7 @@ fn unescaped(written: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The character behind `\u`, and how many bytes it takes.
+/// The character after `\u`, and the length of its digits in bytes.
 fn unicode(rest: &[u8]) -> (char, usize) {
     let unit = |at: usize| {
         let digits = rest.get(at..at + 4).and_then(|digits| std::str::from_utf8(digits).ok());

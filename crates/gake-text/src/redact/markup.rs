@@ -1,21 +1,20 @@
-//! Elements and attributes of XML and HTML whose names say that they hold a secret.
+//! Secret elements and attributes of XML and HTML, by name.
 
 use std::ops::Range;
 
 use super::edits::Edits;
 use super::{NamePosition, Redactor};
 
-/// Bytes of a tag that are looked at.
+/// Maximum length of a tag, in bytes.
 const TAG_MAX: usize = 4_096;
 
-/// Attributes that name what the element holds.
+/// Attributes that name the content of the element.
 const NAMING: &[&str] = &["name", "key", "id", "property", "itemprop"];
 
-/// Attributes that hold what another names.
+/// Attributes whose value is named by another.
 const HOLDING: &[&str] = &["value", "content"];
 
-/// Puts what stands for the secrets into `edits`. Attributes whose own name is a secret's are found
-/// as `name="value"`.
+/// Adds the edits for secrets. Attributes with a secret name are found as `name="value"` elsewhere.
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
     let mut at = 0;
     while let Some(offset) = bytes[at..].iter().position(|byte| *byte == b'<') {
@@ -53,10 +52,10 @@ fn hide(redactor: &Redactor, bytes: &[u8], place: Range<usize>, edits: &mut Edit
 
 /// A start tag.
 struct StartTag {
-    /// Without its prefix.
+    /// Without prefix.
     name: String,
     attributes: Vec<(String, Range<usize>)>,
-    /// Behind its `>`.
+    /// The offset after `>`.
     end: usize,
     is_empty: bool,
 }
@@ -98,7 +97,7 @@ impl StartTag {
         None
     }
 
-    /// The text behind the tag, up to the next one.
+    /// The text after the tag, up to the next one.
     fn content(&self, bytes: &[u8]) -> Option<Range<usize>> {
         const CDATA: &[u8] = b"<![CDATA[";
         if self.is_empty {
@@ -115,7 +114,7 @@ impl StartTag {
     }
 }
 
-/// The place of an attribute's value, whose name ends at `at`, and where to read on.
+/// The range of an attribute's value, whose name ends at `at`, and the offset to continue.
 fn attribute(bytes: &[u8], at: usize) -> (Option<Range<usize>>, usize) {
     let blanks = |at: usize| {
         at + bytes[at..].iter().take(8).take_while(|byte| byte.is_ascii_whitespace()).count()

@@ -1,5 +1,4 @@
-//! Text of any kind: URLs, `name=value`, `name: value`, `--name value`, XML and HTML. It is read
-//! once from start to end, whatever it holds.
+//! Any text: URLs, `name=value`, `name: value`, `--name value`, XML and HTML. Linear time.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,13 +6,13 @@ use std::ops::Range;
 use super::edits::Edits;
 use super::{NamePosition, Redactor, is_nothing, markup, shapes};
 
-/// Bytes of a name that are looked at.
+/// Maximum length of a name, in bytes.
 const NAME_MAX: usize = 64;
 
-/// What may stand before a secret in a value: the scheme of credentials.
+/// Schemes of credentials, which may precede a secret.
 const SCHEMES: &[&str] = &["bearer", "basic", "digest", "token", "negotiate", "apikey"];
 
-/// The secrets of a text.
+/// The edits for the secrets of a text.
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
     let mut edits = Edits::default();
     for place in shapes::find(bytes, false) {
@@ -35,7 +34,7 @@ pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Edits {
     pairs.edits
 }
 
-/// Passwords in URLs: `scheme://user:password@host`; a user alone is a token.
+/// Passwords in URLs: `scheme://user:password@host`; a user without a password is a token.
 pub(super) fn user_info(redactor: &Redactor, bytes: &[u8], edits: &mut Edits) {
     let mut from = 0;
     while let Some(at) = bytes[from..].windows(3).position(|three| three == b"://") {
@@ -59,20 +58,20 @@ struct PairScanner<'a> {
     bytes: &'a [u8],
     depth: u8,
     edits: Edits,
-    /// The value without quotes that was looked at last, for its end is that of all pairs in it.
+    /// The last unquoted value, whose end is that of all pairs in it.
     open: Range<usize>,
-    /// Whether it holds escapes.
+    /// Whether that value has percent escapes.
     is_encoded: bool,
 }
 
-/// A value's place, and where to read on.
+/// The range of a value.
 struct PairValue {
     place: Range<usize>,
     is_quoted: bool,
 }
 
 impl PairScanner<'_> {
-    /// The pair whose `=` or `:` is at `at`; returns where to read on when its value was dealt with.
+    /// Handles the pair whose `=` or `:` is at `at`; returns the offset to continue if its value is done.
     fn pair(&mut self, at: usize) -> Option<usize> {
         let is_equals = self.bytes[at] == b'=';
         if self.bytes[at..].starts_with(b"://") {
@@ -189,7 +188,7 @@ impl PairScanner<'_> {
         end
     }
 
-    /// The quote that closes a value, or the end of what was cut short.
+    /// The closing quote of a value, or the end of the text.
     fn closing(&self, start: usize, quote: u8, width: usize) -> usize {
         let mut at = start;
         while at < self.bytes.len() {
@@ -216,7 +215,7 @@ fn ends(byte: u8, is_equals: bool) -> bool {
         || (!is_equals && b",)}]|".contains(&byte))
 }
 
-/// A text without its percent escapes and the `+` of forms; as it is when there are none.
+/// Decodes percent escapes and the `+` of forms.
 pub(super) fn percent_decoded(bytes: &[u8]) -> Cow<'_, [u8]> {
     if !bytes.iter().any(|byte| matches!(byte, b'%' | b'+')) {
         return Cow::Borrowed(bytes);
