@@ -1,14 +1,14 @@
-//! `console.log` and its like.
+//! The `console` of scripts.
 
 use std::sync::Arc;
 
 use rquickjs::function::{Func, Rest};
 use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 
-/// The longest line that is kept, in bytes.
+/// Maximum length of a line, in bytes; longer ones are truncated.
 const LINE_MAX: usize = 8192;
 
-/// How much a line of a script matters.
+/// The level of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsoleLevel {
     /// `console.log`, `info` and `debug`.
@@ -19,10 +19,9 @@ pub enum ConsoleLevel {
     Error,
 }
 
-/// Where the lines of scripts go, from all of their threads.
+/// Receives the lines of scripts, from any thread.
 pub type ConsoleSink = Arc<dyn Fn(ConsoleLevel, &str) + Send + Sync>;
 
-/// Gives a script its `console`.
 pub(crate) fn install(ctx: &Ctx<'_>, sink: &ConsoleSink) -> rquickjs::Result<()> {
     let console = Object::new(ctx.clone())?;
     for (name, level) in [
@@ -80,7 +79,7 @@ fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> String {
         text()
     };
     shown.unwrap_or_else(|_| {
-        // A cycle, or a toJSON that throws: no reason to fail whoever logs it.
+        // A cycle, or a toJSON that throws: logging never fails.
         let _ = ctx.catch();
         format!("[{}]", value.type_name())
     })

@@ -1,4 +1,4 @@
-//! One runtime with one script, on the thread that made it.
+//! A runtime with one script, on the thread that created it.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,14 +13,14 @@ use crate::imports::Imports;
 use crate::source::ScriptSource;
 use crate::value::{self, Arguments, ValueError, Value};
 
-/// What a runtime may take.
+/// Limits of a runtime.
 #[derive(Debug, Clone, Copy)]
 pub struct ScriptLimits {
-    /// Bytes of its heap.
+    /// Heap in bytes.
     pub memory: usize,
-    /// Bytes of its stack.
+    /// Stack in bytes.
     pub stack: usize,
-    /// Time to load the script, its imports included.
+    /// Time to load the script, imports included.
     pub load: Duration,
 }
 
@@ -30,27 +30,27 @@ impl Default for ScriptLimits {
     }
 }
 
-/// What a script exports under a name.
+/// An export of a script.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Export {
     /// A function.
     Function,
-    /// A value, as it was when the script had been loaded.
+    /// A value, as of the end of loading.
     Value(Value),
-    /// Something that cannot leave the script.
+    /// A value that cannot be converted.
     Other,
 }
 
-/// A script that has been loaded.
+/// A loaded script.
 pub(crate) struct LoadedScript {
-    /// Let go before the runtime.
+    /// Dropped before the runtime.
     exports: Persistent<Object<'static>>,
     context: Context,
     _runtime: Runtime,
     deadline: Rc<Deadline>,
 }
 
-/// When the script is to end, and whether it was ended.
+/// The deadline of a call, and whether it has passed.
 #[derive(Default)]
 struct Deadline {
     at: Cell<Option<Instant>>,
@@ -72,7 +72,7 @@ impl Deadline {
 }
 
 impl LoadedScript {
-    /// Evaluates a script, and says what it exports.
+    /// Evaluates a script and returns its exports.
     pub(crate) fn load(
         source: &ScriptSource,
         limits: ScriptLimits,
@@ -85,8 +85,8 @@ impl LoadedScript {
         let imports = Imports::below(source.folder.clone());
         runtime.set_loader(imports.clone(), imports);
         let deadline = Rc::new(Deadline::default());
-        let watched = Rc::clone(&deadline);
-        runtime.set_interrupt_handler(Some(Box::new(move || watched.is_passed())));
+        let interrupt = Rc::clone(&deadline);
+        runtime.set_interrupt_handler(Some(Box::new(move || interrupt.is_passed())));
         let context = Context::full(&runtime).map_err(memory)?;
         deadline.set(Instant::now() + limits.load);
         let call = ScriptCall { what: &source.name, limit: limits.load, deadline: &deadline };
@@ -99,7 +99,7 @@ impl LoadedScript {
         Ok((Self { exports, context, _runtime: runtime, deadline }, found))
     }
 
-    /// Calls an exported function, until the deadline; a promise is waited for.
+    /// Calls an exported function and awaits a promise, until the deadline.
     pub(crate) fn call(
         &self,
         function: &str,
@@ -112,13 +112,13 @@ impl LoadedScript {
         self.context.with(|ctx| call.run(&ctx, self.exports.clone(), arguments))
     }
 
-    /// Does what promises still have to do, until the deadline of the last call.
+    /// Runs pending jobs of promises, until the deadline of the last call.
     pub(crate) fn finish_jobs(&self) {
         self.context.with(|ctx| while !self.deadline.is_passed() && ctx.execute_pending_job() {});
     }
 }
 
-/// One turn of the script, and what it is called in messages.
+/// A call of the script, with its name for messages.
 struct ScriptCall<'a> {
     what: &'a str,
     limit: Duration,
@@ -148,13 +148,13 @@ impl ScriptCall<'_> {
         if let Some(promise) = returned.as_promise() {
             returned = self.settled(ctx, promise)?;
         }
-        value::take(&returned).map_err(|stays| match stays {
+        value::take(&returned).map_err(|error| match error {
             ValueError::Thrown(error) => self.failed(ctx, error),
             ValueError::Foreign(reason) => ScriptError::Value { what: self.what.to_owned(), reason },
         })
     }
 
-    /// What a promise comes to. Nothing but the script's own jobs can bring it there.
+    /// Awaits a promise, which only jobs of the script can settle.
     fn settled<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -165,7 +165,7 @@ impl ScriptCall<'_> {
                 return Err(self.late());
             }
             if !ctx.execute_pending_job() {
-                let reason = "a promise that nothing can settle";
+                let reason = "a promise that never settles";
                 return Err(ScriptError::Value { what: self.what.to_owned(), reason });
             }
         }
@@ -176,7 +176,7 @@ impl ScriptCall<'_> {
     }
 
     fn failed(&self, ctx: &Ctx<'_>, error: rquickjs::Error) -> ScriptError {
-        // Taken off even when it is not told: the next call must not find it.
+        // Clear the exception for the next call, even if it is not reported.
         let exception = if error.is_exception() {
             Exception::caught(ctx)
         } else {

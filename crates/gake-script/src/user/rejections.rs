@@ -1,4 +1,4 @@
-//! Promises that were rejected while nobody waited for them.
+//! Unhandled rejections of promises.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,8 +11,7 @@ struct Rejection {
     reason: Persistent<Value<'static>>,
 }
 
-/// The rejected promises of one user that nobody waits for, the earliest first. To be cleared
-/// before its runtime goes.
+/// The unhandled rejections of one user, in order. Must be cleared before its runtime is dropped.
 #[derive(Clone, Default)]
 pub struct Rejections {
     unhandled: Rc<RefCell<Vec<Rejection>>>,
@@ -25,7 +24,7 @@ impl std::fmt::Debug for Rejections {
 }
 
 impl Rejections {
-    /// Those of a runtime.
+    /// Tracks the rejections of a runtime.
     pub(super) fn of(runtime: &Runtime) -> Self {
         let rejections = Self::default();
         let tracked = rejections.clone();
@@ -44,32 +43,32 @@ impl Rejections {
         self.unhandled.borrow_mut().push(Rejection { promise, reason });
     }
 
-    /// Somebody waits for a promise after all.
+    /// Called when a handler is attached later.
     fn forget<'js>(&self, ctx: &Ctx<'js>, promise: &Value<'js>) {
         let is_other = |rejection: &Rejection| {
             let tracked = rejection.promise.clone().restore(ctx);
             tracked.is_ok_and(|tracked| tracked != *promise)
         };
-        // Taken out first: what is let go of may run what belongs to the script.
+        // Take the list first: dropping a value may run finalizers.
         let (kept, gone) = self.unhandled.take().into_iter().partition(is_other);
         self.unhandled.replace(kept);
         drop::<Vec<_>>(gone);
     }
 
-    /// Whether it is empty.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.unhandled.borrow().is_empty()
     }
 
-    /// The reason of the first one, without forgetting any.
+    /// The reason of the first one.
     #[must_use]
     pub fn first<'js>(&self, ctx: &Ctx<'js>) -> Option<Value<'js>> {
         let reason = self.unhandled.borrow().first()?.reason.clone();
         reason.restore(ctx).ok()
     }
 
-    /// Forgets all of them.
+    /// Removes all.
     pub fn clear(&self) {
         drop(self.unhandled.take());
     }

@@ -66,8 +66,8 @@ fn messages(slice: Slice, worker: usize, workers: usize, times: &[u64]) -> Vec<M
             let took = times.next().copied().unwrap_or(1);
             tally.record(&outcome(arrival.due, took), &ExpectedStatus::default());
         }
-        let (tenth, parts) = (second * 10, vec![part(tally)]);
-        let interval = Interval { worker, tenth, parts, cpu: 7, run_delay: 1 };
+        let (tenth, scenarios) = (second * 10, vec![part(tally)]);
+        let interval = Interval { worker, tenth, scenarios, cpu: 7, run_delay: 1 };
         messages.push(Message::Interval(Box::new(interval)));
     }
     let at = SECONDS * SECOND;
