@@ -72,7 +72,7 @@ where
     let starter = move || {
         let workers = plan.workers();
         let (tables, working) = WorkerTables::new(workers);
-        // SAFETY: this thread uses no descriptor but those of runtimes made in its table.
+        // SAFETY: this thread only uses descriptors of runtimes created in its table.
         let table = unsafe { own_table() }.map_err(StartError::Thread);
         let ready = table.and_then(|()| {
             prepare_workers(&plan, seed, (Slice::WHOLE, workers), log, make, Some(tables))

@@ -1,4 +1,4 @@
-//! Metrics that are not known at compile time: those of scripts and embedding programs.
+//! Metrics that are not known at compile time, of scripts and embedding programs.
 //!
 //! A metric is a named counter, gauge, rate or trend ([`Definition`]). Its samples carry tags; one
 //! metric under one set of tags is a series. A worker interns each series once in its

@@ -66,15 +66,15 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// Arrivals stop after this number; `None`: only time ends the run.
     pub requests: Option<u64>,
-    /// The arrivals of a larger open loop that this load makes, if it is a slice of one. Rates are
-    /// those of this load.
+    /// The arrivals of a larger open loop that this load makes, if it is a slice of one. Rates belong
+    /// to this load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stripes: Option<NumberPattern>,
     /// Time before `duration` whose arrivals are left out of the figures.
     #[serde(rename = "warmup_s", with = "AsSeconds")]
     pub warmup: Duration,
     /// Maximum connections over all workers. In a closed loop each user has one, unless users
-    /// share those of HTTP/2.
+    /// share HTTP/2 connections.
     pub connections: usize,
     /// Maximum concurrent requests on a connection: 1 with HTTP/1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
@@ -116,7 +116,7 @@ pub struct Plan {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum PlanLoad {
-    /// Several loads, each with figures of its own. Threads and spinning are those of the outer plan,
+    /// Several loads, each with figures of its own. Threads and spinning are set by the outer plan,
     /// whose warm-up is the time before the first figures of any scenario.
     Scenarios {
         /// Plans of one load each.

@@ -8,7 +8,7 @@ use crate::clock::{Nanos, SECOND, TENTH};
 /// Maximum number of points; beyond it neighbours are joined, and each covers twice the time.
 const POINTS_MAX: usize = 1_800;
 
-/// Maximum number of tenths of a second: those of a minute.
+/// Maximum number of tenths of a second: a minute.
 const TENTHS_MAX: u64 = 600;
 
 /// Maximum seconds of a decoded point.

@@ -16,7 +16,7 @@ const DEPTH: usize = 10;
 /// Arrivals of a block.
 const BLOCK: u64 = 1 << DEPTH;
 
-/// Separates the draws of blocks from those of halves.
+/// Separates the draws of blocks and halves.
 const BLOCK_STREAM: u64 = 0x6a09_e667_f3bc_c909;
 
 /// Consecutive gaps.

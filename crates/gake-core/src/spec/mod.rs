@@ -111,7 +111,7 @@ pub struct ScenarioSpec {
     /// Arrivals stop after this number.
     pub requests: Option<u64>,
     /// The arrivals and users of a larger load that this one has, if it is a slice of one. Rates and
-    /// number of users are those of this load. Not in spec files.
+    /// number of users belong to this load. Not in spec files.
     pub stripes: Option<NumberPattern>,
     /// Time for arrivals in flight to finish after the last arrival.
     pub graceful_stop: Duration,

@@ -211,7 +211,7 @@ fn card(bytes: &[u8], at: usize) -> Option<usize> {
     None
 }
 
-/// Whether the first digits and the length are those of a card network.
+/// Whether prefix and length match a card network.
 fn is_issued(digits: &[u8]) -> bool {
     let number = |count: usize| digits[..count].iter().fold(0_u32, |n, d| n * 10 + u32::from(*d));
     match (number(2), digits.len()) {
