@@ -27,7 +27,7 @@ pub fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let mut result = None;
     std::thread::scope(|scope| {
         let (work, result) = (&mut work, &mut result);
-        let started = std::thread::Builder::new().name("gake-idle".to_owned()).spawn_scoped(
+        let started = std::thread::Builder::new().name("gake-beside".to_owned()).spawn_scoped(
             scope,
             move || {
                 lower_class();

@@ -93,7 +93,6 @@ pub fn monotonic_now() -> Nanos {
 mod tests {
     use super::*;
 
-    /// Longer than any uptime.
     const YEARS: Nanos = 100 * 365 * 24 * 3_600 * SECOND;
 
     #[test]

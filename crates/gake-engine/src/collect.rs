@@ -62,7 +62,6 @@ impl JoinedSecond {
 pub struct Collector {
     plan: Arc<Plan>,
     intervals: IntervalQueue,
-    /// The current second.
     second: JoinedSecond,
     /// An empty tally for the next second.
     spare: Option<Tally>,

@@ -37,7 +37,6 @@ pub(crate) struct Dispatch {
     pub(crate) next: Cell<Option<Arrival>>,
     /// The backlog before `next`, if it is bounded.
     waiting: RefCell<VecDeque<Arrival>>,
-    /// Number of lanes opened.
     pub(crate) opened: Cell<usize>,
     /// LIFO: the lane that became idle last has warm connections and caches.
     pub(crate) idle: RefCell<Vec<Rc<LaneSlot>>>,

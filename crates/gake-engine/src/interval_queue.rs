@@ -19,7 +19,6 @@ pub(crate) struct JoinedInterval {
     pub(crate) tally: Tally,
     /// The tallies of scenarios, if there are several.
     pub(crate) scenarios: Vec<Tally>,
-    /// Counts of the warm-up.
     pub(crate) warmup: Counts,
     /// Levels at its end.
     pub(crate) gauges: Gauges,

@@ -92,7 +92,6 @@ pub(crate) async fn run<F: Factory + 'static>(
     end
 }
 
-/// Why arrivals ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ArrivalsEnd {
     /// The plan is completed.

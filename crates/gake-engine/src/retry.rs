@@ -10,7 +10,6 @@ const FIRST: Nanos = 1_000_000;
 /// Upper bound of that time, which doubles with each consecutive iteration without a connection.
 const LONGEST: Nanos = 100_000_000;
 
-/// Exponential backoff.
 #[derive(Debug, Default)]
 pub(crate) struct RetryPace {
     /// The backoff after the last iteration; 0 if it had a connection.

@@ -54,7 +54,6 @@ pub(crate) struct ScenarioAssignment {
     pub(crate) numbers: Arc<SharedNumbers>,
     /// The number of users wanted, for an externally controlled load.
     pub(crate) setting: Option<watch::Receiver<usize>>,
-    /// Changes of its arrivals.
     pub(crate) revised: UnboundedReceiver<Revision>,
 }
 

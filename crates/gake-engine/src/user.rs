@@ -36,13 +36,11 @@ struct UserStay {
     from: Nanos,
     /// No new requests from here on.
     until: Option<Nanos>,
-    /// Iterations left, if bounded.
     iterations: Option<u64>,
     /// Its number, if it stays while more users are wanted.
     wanted: Option<usize>,
 }
 
-/// Why a stay ended.
 #[derive(PartialEq, Eq)]
 enum StayEnd {
     /// The user may return.

@@ -141,7 +141,6 @@ fn temporary(path: &Path, access: Access) -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Our own file, truncated.
 fn truncated(path: &Path, access: Access) -> io::Result<File> {
     let file = ours(OpenOptions::new().write(true), path, access)?;
     file.set_len(0)?;

@@ -41,7 +41,6 @@ pub enum Export {
     Other,
 }
 
-/// A loaded script.
 pub(crate) struct LoadedScript {
     /// Dropped before the runtime.
     exports: Persistent<Object<'static>>,

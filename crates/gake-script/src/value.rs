@@ -77,7 +77,6 @@ impl<'js> IntoJs<'js> for Value {
     }
 }
 
-/// Arguments of a call.
 pub(crate) struct Arguments(pub(crate) Vec<Value>);
 
 impl<'js> IntoArgs<'js> for Arguments {

@@ -25,7 +25,6 @@ pub struct Dsn {
     pub(super) tls: TlsMode,
 }
 
-/// Encryption of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum TlsMode {
     /// If a server on another machine offers it; the certificate is not checked.

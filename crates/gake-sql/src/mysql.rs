@@ -20,12 +20,10 @@ const NULL: u8 = 0xfb;
 
 /// Maximum packets of a reply.
 const PACKETS_MAX: usize = 1_000;
-/// Maximum rounds of authentication.
 const ROUNDS_MAX: usize = 8;
 /// Bytes of a challenge.
 const NONCE: usize = 20;
 
-/// A connection to MySQL or MariaDB.
 #[derive(Debug)]
 pub(super) struct MySql {
     pub(super) stream: SqlStream,
@@ -35,7 +33,6 @@ pub(super) struct MySql {
     pub(super) last_id: u64,
 }
 
-/// The server's greeting.
 #[derive(Debug, PartialEq)]
 struct Greeting {
     plugin: String,

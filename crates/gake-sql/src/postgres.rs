@@ -12,7 +12,6 @@ use crate::stream::SqlStream;
 /// Maximum messages of a reply.
 const MESSAGES_MAX: usize = 1_000;
 
-/// A connection to PostgreSQL.
 #[derive(Debug)]
 pub(super) struct Postgres {
     pub(super) stream: SqlStream,

@@ -9,7 +9,6 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 /// Maximum iterations, more than any server requests: they block the thread.
 const ROUNDS_MAX: u32 = 1_000_000;
 
-/// No channel binding.
 const HEADER: &str = "n,,";
 
 /// The client's side of an exchange.

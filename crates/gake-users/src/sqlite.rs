@@ -96,7 +96,6 @@ fn text(error: rusqlite::Error) -> String {
     error.to_string()
 }
 
-/// Runs blocking work.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {

@@ -6,7 +6,6 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CloseCode(u16);
 
-/// Meanings of registered codes.
 const MEANINGS: [(u16, &str); 15] = [
     (1000, "normal closure"),
     (1001, "going away"),

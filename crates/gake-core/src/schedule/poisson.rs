@@ -42,7 +42,6 @@ pub(super) struct PoissonWalk {
     /// The last gap's index in the block, and the depth to which the path is valid.
     last: u64,
     known: usize,
-    /// Number of halves drawn.
     #[cfg(test)]
     draws: u64,
 }

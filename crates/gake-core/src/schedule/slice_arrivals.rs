@@ -19,7 +19,6 @@ pub struct SliceArrivals<'a> {
     slice: Slice,
     /// Index in the slice of the next arrival.
     own: u64,
-    /// Positions of Poisson arrivals.
     walk: Option<Box<PoissonWalk>>,
     segment: usize,
     /// Jittered arrivals (due, number) that later ones may still precede.

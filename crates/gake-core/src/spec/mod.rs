@@ -115,8 +115,8 @@ pub struct ScenarioSpec {
     pub stripes: Option<NumberPattern>,
     /// Time for arrivals in flight to finish after the last arrival.
     pub graceful_stop: Duration,
-    /// Maximum number of connections. In a closed loop each user has one, unless users share those
-    /// of HTTP/2.
+    /// Maximum number of connections. In a closed loop each user has one, unless users share HTTP/2
+    /// connections.
     pub connections: usize,
     /// Maximum number of arrivals in flight.
     pub max_in_flight: usize,

@@ -50,7 +50,6 @@ fn hide(redactor: &Redactor, bytes: &[u8], place: Range<usize>, edits: &mut Edit
     }
 }
 
-/// A start tag.
 struct StartTag {
     /// Without prefix.
     name: String,

@@ -33,7 +33,6 @@ const MARK: &str = "redacted-";
 /// Hexadecimal digits of the hash.
 const DIGITS: usize = 16;
 
-/// Bytes of a replacement.
 const TAG: usize = MARK.len() + DIGITS;
 
 /// Maximum nesting of texts within texts (JSON in a string, a URL in a parameter).

@@ -5,7 +5,6 @@ use super::pages::Pages;
 /// Maximum buckets of a list. Most series of a run with many tags see fewer in a second.
 const FEW: usize = 64;
 
-/// Counts by bucket.
 #[derive(Debug, Clone)]
 pub(super) enum BucketCounts {
     /// Sorted by bucket.
@@ -47,7 +46,6 @@ impl BucketCounts {
         pages.clear();
     }
 
-    /// Converts to pages.
     #[cold]
     fn paged(&mut self) -> &mut Pages {
         if let Self::Few(list) = self {
@@ -114,7 +112,6 @@ impl BucketCounts {
         }
     }
 
-    /// Heap memory in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
             Self::Few(list) => list.capacity() * size_of::<(i32, u64)>(),

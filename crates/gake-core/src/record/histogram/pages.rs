@@ -186,7 +186,6 @@ impl Pages {
         carries.fold(low, |sum, carry| sum.saturating_add(carry.1.saturating_mul(1 << 32)))
     }
 
-    /// Heap memory in bytes.
     pub(super) fn heap_bytes(&self) -> usize {
         self.octaves().count() * size_of::<OctavePage>()
             + self.pages.capacity() * size_of::<Option<Box<OctavePage>>>()

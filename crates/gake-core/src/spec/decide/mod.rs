@@ -112,7 +112,6 @@ impl TryFrom<RunDraft> for RunSpec {
     }
 }
 
-/// Rejects contradictory connection settings.
 fn check_connection(spec: &ConnectionSpec) -> Result<(), SpecError> {
     let at = FieldPath::root().key("connection");
     let refuse = |key, problem| Err(SpecError::new(at.key(key), problem));
@@ -165,7 +164,6 @@ fn check_connection(spec: &ConnectionSpec) -> Result<(), SpecError> {
     Ok(())
 }
 
-/// Rejects contradictory TLS settings.
 fn check_tls(spec: &TlsSpec, http: HttpVersion) -> Result<(), SpecError> {
     let at = FieldPath::root().key("tls");
     let refuse = |key, problem| Err(SpecError::new(at.key(key), problem));

@@ -162,7 +162,6 @@ impl ScenarioResolver<'_> {
         }
     }
 
-    /// Connections and max_in_flight.
     fn bounds(&self, load: &Load) -> Result<(usize, usize), SpecError> {
         let at_least_one = |count: Option<CountValue>, key: &str| {
             count.map(|count| at_least_one(count, &self.at.key(key))).transpose()
