@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gake_core::record::{ResponseSummary, ExchangeEnd, Histogram, Outcome};
+use gake_core::record::{ExchangeEnd, Histogram, Outcome, ResponseSummary};
 
 use crate::spread::Spread;
 use crate::tool_run::OutcomeHandler;

@@ -1,8 +1,8 @@
 //! The exact encoding: a lossless format in which processes pass runs to each other.
 //!
 //! A line with kind and version (`gake.interval/2`), then JSON, in which a histogram is a base64
-//! string. Decoding commutes with merging. Hostile input neither panics nor takes more than 64 bytes
-//! of memory for each of at most 64 MiB.
+//! string. Decoding commutes with merging. Hostile input neither panics nor takes more than 64
+//! bytes of memory for each of at most 64 MiB.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

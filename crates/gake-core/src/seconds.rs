@@ -12,8 +12,8 @@ use crate::clock::{Nanos, nanos};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub struct AsSeconds(#[expect(dead_code, reason = "the type in the JSON schema")] f64);
 
-/// As [`AsSeconds`], with null for no time: [`None`], or [`Duration::MAX`] in a field that always has
-/// a time.
+/// As [`AsSeconds`], with null for no time: [`None`], or [`Duration::MAX`] in a field that always
+/// has a time.
 #[derive(Debug)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 pub struct AsOptionalSeconds(

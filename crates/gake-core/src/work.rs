@@ -4,22 +4,24 @@
 //! happen, and one end. A plain request is an iteration of one exchange.
 
 use crate::record::Tally;
-pub use crate::record::{IterationEnd, Gauges, IterationStatus, Iteration};
+pub use crate::record::{Gauges, Iteration, IterationEnd, IterationStatus};
 pub use crate::schedule::Arrival;
 
 /// The source of requests is exhausted: this arrival does not count, and no more come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exhausted;
 
-/// Fires arrivals: HTTP requests, iterations of a script. Owned by one lane of a worker, which fires
-/// one arrival at a time.
+/// Fires arrivals: HTTP requests, iterations of a script. Owned by one lane of a worker, which
+/// fires one arrival at a time.
 pub trait Work {
     /// Runs the iteration of one arrival and records its exchanges through `iteration`.
     /// `iteration.fired` is the current time.
     ///
     /// If the future is dropped before it completes, [`Work::abandon`] is called next.
-    fn fire(&mut self, iteration: &Iteration<'_>)
-    -> impl Future<Output = Result<IterationEnd, Exhausted>>;
+    fn fire(
+        &mut self,
+        iteration: &Iteration<'_>,
+    ) -> impl Future<Output = Result<IterationEnd, Exhausted>>;
 
     /// Ends an iteration whose `fire` was dropped: records the exchanges in flight as unfinished.
     fn abandon(&mut self, iteration: &Iteration<'_>) -> IterationEnd;
@@ -56,7 +58,7 @@ pub trait Factory {
     /// opened, retransmits), and returns the current gauges.
     fn observe(&self, tally: &mut Tally) -> Gauges;
 
-    /// Called once after the last arrival has ended, before the last [`Factory::observe`]: aborts what
-    /// is still in progress besides the lanes.
+    /// Called once after the last arrival has ended, before the last [`Factory::observe`]: aborts
+    /// what is still in progress besides the lanes.
     fn finish(&self) {}
 }

@@ -106,8 +106,8 @@ impl WorkerNumbers {
 }
 
 impl ArrivalNumbers {
-    /// The numbers of the worker with `slice` of a load. With `in_order`, numbers are in the order in
-    /// which arrivals begin, over all workers.
+    /// The numbers of the worker with `slice` of a load. With `in_order`, numbers are in the order
+    /// in which arrivals begin, over all workers.
     pub(crate) fn new(
         plan: &Plan,
         slice: Slice,

@@ -4,8 +4,8 @@ use gake_core::clock::Nanos;
 use gake_core::schedule::{Schedule, SliceArrivals};
 use gake_core::work::Arrival;
 
-/// The due time of an arrival that a change has removed from the schedule; another change may bring it
-/// back.
+/// The due time of an arrival that a change has removed from the schedule; another change may bring
+/// it back.
 const NEVER: Nanos = Nanos::MAX;
 
 /// Arrivals in due order, counted from the epoch.
@@ -75,8 +75,8 @@ impl Arrivals {
         self.give_back(unused, start);
     }
 
-    /// Switches to a changed schedule that begins at `start`, and returns the last arrival taken, if
-    /// unused.
+    /// Switches to a changed schedule that begins at `start`, and returns the last arrival taken,
+    /// if unused.
     pub(crate) fn follow(&mut self, schedule: &Schedule, start: Nanos, unused: Option<Arrival>) {
         self.give_back(unused, start);
         for source in &mut self.sources {
@@ -85,7 +85,11 @@ impl Arrivals {
     }
 
     fn give_back(&mut self, unused: Option<Arrival>, start: Nanos) {
-        self.sources.extend(unused.map(|head| ArrivalSource { head: Some(head), share: None, start }));
+        self.sources.extend(unused.map(|head| ArrivalSource {
+            head: Some(head),
+            share: None,
+            start,
+        }));
     }
 }
 

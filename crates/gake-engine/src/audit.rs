@@ -1,7 +1,7 @@
 //! Checks that the counts of a run agree with each other and with its schedules.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, RunEvent, Run};
+use gake_core::record::{Counts, Run, RunEvent};
 
 /// Two counts that must agree and do not.
 #[derive(Debug, PartialEq, Eq)]

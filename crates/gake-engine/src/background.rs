@@ -4,21 +4,21 @@ use std::num::NonZeroU64;
 
 use gake_core::plan::Plan;
 
-/// Whether work during a run of `plan` belongs in the background: nothing may delay the arrivals of an
-/// open loop.
+/// Whether work during a run of `plan` belongs in the background: nothing may delay the arrivals of
+/// an open loop.
 #[must_use]
 pub fn belongs_in_background(plan: &Plan) -> bool {
     plan.scenarios().iter().any(|scenario| scenario.load.is_open())
 }
 
-/// Does work during a run of `plan`: in the background if there is an open loop, whose arrivals nothing
-/// may delay; else on this thread, so that it keeps up with the users.
+/// Does work during a run of `plan`: in the background if there is an open loop, whose arrivals
+/// nothing may delay; else on this thread, so that it keeps up with the users.
 pub fn beside<T: Send>(plan: &Plan, work: impl FnOnce() -> T + Send) -> T {
     if belongs_in_background(plan) { in_background(work) } else { work() }
 }
 
-/// Does work on a thread of the lowest scheduling class, which its threads inherit, and waits for it.
-/// Runnable workers always preempt it; on a saturated machine it catches up later.
+/// Does work on a thread of the lowest scheduling class, which its threads inherit, and waits for
+/// it. Runnable workers always preempt it; on a saturated machine it catches up later.
 ///
 /// Falls back to this thread if no thread can be started, and to the normal class if there is no
 /// lower one.
@@ -42,8 +42,8 @@ pub fn in_background<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Puts the calling thread, and threads that it starts from now on, into the lowest scheduling class:
-/// SCHED_IDLE, else SCHED_BATCH. Irreversible without privileges.
+/// Puts the calling thread, and threads that it starts from now on, into the lowest scheduling
+/// class: SCHED_IDLE, else SCHED_BATCH. Irreversible without privileges.
 pub fn lower_class() {
     // `struct sched_param`. A raw system call, since musl's wrapper fails.
     let priority: libc::c_int = 0;

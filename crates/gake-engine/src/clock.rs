@@ -32,7 +32,8 @@ impl RunClock {
         clock
     }
 
-    /// A clock whose epoch is an instant of the monotonic clock, modulo 2^64, in the past or future.
+    /// A clock whose epoch is an instant of the monotonic clock, modulo 2^64, in the past or
+    /// future.
     #[must_use]
     pub fn started_at(epoch: Nanos) -> Self {
         let clock = Self::not_started();

@@ -9,15 +9,15 @@ use gake_core::plan::{Plan, presence};
 use gake_core::work::Factory;
 use tokio::sync::watch;
 
-use crate::control::{Stop, stopped};
-use crate::worker_users::{WorkerUsers, Pause};
-use crate::lanes::{Lanes, opens_at};
 use crate::arrival_numbers::ArrivalNumbers;
+use crate::control::{Stop, stopped};
+use crate::lanes::{Lanes, opens_at};
 use crate::scenario_state::Progress;
 use crate::user::{Presence, user};
+use crate::worker_users::{Pause, WorkerUsers};
 
-/// Spawns a worker's users of a closed load that begins at `start`; they wait for the epoch. `setting`
-/// is the number of users wanted, for an externally controlled load.
+/// Spawns a worker's users of a closed load that begins at `start`; they wait for the epoch.
+/// `setting` is the number of users wanted, for an externally controlled load.
 pub(crate) fn spawn_users<F: Factory>(
     plan: &Plan,
     start: Nanos,
@@ -76,7 +76,11 @@ pub(crate) fn spawn_users<F: Factory>(
 }
 
 /// Runs the closed loop and its drain. Returns the end of arrivals.
-pub(crate) async fn run(plan: &Plan, group: &WorkerUsers, mut stop: watch::Receiver<Stop>) -> Nanos {
+pub(crate) async fn run(
+    plan: &Plan,
+    group: &WorkerUsers,
+    mut stop: watch::Receiver<Stop>,
+) -> Nanos {
     let shared = &group.shared;
     let all_done = async {
         while group.active.get() > 0 {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use gake_core::clock::{Nanos, SECOND, TENTH};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, RunEnd, FailedBodies, Generator, Interval, SeriesPoint, Provenance, Run, Series, Tally,
+    Counts, FailedBodies, Generator, Interval, Provenance, Run, RunEnd, Series, SeriesPoint, Tally,
     WatchRecord,
 };
 use gake_core::work::Gauges;
 
 use crate::audit;
-use crate::scenario_figures::ScenarioFigures;
-use crate::message::Message;
 use crate::handover::{self, TENTHS};
-use crate::interval_queue::{JoinedInterval, IntervalQueue};
+use crate::interval_queue::{IntervalQueue, JoinedInterval};
+use crate::message::Message;
+use crate::scenario_figures::ScenarioFigures;
 
 /// A second of a run, over all workers.
 #[derive(Debug, Default)]
@@ -56,8 +56,8 @@ impl JoinedSecond {
     }
 }
 
-/// Joins the messages of all workers into seconds and into a [`Run`], in memory that does not grow with
-/// the run.
+/// Joins the messages of all workers into seconds and into a [`Run`], in memory that does not grow
+/// with the run.
 #[derive(Debug)]
 pub struct Collector {
     plan: Arc<Plan>,
@@ -77,8 +77,8 @@ pub struct Collector {
     cpu: Vec<Nanos>,
     run_delay: Nanos,
     log_lost: u64,
-    /// Whether it must account for all arrivals of its schedules: not after a change of rates, nor for a
-    /// slice of a run.
+    /// Whether it must account for all arrivals of its schedules: not after a change of rates, nor
+    /// for a slice of a run.
     is_whole: bool,
 }
 
@@ -94,7 +94,11 @@ impl Collector {
             tally: Tally::new(plan.labels.len()),
             warmup: Counts::default(),
             bodies: FailedBodies::default(),
-            scenarios: plan.scenarios().iter().map(|plan| ScenarioFigures::new(plan, seed)).collect(),
+            scenarios: plan
+                .scenarios()
+                .iter()
+                .map(|plan| ScenarioFigures::new(plan, seed))
+                .collect(),
             series: Series::default(),
             peak: 0,
             cpu: vec![0; workers],
@@ -123,7 +127,8 @@ impl Collector {
         &self.tally
     }
 
-    /// Each scenario's tally so far, and the end of its warm-up; empty if there is only one scenario.
+    /// Each scenario's tally so far, and the end of its warm-up; empty if there is only one
+    /// scenario.
     pub fn scenarios(&self) -> impl Iterator<Item = (&Tally, Nanos)> {
         let several = self.scenarios.len() > 1;
         let scenarios = self.scenarios.iter().filter(move |_| several);
@@ -332,106 +337,4 @@ fn asked_by_all(scenarios: &[ScenarioFigures], measured: Nanos, until: Nanos) ->
 }
 
 #[cfg(test)]
-mod tests {
-    use gake_core::Load;
-    use gake_core::record::{ScenarioInterval, WorkerEnd};
-
-    use super::*;
-
-    fn of_two_workers() -> Collector {
-        let load = Load::Closed { users: 2, think: std::time::Duration::ZERO };
-        Collector::new(&Arc::new(Plan::new("", load)), 1, 2)
-    }
-
-    /// A worker's message after a second with `ok` requests.
-    fn interval(worker: usize, second: u64, ok: u64) -> Message {
-        let mut tally = Tally::default();
-        tally.counts = Counts { started: ok, sent: ok, ok, ..Counts::default() };
-        let part = ScenarioInterval {
-            scenario: 0,
-            tally,
-            warmup: Counts::default(),
-            gauges: Gauges::default(),
-            bodies: FailedBodies::default(),
-        };
-        let (tenth, scenarios) = (second * TENTHS, vec![part]);
-        Message::Interval(Box::new(Interval { worker, tenth, scenarios, cpu: 0, run_delay: 0 }))
-    }
-
-    /// A worker's message after a second with open connections and no requests.
-    fn holding(worker: usize, second: u64, open: u64) -> Message {
-        let mut message = interval(worker, second, 0);
-        if let Message::Interval(interval) = &mut message {
-            interval.scenarios[0].gauges = Gauges { open, peak: open };
-        }
-        message
-    }
-
-    #[test]
-    fn connections_of_a_late_worker_are_counted_meanwhile() {
-        let mut collector = of_two_workers();
-        let mut open = Vec::new();
-        let ended = |worker| WorkerEnd { worker, scenarios: Vec::new(), log_lost: 0 };
-        let messages = [
-            holding(0, 1, 10),
-            holding(1, 1, 5),
-            holding(0, 2, 20),
-            holding(0, 3, 30),
-            // It did not wake in the second and third second.
-            holding(1, 4, 7),
-            holding(0, 4, 30),
-            Message::Ended(ended(1)),
-            holding(0, 5, 40),
-            Message::Ended(ended(0)),
-        ];
-        for message in messages {
-            collector.take(message, |_, _| {});
-            while let Some(second) = collector.next_second() {
-                open.push(second.gauges.open);
-            }
-        }
-        assert_eq!(open, [15, 25, 35, 37, 40]);
-        assert_eq!(collector.finish(0, RunEnd::Done, 1).peak_connections, 40);
-    }
-
-    /// Seconds that wait for a silent worker.
-    const WAIT: u64 = 64;
-
-    #[test]
-    fn seconds_do_not_wait_forever_and_late_intervals_are_counted() {
-        let mut collector = of_two_workers();
-        let mut seconds = Vec::new();
-        let mut take = |collector: &mut Collector, message| {
-            collector.take(message, |_, _| {});
-            while let Some(second) = collector.next_second() {
-                seconds.push((second.second, second.tally.counts.ok));
-            }
-            seconds.len() as u64
-        };
-        for second in 1..=100 {
-            let over = take(&mut collector, interval(0, second, 1));
-            assert_eq!(over, second.saturating_sub(WAIT), "after {second} seconds");
-            assert!(collector.intervals.waiting() as u64 <= WAIT);
-        }
-        // The silent worker wakes: its first second counts with the next one to be joined.
-        let over = take(&mut collector, interval(1, 1, 1_000));
-        assert_eq!(over, 100 - WAIT);
-        for second in 2..=100 {
-            take(&mut collector, interval(1, second, 10));
-        }
-        for worker in 0..2 {
-            let ended = WorkerEnd { worker, scenarios: Vec::new(), log_lost: 0 };
-            take(&mut collector, Message::Ended(ended));
-        }
-        assert!(collector.is_over());
-        assert_eq!(collector.intervals.waiting(), 0);
-        let numbers: Vec<u64> = seconds.iter().map(|second| second.0).collect();
-        assert_eq!(numbers, (1..=100).collect::<Vec<_>>(), "each second once, in order");
-        assert_eq!(seconds[35].1, 1);
-        // The 1,000 of its first second, and the 35 seconds joined since.
-        assert_eq!(seconds[36].1, 1 + 1_000 + 36 * 10);
-        assert_eq!(seconds[99].1, 1 + 10);
-        let run = collector.finish(0, RunEnd::Done, 1);
-        assert_eq!(run.tally.counts.ok, 100 + 1_000 + 99 * 10);
-    }
-}
+mod tests;

@@ -10,7 +10,7 @@ use gake_core::schedule::Schedule;
 use gake_core::work::Arrival;
 use tokio::sync::Notify;
 
-use crate::arrivals::{Arrivals, ArrivalSource};
+use crate::arrivals::{ArrivalSource, Arrivals};
 use crate::scenario_state::{Progress, ScenarioState};
 use crate::takeover::Revision;
 

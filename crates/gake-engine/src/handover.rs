@@ -12,8 +12,8 @@ pub(crate) const TENTHS: u64 = SECOND / TENTH;
 /// Maximum length of a run with tenths.
 const FINE_MAX: Nanos = 60 * SECOND;
 
-/// Whether workers report ten times a second in the first minute: if the run may end in that time, and
-/// there are few labels to join.
+/// Whether workers report ten times a second in the first minute: if the run may end in that time,
+/// and there are few labels to join.
 pub(crate) fn is_fine(plan: &Plan) -> bool {
     let is_short = |length: Duration| length.as_nanos() <= u128::from(FINE_MAX);
     plan.labels.len() <= LABELS_MAX && plan.length().is_none_or(is_short)

@@ -4,8 +4,8 @@ use std::cell::Cell;
 
 use gake_core::clock::Nanos;
 
-/// The integral of the number in flight over a window. Independent of latencies, so that Little's law
-/// can be checked.
+/// The integral of the number in flight over a window. Independent of latencies, so that Little's
+/// law can be checked.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     level: Cell<u64>,

@@ -52,7 +52,12 @@ struct WorkerProgress {
 impl IntervalQueue {
     pub(crate) fn new(workers: usize) -> Self {
         let (pending, retired) = (BTreeMap::new(), Vec::new());
-        Self { pending, joined_until: 0, retired, workers: vec![WorkerProgress::default(); workers] }
+        Self {
+            pending,
+            joined_until: 0,
+            retired,
+            workers: vec![WorkerProgress::default(); workers],
+        }
     }
 
     /// Whether every worker has ended.
@@ -70,8 +75,8 @@ impl IntervalQueue {
         self.joined_until
     }
 
-    /// Adds an interval of a worker, and returns up to as many empty tallies as it takes. `scenarios` is
-    /// the number of scenarios to distinguish.
+    /// Adds an interval of a worker, and returns up to as many empty tallies as it takes.
+    /// `scenarios` is the number of scenarios to distinguish.
     pub(crate) fn add(
         &mut self,
         interval: Interval,

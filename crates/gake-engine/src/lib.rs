@@ -6,46 +6,46 @@
 //!
 //! [`Work`]: gake_core::work::Work
 
-mod audit;
+mod arrival_numbers;
 mod arrivals;
+mod audit;
 mod background;
 mod clock;
 mod closed;
 mod collect;
 mod control;
-mod worker_users;
 mod dispatch;
-mod scenario_figures;
+mod handover;
 mod in_flight;
+mod interval_queue;
 mod lanes;
 mod log;
 mod message;
-mod arrival_numbers;
 mod open;
-mod handover;
-mod interval_queue;
-mod rate;
 mod prepare;
+mod rate;
 mod retry;
 mod scenario;
+mod scenario_figures;
 mod scenario_state;
 mod start;
-mod worker_tables;
 mod takeover;
 mod timer;
 mod usage;
 mod user;
 mod worker;
+mod worker_tables;
+mod worker_users;
 
-pub use background::{beside, belongs_in_background, in_background, lower_class};
+pub use background::{belongs_in_background, beside, in_background, lower_class};
 pub use clock::{RunClock, monotonic_now};
 pub use collect::{Collector, JoinedSecond};
 pub use control::UsersHandle;
 pub use control::{Stop, StopHandle};
 pub use log::{LogBatch, LogSender, log_channel};
 pub use message::{Message, WorkerContext};
-pub use rate::{RateChangeError, RateHandle};
 pub use prepare::{PreparedRun, RunHandle, StartError, prepare};
+pub use rate::{RateChangeError, RateHandle};
 pub use start::start;
 pub use takeover::Takeover;
 pub use timer::{Sleep, Timer};

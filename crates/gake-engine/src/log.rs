@@ -15,8 +15,8 @@ const BATCH: usize = 2_048;
 /// Bytes of responses that fill a batch.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// A channel for outcomes, with a capacity of `batches` batches and `bytes` of responses (one batch may
-/// exceed that). When it is full, outcomes are lost and counted.
+/// A channel for outcomes, with a capacity of `batches` batches and `bytes` of responses (one batch
+/// may exceed that). When it is full, outcomes are lost and counted.
 #[must_use]
 pub fn log_channel(batches: usize, bytes: usize) -> (LogSender, Receiver<LogBatch>) {
     let (sender, receiver) = sync_channel(batches);
@@ -142,14 +142,15 @@ impl ExchangeLog for LogHandle {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::record::{Exchange, CapturedResponse};
+    use gake_core::record::{CapturedResponse, Exchange};
     use gake_core::work::Arrival;
 
     use super::*;
 
     /// An outcome whose response has a body of that size.
     fn outcome(number: u64, bytes: usize) -> Outcome {
-        let kept = (bytes > 0).then(|| CapturedResponse { headers: Vec::new(), body: vec![0; bytes] });
+        let kept =
+            (bytes > 0).then(|| CapturedResponse { headers: Vec::new(), body: vec![0; bytes] });
         Outcome {
             arrival: Arrival { number, due: 0 },
             blocked: 0,

@@ -1,8 +1,8 @@
 //! The open loop: arrivals come when they are due, independent of responses.
 //!
-//! The pacer waits for due instants and assigns arrivals to idle lanes; a lane that finishes takes the
-//! next due arrival itself. An unbounded backlog needs no queue: it is the next arrival and all after
-//! it that are due.
+//! The pacer waits for due instants and assigns arrivals to idle lanes; a lane that finishes takes
+//! the next due arrival itself. An unbounded backlog needs no queue: it is the next arrival and all
+//! after it that are due.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::arrivals::ArrivalSource;
 use crate::control::{Stop, stopped};
-use crate::dispatch::{LaneArrival, Dispatch, LaneSlot};
+use crate::dispatch::{Dispatch, LaneArrival, LaneSlot};
 use crate::lanes::{Lanes, opens_at};
 use crate::scenario_state::{Progress, ScenarioState};
 use crate::takeover::Revision;
@@ -25,8 +25,8 @@ use crate::takeover::Revision;
 /// machine.
 const SPIN_WINDOW: Nanos = 150_000;
 
-/// Runs the open loop, whose schedule begins at `start`, and its drain. `revised` receives changes of
-/// the arrivals. Returns the end of arrivals.
+/// Runs the open loop, whose schedule begins at `start`, and its drain. `revised` receives changes
+/// of the arrivals. Returns the end of arrivals.
 pub(crate) async fn run<F: Factory + 'static>(
     plan: &Arc<Plan>,
     seed: u64,
@@ -235,7 +235,12 @@ async fn wait(shared: &ScenarioState, until: Nanos, spin: bool) {
     }
 }
 
-async fn lane<W: Work>(shared: Rc<ScenarioState>, dispatch: Rc<Dispatch>, slot: Rc<LaneSlot>, mut work: W) {
+async fn lane<W: Work>(
+    shared: Rc<ScenarioState>,
+    dispatch: Rc<Dispatch>,
+    slot: Rc<LaneSlot>,
+    mut work: W,
+) {
     shared.enroll().await;
     loop {
         let assigned = match slot.assigned.take() {
@@ -259,7 +264,11 @@ async fn lane<W: Work>(shared: Rc<ScenarioState>, dispatch: Rc<Dispatch>, slot: 
 }
 
 /// Waits for an arrival; `None` at the end of the run.
-async fn park(shared: &ScenarioState, dispatch: &Dispatch, slot: &Rc<LaneSlot>) -> Option<LaneArrival> {
+async fn park(
+    shared: &ScenarioState,
+    dispatch: &Dispatch,
+    slot: &Rc<LaneSlot>,
+) -> Option<LaneArrival> {
     dispatch.full_since.set(None);
     dispatch.idle.borrow_mut().push(Rc::clone(slot));
     dispatch.freed.notify_one();

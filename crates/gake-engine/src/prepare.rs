@@ -13,18 +13,18 @@ use gake_core::work::Factory;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::oneshot;
 
+use crate::arrival_numbers::SharedNumbers;
 use crate::clock::RunClock;
 use crate::control::{StopHandle, UsersHandle};
+use crate::handover;
 use crate::log::LogSender;
 use crate::message::{Message, WorkerContext};
-use crate::arrival_numbers::SharedNumbers;
-use crate::handover;
 use crate::rate::RateHandle;
 use crate::scenario::ScenarioAssignment;
-use crate::worker_tables::WorkerTables;
 use crate::takeover::{ScenarioWorkers, Takeover};
 use crate::usage::MemoryPeak;
-use crate::worker::{WorkerAssignment, Worker};
+use crate::worker::{Worker, WorkerAssignment};
+use crate::worker_tables::WorkerTables;
 
 /// Seconds of intervals in the channel; beyond that, workers accumulate.
 const SECONDS_WAITING: usize = 4;
@@ -58,8 +58,8 @@ pub struct RunHandle {
     pub users: Vec<Option<UsersHandle>>,
     /// Assigns further arrivals to the workers of this process.
     pub takeover: Takeover,
-    /// Changes the rates; `None` if the workers are in other processes or have descriptor tables of their
-    /// own.
+    /// Changes the rates; `None` if the workers are in other processes or have descriptor tables of
+    /// their own.
     pub rate: Option<RateHandle>,
     /// The run's clock.
     pub clock: RunClock,
@@ -121,8 +121,9 @@ impl PreparedRun {
     }
 }
 
-/// Prepares the workers for `slice` of a run: `plan.threads`, no more than lanes. `make` makes a factory
-/// for each scenario on the worker's thread. All exchanges also go to `log`, if there is one.
+/// Prepares the workers for `slice` of a run: `plan.threads`, no more than lanes. `make` makes a
+/// factory for each scenario on the worker's thread. All exchanges also go to `log`, if there is
+/// one.
 ///
 /// # Errors
 /// When a worker cannot be prepared; nothing has been sent.
@@ -143,7 +144,8 @@ where
     prepare_workers(plan, seed, (slice, workers), log, make, None)
 }
 
-/// As [`prepare`], for a number of workers, with descriptor tables of their own if there are `tables`.
+/// As [`prepare`], for a number of workers, with descriptor tables of their own if there are
+/// `tables`.
 pub(crate) fn prepare_workers<F, M>(
     plan: &Arc<Plan>,
     seed: u64,
@@ -221,8 +223,18 @@ where
     let takers = Arc::new(takers);
     let takeover = Takeover::new(&takers);
     let rate = Some(RateHandle::new(plan, &takers, &users, &clock, &stop));
-    let running =
-        RunHandle { messages, workers, spares, stop, users, takeover, rate, clock, memory, threads };
+    let running = RunHandle {
+        messages,
+        workers,
+        spares,
+        stop,
+        users,
+        takeover,
+        rate,
+        clock,
+        memory,
+        threads,
+    };
     Ok(PreparedRun { running, epochs })
 }
 

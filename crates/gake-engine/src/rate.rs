@@ -22,7 +22,8 @@ const CHANGES_MAX: usize = 1_000;
 /// Why a rate cannot be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RateChangeError {
-    /// No scenario has a rate or an external number of users, or the workers are in other processes.
+    /// No scenario has a rate or an external number of users, or the workers are in other
+    /// processes.
     #[error("this run has no rate that can be changed")]
     NoRate,
     /// The run has [`CHANGES_MAX`] changes.
@@ -39,8 +40,8 @@ pub enum RateChangeError {
     Factor,
 }
 
-/// Changes the rates of open loops and the users of externally controlled loads during a run, from any
-/// thread. Does not affect replays and other closed loops.
+/// Changes the rates of open loops and the users of externally controlled loads during a run, from
+/// any thread. Does not affect replays and other closed loops.
 #[derive(Debug, Clone)]
 pub struct RateHandle(Arc<RateState>);
 
@@ -70,8 +71,8 @@ impl RateHandle {
         Self(Arc::new(RateState { plan, scenarios, users, clock, stop, is_closed, changes }))
     }
 
-    /// Multiplies all rates of the plan by `factor` in a tenth of a second, and the numbers of users
-    /// immediately. Earlier arrivals keep their due times.
+    /// Multiplies all rates of the plan by `factor` in a tenth of a second, and the numbers of
+    /// users immediately. Earlier arrivals keep their due times.
     ///
     /// # Errors
     /// When that is not possible; nothing is changed.

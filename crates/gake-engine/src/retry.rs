@@ -1,5 +1,5 @@
-//! Backoff of a user whose connections cannot be opened: refusals are fast, and without it a user would
-//! retry ten thousand times a second.
+//! Backoff of a user whose connections cannot be opened: refusals are fast, and without it a user
+//! would retry ten thousand times a second.
 
 use gake_core::clock::Nanos;
 use gake_core::work::IterationStatus;
@@ -43,7 +43,9 @@ mod tests {
         let refused = IterationStatus::Failed(Fault::ConnectRefused);
         let next: Vec<_> = (0..9).map(|_| pace.next_start(7, refused) - 7).collect();
         assert_eq!(next, [1, 2, 4, 8, 16, 32, 64, 100, 100].map(|ms| ms * MS));
-        for served in [IterationStatus::Finished, IterationStatus::Failed(Fault::Timeout(Phase::Body))] {
+        for served in
+            [IterationStatus::Finished, IterationStatus::Failed(Fault::Timeout(Phase::Body))]
+        {
             assert_eq!(pace.next_start(7, served), 7);
             assert_eq!(pace.next_start(7, refused), 7 + MS);
         }

@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos, nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{ScenarioInterval, Recorder, ScenarioEnd, Tally};
+use gake_core::record::{Recorder, ScenarioEnd, ScenarioInterval, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::Factory;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
+use crate::arrival_numbers::{ArrivalNumbers, SharedNumbers};
 use crate::clock::RunClock;
 use crate::control::Stop;
-use crate::worker_users::WorkerUsers;
 use crate::lanes::Lanes;
 use crate::log::{LogHandle, WorkerLog};
-use crate::arrival_numbers::{SharedNumbers, ArrivalNumbers};
 use crate::scenario_state::ScenarioState;
 use crate::takeover::Revision;
 use crate::timer::Timer;
+use crate::worker_users::WorkerUsers;
 use crate::{closed, open};
 
 /// Spare tallies of a scenario, made before the epoch: enough until the receiver returns the first.
@@ -82,7 +82,8 @@ impl<F: Factory + 'static> Scenario<F> {
         common: &WorkerResources,
         factory: F,
     ) -> Result<Self, String> {
-        let ScenarioAssignment { number, plan, slice, seed, numbers, setting, revised } = assignment;
+        let ScenarioAssignment { number, plan, slice, seed, numbers, setting, revised } =
+            assignment;
         let start = nanos(plan.start);
         let warmup = nanos(plan.warmup);
         let warmup_end = start.saturating_add(warmup);
@@ -92,7 +93,8 @@ impl<F: Factory + 'static> Scenario<F> {
         // Map memory for the first seconds before the epoch.
         drop(recorder.take(roomy_tally(&plan)));
         let timers = (common.timer.clone(), common.chores.clone());
-        let shared = Rc::new(ScenarioState::new(common.clock.clone(), timers, warmup_end, recorder));
+        let shared =
+            Rc::new(ScenarioState::new(common.clock.clone(), timers, warmup_end, recorder));
         let count = match plan.load.users() {
             Some(users) => slice.count(users),
             None => slice.count(plan.max_in_flight),

@@ -78,7 +78,8 @@ impl ScenarioFigures {
         Some(schedule.asked_before(seconds(at)) - schedule.asked_before(seconds(self.warmup_end())))
     }
 
-    /// The end of arrivals. A closed loop that is ended by a count, if `done`, ends with its last response.
+    /// The end of arrivals. A closed loop that is ended by a count, if `done`, ends with its last
+    /// response.
     pub(crate) fn arrivals_over(&self, done: bool) -> Nanos {
         if self.timed || !done { self.end.arrivals_end } else { self.end.done }
     }

@@ -6,7 +6,7 @@ use std::task::{Poll, Waker};
 
 use gake_core::clock::Nanos;
 use gake_core::record::Recorder;
-use gake_core::work::{Arrival, IterationEnd, IterationStatus, Iteration, Work};
+use gake_core::work::{Arrival, Iteration, IterationEnd, IterationStatus, Work};
 use tokio::sync::Notify;
 
 use crate::clock::RunClock;
@@ -78,9 +78,9 @@ impl ScenarioState {
         }
     }
 
-    /// Fires an arrival, which is interrupted at `limit`, and returns its end. `None` if the lane must
-    /// end: the run was cut, and the arrival is recorded as interrupted; or the source is exhausted, and
-    /// nothing is recorded.
+    /// Fires an arrival, which is interrupted at `limit`, and returns its end. `None` if the lane
+    /// must end: the run was cut, and the arrival is recorded as interrupted; or the source is
+    /// exhausted, and nothing is recorded.
     pub(crate) async fn fire<W: Work>(
         &self,
         work: &mut W,
@@ -108,7 +108,9 @@ impl ScenarioState {
                 self.notice_quiet();
                 return None;
             }
-            None => IterationEnd { status: IterationStatus::Interrupted, ..work.abandon(&iteration) },
+            None => {
+                IterationEnd { status: IterationStatus::Interrupted, ..work.abandon(&iteration) }
+            }
         };
         if ended.status != IterationStatus::Interrupted {
             self.last_ended.set(self.last_ended.get().max(ended.at));

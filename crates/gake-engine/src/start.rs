@@ -17,15 +17,15 @@ use crate::control::{Stop, StopHandle};
 use crate::log::LogSender;
 use crate::message::WorkerContext;
 use crate::prepare::{RunHandle, StartError, prepare, prepare_workers};
-use crate::worker_tables::{WorkerTables, WorkersAlive};
 use crate::takeover::Takeover;
+use crate::worker_tables::{WorkerTables, WorkersAlive};
 
 /// Time until the epoch when workers are notified, so that all start together.
 const LEAD: Nanos = 2_000_000;
 
-/// Starts a run on `plan.threads` workers, no more than lanes; or on at least `plan.tables` workers with
-/// descriptor tables of their own. `make` makes a factory for each scenario on the worker's thread.
-/// All exchanges also go to `log`, if there is one. Returns shortly before the epoch.
+/// Starts a run on `plan.threads` workers, no more than lanes; or on at least `plan.tables` workers
+/// with descriptor tables of their own. `make` makes a factory for each scenario on the worker's
+/// thread. All exchanges also go to `log`, if there is one. Returns shortly before the epoch.
 ///
 /// With several tables, rates and numbers of users cannot be changed, and nothing is taken over.
 ///
@@ -50,8 +50,8 @@ where
 
 /// Starts workers with descriptor tables of their own.
 ///
-/// A worker's runtime can only be woken by a thread whose table has its descriptors. A starter thread
-/// is that thread: the workers' tables are copies of its table, which ends with the run.
+/// A worker's runtime can only be woken by a thread whose table has its descriptors. A starter
+/// thread is that thread: the workers' tables are copies of its table, which ends with the run.
 fn start_apart<F, M>(
     plan: &Arc<Plan>,
     seed: u64,
@@ -64,7 +64,8 @@ where
 {
     // Without an I/O driver it has no descriptors, and any thread can wake it.
     let relay = Builder::new_current_thread().build().map_err(StartError::Thread)?;
-    // The first runtime with an I/O driver creates descriptors shared by all: they belong in all tables.
+    // The first runtime with an I/O driver creates descriptors shared by all: they belong in all
+    // tables.
     first_runtime().map_err(StartError::Thread)?;
     let (stop, asked) = StopHandle::new();
     let (started_sender, started) = channel();

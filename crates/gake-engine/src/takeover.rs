@@ -66,8 +66,8 @@ impl Takeover {
         Self { scenarios: Arc::clone(scenarios) }
     }
 
-    /// Whether arrivals of scenario `scenario` can be taken over: it is an open loop that ends at a known
-    /// time, so that its workers run until then.
+    /// Whether arrivals of scenario `scenario` can be taken over: it is an open loop that ends at a
+    /// known time, so that its workers run until then.
     #[must_use]
     pub fn is_possible(&self, scenario: usize) -> bool {
         self.scenarios.get(scenario).is_some_and(|scenario| {
@@ -77,8 +77,8 @@ impl Takeover {
         })
     }
 
-    /// Assigns the arrivals of `slice` that are due at `from` or later, counted from the epoch. Those
-    /// already due are sent late.
+    /// Assigns the arrivals of `slice` that are due at `from` or later, counted from the epoch.
+    /// Those already due are sent late.
     pub fn take(&self, scenario: usize, slice: Slice, from: Nanos) {
         let Some(ScenarioWorkers { plan, seed, workers }) = self.scenarios.get(scenario) else {
             return;
@@ -111,7 +111,8 @@ mod tests {
         let mut workers = ScenarioWorkers::new(&plan, 0);
         let mut revised = workers.enlist();
         let schedule = plan.schedule(0).unwrap();
-        let mut arrivals = Arrivals::new(ArrivalSource::new(schedule.arrivals(Slice::WHOLE).into_owned(), 0));
+        let mut arrivals =
+            Arrivals::new(ArrivalSource::new(schedule.arrivals(Slice::WHOLE).into_owned(), 0));
         let change = RateChange { at: seconds(4), factor: 2.0 };
         let at = u64::try_from(change.at.as_nanos()).unwrap();
         let (mut seen, mut next) = (Vec::new(), arrivals.next());

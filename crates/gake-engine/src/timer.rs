@@ -1,5 +1,5 @@
-//! A precise timer: a timerfd, which wakes within tens of microseconds, and a heap of sleepers. tokio's
-//! timer has a granularity of 1 ms.
+//! A precise timer: a timerfd, which wakes within tens of microseconds, and a heap of sleepers.
+//! tokio's timer has a granularity of 1 ms.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -135,8 +135,8 @@ impl TimerState {
 
 async fn drive(inner: Rc<TimerState>) {
     while let Ok(mut ready) = inner.fd.readable().await {
-        // No need to read the timerfd: epoll is edge-triggered, arming clears it, and spurious wake-ups are
-        // harmless.
+        // No need to read the timerfd: epoll is edge-triggered, arming clears it, and spurious
+        // wake-ups are harmless.
         ready.clear_ready();
         inner.wake_due();
     }

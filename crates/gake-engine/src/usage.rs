@@ -46,8 +46,8 @@ fn thread_run_delay() -> Nanos {
         .unwrap_or(0)
 }
 
-/// Peak resident memory of this process during a run, sampled by workers each second and at their end,
-/// before connections are closed.
+/// Peak resident memory of this process during a run, sampled by workers each second and at their
+/// end, before connections are closed.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryPeak(Arc<AtomicU64>);
 

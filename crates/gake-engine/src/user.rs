@@ -6,9 +6,9 @@ use std::task::Poll;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::work::{IterationStatus, Work};
 
-use crate::worker_users::{WorkerUsers, Pause};
 use crate::retry::RetryPace;
 use crate::scenario_state::{Progress, ScenarioState};
+use crate::worker_users::{Pause, WorkerUsers};
 
 /// When a user is active.
 pub(crate) enum Presence {
@@ -74,7 +74,9 @@ impl Presence {
         let always = UserStay { from: first, until: None, iterations: None, wanted: None };
         match self {
             Self::Always => Some(always),
-            Self::Iterations(iterations) => Some(UserStay { iterations: Some(*iterations), ..always }),
+            Self::Iterations(iterations) => {
+                Some(UserStay { iterations: Some(*iterations), ..always })
+            }
             Self::Spans { spans, stays } => {
                 let (from, until) = spans.pop()?;
                 // At the end of the load, users who stay are bounded by the drain.

@@ -11,10 +11,10 @@ use tokio::sync::watch;
 
 use crate::clock::RunClock;
 use crate::control::Stop;
+use crate::handover;
 use crate::log::{LogSender, WorkerLog};
 use crate::message::Message;
-use crate::handover;
-use crate::scenario::{WorkerResources, ScenarioAssignment, Scenario};
+use crate::scenario::{Scenario, ScenarioAssignment, WorkerResources};
 use crate::timer::Timer;
 use crate::usage::{MemoryPeak, ThreadUsage};
 
@@ -48,7 +48,8 @@ impl<F: Factory + 'static> Worker<F> {
         assignment: WorkerAssignment,
         make: impl Fn(&ScenarioAssignment) -> F,
     ) -> Result<Self, String> {
-        let WorkerAssignment { scenarios: assigned, worker, clock, stop, messages, .. } = assignment;
+        let WorkerAssignment { scenarios: assigned, worker, clock, stop, messages, .. } =
+            assignment;
         let WorkerAssignment { spares, log, memory, is_fine, .. } = assignment;
         let timer = || {
             Timer::new(clock.clone()).map_err(|error| format!("no timer could be made: {error}"))
@@ -106,8 +107,8 @@ impl<F: Factory + 'static> Worker<F> {
             ends.push((scenario.number, end));
         }
         reporting.abort();
-        // The last, shorter interval ends in the tenth that was awaited: a run that ends with a second
-        // must not begin another.
+        // The last, shorter interval ends in the tenth that was awaited: a run that ends with a
+        // second must not begin another.
         reporter.report(reporter.awaited.get(), true);
         let ended = Message::Ended(WorkerEnd {
             worker: reporter.worker,
@@ -157,8 +158,8 @@ impl<F: Factory + 'static> Reporter<F> {
         given_back.or_else(|| self.made.borrow_mut().pop()).unwrap_or_default()
     }
 
-    /// Samples the memory of the process: in one worker each second, and in all at their end, before
-    /// connections are closed.
+    /// Samples the memory of the process: in one worker each second, and in all at their end,
+    /// before connections are closed.
     fn sample_memory(&self, tenth: u64, is_last: bool) {
         let second = tenth / handover::TENTHS;
         let is_new = second > self.sampled.replace(second);
@@ -167,8 +168,8 @@ impl<F: Factory + 'static> Reporter<F> {
         }
     }
 
-    /// Sends the figures up to now. If the channel is full, they are merged into the next interval, or,
-    /// with `wait`, it blocks.
+    /// Sends the figures up to now. If the channel is full, they are merged into the next interval,
+    /// or, with `wait`, it blocks.
     fn report(&self, tenth: u64, wait: bool) {
         if let Some(log) = &self.log {
             log.flush();

@@ -8,8 +8,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// Unshares the descriptor table of each worker.
 ///
-/// Waking a runtime writes to one of its descriptors. So all workers create their runtimes in a shared
-/// table before each takes a copy: every table then has the descriptors of all runtimes.
+/// Waking a runtime writes to one of its descriptors. So all workers create their runtimes in a
+/// shared table before each takes a copy: every table then has the descriptors of all runtimes.
 #[derive(Debug, Clone)]
 pub(crate) struct WorkerTables {
     runtimes: Arc<Latch>,
@@ -35,7 +35,8 @@ impl WorkerTables {
         (Self { runtimes: Arc::new(runtimes), _working: sender }, WorkersAlive(receiver))
     }
 
-    /// Waits until all workers have tried to create their runtimes, then unshares the caller's table.
+    /// Waits until all workers have tried to create their runtimes, then unshares the caller's
+    /// table.
     pub(crate) fn take(&self) -> io::Result<()> {
         self.runtimes.arrive();
         // SAFETY: workers exchange figures, never descriptors, with other threads.

@@ -11,9 +11,9 @@ use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, Tags};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Recorder, Tally};
+use gake_core::record::{Exchange, ExchangeEnd, Recorder, ResponseSummary, RunEnd, Tally};
 use gake_core::schedule::{Process, TraceBuilder};
-use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, Timer, start};
 
 struct Counting;
@@ -130,8 +130,8 @@ fn twice_the_requests_need_no_more_allocations() {
     let replay = Load::Replay { speed: 1.0, trace: Some(recorded.finish(None)) };
     for load in [open, replay, Load::Closed { users: 8, think: Duration::ZERO }] {
         const REQUESTS: u64 = 10_000;
-        // Allocations of requests would occur in all three runs; pauses of the machine, which cause wider
-        // histograms and more intervals, do not.
+        // Allocations of requests would occur in all three runs; pauses of the machine, which cause
+        // wider histograms and more intervals, do not.
         let more = (0..3).map(|_| {
             let once = allocations(&load, REQUESTS);
             allocations(&load, 2 * REQUESTS).saturating_sub(once)

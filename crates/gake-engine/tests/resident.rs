@@ -8,8 +8,8 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::Clock;
 use gake_core::plan::Plan;
-use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Tally};
-use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, RunEnd, Tally};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, WorkerContext, start};
 
 /// Requests of the shorter run.

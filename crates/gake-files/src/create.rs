@@ -31,12 +31,12 @@ impl Access {
     }
 }
 
-/// Creates a file, replacing one at `path`. Pipes, terminals, other devices, and open files in `/dev` and
-/// `/proc` are opened instead.
+/// Creates a file, replacing one at `path`. Pipes, terminals, other devices, and open files in
+/// `/dev` and `/proc` are opened instead.
 ///
 /// # Errors
-/// When the folder is not writable, `path` is a symbolic link, which another user may have created, or
-/// it is another user's pipe or device.
+/// When the folder is not writable, `path` is a symbolic link, which another user may have created,
+/// or it is another user's pipe or device.
 pub fn create(path: &Path, access: Access) -> io::Result<File> {
     let kind = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return new(path, access),
@@ -76,8 +76,8 @@ pub fn create(path: &Path, access: Access) -> io::Result<File> {
     }
 }
 
-/// Opens a file for appending, or creates it. Concurrent writers do not overwrite each other. Links and
-/// special files are treated as by [`create`].
+/// Opens a file for appending, or creates it. Concurrent writers do not overwrite each other. Links
+/// and special files are treated as by [`create`].
 ///
 /// # Errors
 /// As [`create`]; or when the file is another user's, or has several hard links.

@@ -1,7 +1,8 @@
 //! Files, and descriptor tables.
 //!
-//! Reading is bounded, since a path may be `/dev/zero` or a disk image: [`read()`]. Files are never created
-//! through links, since a folder may be writable by others: [`create()`], [`append`], [`replace`].
+//! Reading is bounded, since a path may be `/dev/zero` or a disk image: [`read()`]. Files are never
+//! created through links, since a folder may be writable by others: [`create()`], [`append`],
+//! [`replace`].
 
 mod create;
 mod read;

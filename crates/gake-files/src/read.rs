@@ -42,8 +42,8 @@ impl InputError {
     }
 }
 
-/// Reads a file of at most `limit` bytes, or a pipe or device of at most 256 MiB. `what` is its content, for
-/// the message.
+/// Reads a file of at most `limit` bytes, or a pipe or device of at most 256 MiB. `what` is its
+/// content, for the message.
 ///
 /// # Errors
 /// When it cannot be read, or is longer.

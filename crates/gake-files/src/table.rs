@@ -14,12 +14,12 @@ pub fn table_size() -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }
 
-/// Unshares the descriptor table of the calling thread; threads that it starts share the new table. Files
-/// open now are open in both tables, and must be closed in both.
+/// Unshares the descriptor table of the calling thread; threads that it starts share the new table.
+/// Files open now are open in both tables, and must be closed in both.
 ///
 /// # Safety
-/// Descriptors opened from now on must not be used across the two tables: the number is another file
-/// there, or none.
+/// Descriptors opened from now on must not be used across the two tables: the number is another
+/// file there, or none.
 ///
 /// # Errors
 /// When the system refuses, or has no memory for the table.

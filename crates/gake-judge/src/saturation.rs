@@ -6,7 +6,7 @@
 //! target beyond its capacity, which is X.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{LatencyMetric, SeriesPoint, Run};
+use gake_core::record::{LatencyMetric, Run, SeriesPoint};
 use gake_text::units;
 
 use crate::lanes;

@@ -112,9 +112,12 @@ pub fn mean_in_flight(run: &Run) -> f64 {
 #[must_use]
 pub fn fired_time(tally: &Tally) -> u128 {
     let sum = |metric| tally.latency.of(metric).sum();
-    let response =
-        sum(LatencyMetric::OkResponse) + sum(LatencyMetric::OtherResponse) + sum(LatencyMetric::FaultResponse);
-    response.saturating_sub(sum(LatencyMetric::Lateness)).saturating_sub(sum(LatencyMetric::Blocked))
+    let response = sum(LatencyMetric::OkResponse)
+        + sum(LatencyMetric::OtherResponse)
+        + sum(LatencyMetric::FaultResponse);
+    response
+        .saturating_sub(sum(LatencyMetric::Lateness))
+        .saturating_sub(sum(LatencyMetric::Blocked))
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
-    ResponseSummary, Counts, ExchangeEnd, RunEnd, Exchange, Fault, Generator, Outcome, Run, Series, Tally, WatchRecord,
+    Counts, Exchange, ExchangeEnd, Fault, Generator, Outcome, ResponseSummary, Run, RunEnd, Series,
+    Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::Arrival;
@@ -65,7 +66,8 @@ impl RunSample {
 
     pub(crate) fn fault(self, fault: Fault, count: u64) -> Self {
         let outcome = answered(10_000, 0, 2 * MS, 0);
-        let exchange = Exchange { first_byte: None, end: ExchangeEnd::Fault(fault), ..outcome.exchange };
+        let exchange =
+            Exchange { first_byte: None, end: ExchangeEnd::Fault(fault), ..outcome.exchange };
         self.add(count, Outcome { exchange, ..outcome })
     }
 
@@ -111,7 +113,8 @@ impl RunSample {
                 tally.record(outcome, &expect);
             }
         }
-        tally.counts.opened = tally.latency.of(gake_core::record::LatencyMetric::Connect).count().max(1);
+        tally.counts.opened =
+            tally.latency.of(gake_core::record::LatencyMetric::Connect).count().max(1);
         tally.in_flight_ns = match self.in_flight {
             Some(mean) => (mean * measured as f64) as u128,
             None => crate::stats::fired_time(&tally),

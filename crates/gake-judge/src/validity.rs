@@ -3,8 +3,8 @@
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{SeriesValue, Tags};
-use gake_core::plan::{WorkKind, Overflow, Plan};
-use gake_core::record::{RunEnd, Fault, Histogram, LatencyMetric, Run};
+use gake_core::plan::{Overflow, Plan, WorkKind};
+use gake_core::record::{Fault, Histogram, LatencyMetric, Run, RunEnd};
 use gake_core::schedule::Process;
 use gake_text::units;
 

@@ -2,7 +2,7 @@
 
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
-use gake_core::record::{LevelUnit, MACHINE, Outcome, GaugeReading};
+use gake_core::record::{GaugeReading, LevelUnit, MACHINE, Outcome};
 
 use super::*;
 use crate::testing::{MS, RunSample, answered, healthy};

@@ -12,7 +12,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
 use gake_core::record::Tally;
 use gake_core::schedule::{NumberPattern, Slice};
-use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_script::Exception;
 use gake_script::user::{Stacks, yield_once};
 use gake_wire::{Client, Network};

@@ -8,8 +8,9 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
-    ResponseSummary, Counts, ExchangeEnd, RunEnd, RunEvent, Exchange, Fault, Generator, LevelUnit, Outcome, Phase,
-    SeriesPoint, GaugeReading, Run, ScenarioRun, Series, TargetSetting, Tally, TcpSample, WatchRecord,
+    Counts, Exchange, ExchangeEnd, Fault, GaugeReading, Generator, LevelUnit, Outcome, Phase,
+    ResponseSummary, Run, RunEnd, RunEvent, ScenarioRun, Series, SeriesPoint, Tally, TargetSetting,
+    TcpSample, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};
@@ -53,8 +54,12 @@ pub(crate) fn answered(number: u64, due: Nanos, took: Nanos, status: u16) -> Out
 
 pub(crate) fn faulted(number: u64, due: Nanos, took: Nanos, fault: Fault) -> Outcome {
     let outcome = answered(number, due, took, 0);
-    let exchange =
-        Exchange { first_byte: None, end: ExchangeEnd::Fault(fault), bytes_in: 0, ..outcome.exchange };
+    let exchange = Exchange {
+        first_byte: None,
+        end: ExchangeEnd::Fault(fault),
+        bytes_in: 0,
+        ..outcome.exchange
+    };
     Outcome { exchange, ..outcome }
 }
 

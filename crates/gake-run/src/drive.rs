@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::metric::SeriesTable;
-use gake_core::record::{RunEnd, RunEvent, Provenance, Run};
+use gake_core::record::{Provenance, Run, RunEnd, RunEvent};
 use gake_core::schedule::RateChange;
 use gake_core::work::Factory;
 use gake_engine::{Collector, JoinedSecond, LogSender, RunHandle, Stop, WorkerContext, start};

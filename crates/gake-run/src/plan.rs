@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::Load;
-use gake_core::plan::{WorkKind, Plan, TableShares, tables_for};
+use gake_core::plan::{Plan, TableShares, WorkKind, tables_for};
 use gake_core::schedule::Trace;
 use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{RunEvent, GaugeReading, Run, TargetSetting, WatchRecord};
+use gake_core::record::{GaugeReading, Run, RunEvent, TargetSetting, WatchRecord};
 use gake_engine::{belongs_in_background, lower_class};
 use gake_watch::{Batch, Sampler, WatchSource};
 use gake_wire::Address;

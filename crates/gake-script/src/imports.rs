@@ -19,7 +19,8 @@ pub(crate) struct Imports {
 }
 
 impl Imports {
-    /// Allows imports from a folder, a path without links, and those below; without one, no imports.
+    /// Allows imports from a folder, a path without links, and those below; without one, no
+    /// imports.
     pub(crate) fn below(folder: Option<PathBuf>) -> Self {
         Self { folder, loaded: 0 }
     }
@@ -29,7 +30,9 @@ impl Imports {
             return Err("this script cannot import modules".to_owned());
         };
         if !(name.starts_with("./") || name.starts_with("../")) {
-            return Err("only files can be imported, by a path that starts with ./ or ../".to_owned());
+            return Err(
+                "only files can be imported, by a path that starts with ./ or ../".to_owned()
+            );
         }
         let parent = Path::new(base).parent().unwrap_or(Path::new(""));
         let path = folder.join(parent).join(name);

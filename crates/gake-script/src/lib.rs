@@ -1,9 +1,9 @@
 //! JavaScript on QuickJS, with bounded memory, stack and time.
 //!
-//! A [`ScriptSource`] is an ES module; [`ScriptThreads`] evaluates it on a number of threads and calls its
-//! exported functions, with [`Value`]s as arguments and results. Scripts have no access to files,
-//! network and timers; console output goes to a [`ConsoleSink`]. This crate does not know what scripts
-//! are for.
+//! A [`ScriptSource`] is an ES module; [`ScriptThreads`] evaluates it on a number of threads and
+//! calls its exported functions, with [`Value`]s as arguments and results. Scripts have no access
+//! to files, network and timers; console output goes to a [`ConsoleSink`]. This crate does not know
+//! what scripts are for.
 //!
 //! A [`user::User`] is one of many users on a thread, whose synchronous calls wait in a coroutine.
 
@@ -16,7 +16,7 @@ mod threads;
 pub mod user;
 mod value;
 
-pub use console::{ConsoleSink, ConsoleLevel};
+pub use console::{ConsoleLevel, ConsoleSink};
 pub use error::{Exception, ScriptError};
 pub use script::{Export, ScriptLimits};
 pub use source::ScriptSource;

@@ -11,7 +11,7 @@ use crate::console::{self, ConsoleSink};
 use crate::error::{Exception, ScriptError};
 use crate::imports::Imports;
 use crate::source::ScriptSource;
-use crate::value::{self, Arguments, ValueError, Value};
+use crate::value::{self, Arguments, Value, ValueError};
 
 /// Limits of a runtime.
 #[derive(Debug, Clone, Copy)]
@@ -149,7 +149,9 @@ impl ScriptCall<'_> {
         }
         value::take(&returned).map_err(|error| match error {
             ValueError::Thrown(error) => self.failed(ctx, error),
-            ValueError::Foreign(reason) => ScriptError::Value { what: self.what.to_owned(), reason },
+            ValueError::Foreign(reason) => {
+                ScriptError::Value { what: self.what.to_owned(), reason }
+            }
         })
     }
 

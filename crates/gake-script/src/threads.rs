@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::console::ConsoleSink;
 use crate::error::ScriptError;
-use crate::script::{Export, ScriptLimits, LoadedScript};
+use crate::script::{Export, LoadedScript, ScriptLimits};
 use crate::source::ScriptSource;
 use crate::value::Value;
 
@@ -34,8 +34,8 @@ impl std::fmt::Debug for ScriptThreads {
 }
 
 impl ScriptThreads {
-    /// Loads the script on `threads` threads, which end when this is dropped. Dropping does not wait for a
-    /// script that hangs.
+    /// Loads the script on `threads` threads, which end when this is dropped. Dropping does not
+    /// wait for a script that hangs.
     ///
     /// # Errors
     /// When it cannot be loaded.
@@ -76,11 +76,12 @@ impl ScriptThreads {
         self.exports.iter().find(|(export, _)| export == name).map(|(_, export)| export)
     }
 
-    /// Calls an exported function, awaits a promise, and returns the result, within `limit` in any case.
+    /// Calls an exported function, awaits a promise, and returns the result, within `limit` in any
+    /// case.
     ///
     /// # Errors
-    /// When it throws, takes too long, or returns a value that cannot be converted; when as many calls
-    /// are queued as there are threads.
+    /// When it throws, takes too long, or returns a value that cannot be converted; when as many
+    /// calls are queued as there are threads.
     pub fn call(
         &self,
         function: &'static str,

@@ -166,10 +166,7 @@ impl ValueReader {
     }
 
     fn count(&mut self, values: usize) -> Result<(), ValueError> {
-        self.left = self
-            .left
-            .checked_sub(values)
-            .ok_or(ValueError::Foreign("too many values"))?;
+        self.left = self.left.checked_sub(values).ok_or(ValueError::Foreign("too many values"))?;
         Ok(())
     }
 }

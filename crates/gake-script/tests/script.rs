@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gake_script::{ConsoleSink, Export, ScriptLimits, ScriptError, ScriptSource, ScriptThreads, Value};
+use expect_test::expect;
+use gake_script::{
+    ConsoleSink, Export, ScriptError, ScriptLimits, ScriptSource, ScriptThreads, Value,
+};
 
 /// For tests that are not about time, on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
@@ -18,7 +21,12 @@ fn silent() -> ConsoleSink {
 }
 
 fn start(text: &str) -> Result<ScriptThreads, ScriptError> {
-    ScriptThreads::start(&ScriptSource::text("hooks.js", text), ScriptLimits::default(), 1, &silent())
+    ScriptThreads::start(
+        &ScriptSource::text("hooks.js", text),
+        ScriptLimits::default(),
+        1,
+        &silent(),
+    )
 }
 
 fn call(threads: &ScriptThreads, arguments: Vec<Value>) -> Result<Value, String> {
@@ -68,7 +76,7 @@ fn promises_are_awaited_unless_they_never_settle() {
     let soon = "export async function f() { await null; await 0; return 7 }";
     assert_eq!(returned(soon), Ok(Value::Number(7.0)));
     let never = "export const f = () => new Promise(() => {})";
-    assert_eq!(returned(never), Err("f returned a promise that never settles".to_owned()));
+    expect![[r#""#]].assert_eq(&returned(never).unwrap_err());
     let rejected = "export async function f() {\n throw new TypeError('no') }";
     assert_eq!(returned(rejected), Err("hooks.js:2:12: TypeError: no".to_owned()));
 }
@@ -145,8 +153,9 @@ fn endless_calls_are_interrupted_and_the_next_call_works() {
 fn an_endless_script_is_not_loaded() {
     let limits = ScriptLimits { load: SHORT, ..ScriptLimits::default() };
     for text in ["for (;;);", "const a = () => Promise.resolve().then(a); await a()"] {
-        let error = ScriptThreads::start(&ScriptSource::text("s.js", text), limits, 1, &silent()).unwrap_err();
-        assert_eq!(error.to_string(), "s.js took longer than 200ms");
+        let error = ScriptThreads::start(&ScriptSource::text("s.js", text), limits, 1, &silent())
+            .unwrap_err();
+        expect![[r#""#]].assert_eq(&error.to_string());
     }
 }
 
@@ -186,16 +195,18 @@ fn recursion_is_bounded() {
 
 #[test]
 fn values_without_an_equivalent_are_rejected() {
-    for (value, kind) in [
-        ("() => 1", "a function, a symbol or a BigInt"),
-        ("10n", "a function, a symbol or a BigInt"),
-        ("new Array(4e9)", "too many values"),
-        ("(() => { const a = []; a[0] = a; return a })()", "a value that is nested too deeply"),
-        ("'\\ud800'", "a string that is not Unicode (half of a surrogate pair)"),
-    ] {
+    let values = [
+        "() => 1",
+        "10n",
+        "new Array(4e9)",
+        "(() => { const a = []; a[0] = a; return a })()",
+        "'\\ud800'",
+    ];
+    let error = |value| {
         let source = format!("export function f() {{ return {value} }}");
-        assert_eq!(returned(&source), Err(format!("f returned {kind}")), "{value}");
-    }
+        returned(&source).expect_err(value) + "\n"
+    };
+    expect![[r#""#]].assert_eq(&values.map(error).concat());
     let odd = "export const f = () => ({a: 1, g() {}, b: undefined, [Symbol()]: 1})";
     assert_eq!(returned(odd), Ok(Value::map([("a", Value::Number(1.0))])));
 }
@@ -225,7 +236,12 @@ fn imports_stay_below_the_folder() {
     let main = folder.join("main.js");
     let load = |text: &str| {
         std::fs::write(&main, text).unwrap();
-        let script = ScriptThreads::start(&ScriptSource::file(&main)?, ScriptLimits::default(), 1, &silent())?;
+        let script = ScriptThreads::start(
+            &ScriptSource::file(&main)?,
+            ScriptLimits::default(),
+            1,
+            &silent(),
+        )?;
         script.call("f", vec![], LONG)
     };
 
@@ -259,7 +275,8 @@ fn console_lines_go_to_the_sink() {
     let text = "console.log('a', 1, null, undefined, true, 2n, Symbol('s'));
         console.warn({a: [1]}, [], 'x'.repeat(10000)); console.error(new TypeError('t'));
         const o = {}; o.o = o; console.log(o, Object.create(null)); console.info();";
-    ScriptThreads::start(&ScriptSource::text("s.js", text), ScriptLimits::default(), 1, &sink).unwrap();
+    ScriptThreads::start(&ScriptSource::text("s.js", text), ScriptLimits::default(), 1, &sink)
+        .unwrap();
     let lines = lines.lock().unwrap();
     assert_eq!(lines[0], "Log: a 1 null undefined true 2 s");
     assert!(lines[1].starts_with("Warn: {\"a\":[1]} [] xxx") && lines[1].ends_with("x ..."));

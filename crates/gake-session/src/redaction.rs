@@ -1,6 +1,6 @@
 //! The redaction of this process: its names from flags, its key from the system.
 
-use gake_text::redact::{SecretNames, Redactor};
+use gake_text::redact::{Redactor, SecretNames};
 
 use crate::console::Console;
 use crate::exit::Failure;

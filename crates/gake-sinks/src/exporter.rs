@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Outcome, GaugeReading, Run};
+use gake_core::record::{GaugeReading, Outcome, Run};
 
 use crate::address::{SinkAddress, SinkKind};
 use crate::carrier::{self, Batch, Carrier, RETRY};

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use gake_core::record::{ExchangeEnd, Histogram, Latency, LatencyMetric, Outcome, GaugeReading, Tally};
+use gake_core::record::{
+    ExchangeEnd, GaugeReading, Histogram, Latency, LatencyMetric, Outcome, Tally,
+};
 
 /// A run that is about to start.
 #[derive(Debug, Clone, Copy)]

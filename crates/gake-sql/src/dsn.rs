@@ -175,7 +175,9 @@ fn options(text: &str) -> Result<DsnOptions, DsnError> {
         }
     }
     let tls = match (mode.as_deref(), roots) {
-        (None | Some("verify-full" | "verify_identity"), roots @ Some(_)) => TlsMode::Verified(roots),
+        (None | Some("verify-full" | "verify_identity"), roots @ Some(_)) => {
+            TlsMode::Verified(roots)
+        }
         (Some("verify-full" | "verify_identity"), None) => TlsMode::Verified(None),
         (None | Some("prefer" | "preferred"), None) => TlsMode::Offered,
         (Some("disable" | "disabled"), None) => TlsMode::Off,
@@ -257,6 +259,8 @@ impl fmt::Debug for Dsn {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     fn mysql(rest: &str) -> Result<Dsn, DsnError> {
@@ -302,23 +306,25 @@ mod tests {
 
     #[test]
     fn errors_do_not_contain_the_password() {
-        for (rest, expected) in [
-            ("me:secret@h", "mysql://USER"),
-            ("//me:secret@tcp(h:3306)/db", "mysql://USER"),
-            ("//me:secret@", "mysql://USER"),
-            ("//me:secret@h:0", "port"),
-            ("//me:secret@h:http", "port"),
-            ("//me:secret%@h", "%25"),
-            ("//me:secret%+f@h", "%25"),
-            ("//me:secret%ff@h", "%25"),
-            ("//me:secret@h?sslmode=sometimes", "verify-full"),
-            ("//me:secret@h?sslmode=require&sslrootcert=ca.pem", "verify-full"),
-            ("//me:secret@h?charset=utf8", "verify-full"),
-            ("//me:secret@[::1", "mysql://USER"),
+        let mut errors = String::new();
+        for rest in [
+            "me:secret@h",
+            "//me:secret@tcp(h:3306)/db",
+            "//me:secret@",
+            "//me:secret@h:0",
+            "//me:secret@h:http",
+            "//me:secret%@h",
+            "//me:secret%+f@h",
+            "//me:secret%ff@h",
+            "//me:secret@h?sslmode=sometimes",
+            "//me:secret@h?sslmode=require&sslrootcert=ca.pem",
+            "//me:secret@h?charset=utf8",
+            "//me:secret@[::1",
         ] {
             let error = mysql(rest).unwrap_err().to_string();
-            assert!(error.contains(expected), "{rest}: {error}");
             assert!(!error.contains("secret"), "{rest}: {error}");
+            errors += &format!("{error}\n");
         }
+        expect![[r#""#]].assert_eq(&errors);
     }
 }

@@ -1,8 +1,8 @@
 //! Plain statements over the text protocols of MySQL (and MariaDB) and PostgreSQL.
 //!
-//! A [`Dsn`] names a server, a [`SqlSession`] is a connection to it. Passwords are sent to other machines
-//! only as a response to a challenge, or to a server whose certificate was checked. Replies are
-//! bounded.
+//! A [`Dsn`] names a server, a [`SqlSession`] is a connection to it. Passwords are sent to other
+//! machines only as a response to a challenge, or to a server whose certificate was checked.
+//! Replies are bounded.
 
 mod dsn;
 mod mysql;

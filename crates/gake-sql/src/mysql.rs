@@ -81,15 +81,18 @@ impl MySql {
         Err("too many rounds of authentication".to_owned())
     }
 
-    /// Sends the password: in the clear over a socket or TLS, else encrypted with the server's key. Only
-    /// on this machine or with a checked certificate, since a man in the middle could present a key.
+    /// Sends the password: in the clear over a socket or TLS, else encrypted with the server's key.
+    /// Only on this machine or with a checked certificate, since a man in the middle could present
+    /// a key.
     async fn whole_password(&mut self, dsn: &Dsn, nonce: &[u8]) -> Result<(), String> {
         let mut password = [dsn.password.as_bytes(), b"\0"].concat();
         if !dsn.is_private() {
-            return Err("the server requests the password itself, which needs sslmode=verify-full \
+            return Err(
+                "the server requests the password itself, which needs sslmode=verify-full \
                         or a Unix socket; or log in once with another client, so that the server \
                         caches it"
-                .to_owned());
+                    .to_owned(),
+            );
         }
         if !self.stream.is_open_to_listeners() {
             return self.send(&password).await;
@@ -184,8 +187,8 @@ impl Greeting {
         Ok(Self { plugin, nonce, offers_tls: low & u64::from(SSL) != 0 })
     }
 
-    /// The handshake response, with a proof of the password for the server's default plugin. For an unknown
-    /// plugin it is empty: the server then names the plugin of the account.
+    /// The handshake response, with a proof of the password for the server's default plugin. For an
+    /// unknown plugin it is empty: the server then names the plugin of the account.
     fn reply(&self, dsn: &Dsn, encrypted: bool) -> Vec<u8> {
         let token = token(&self.plugin, &dsn.password, &self.nonce).unwrap_or_default();
         let mut payload = preface(dsn, encrypted);

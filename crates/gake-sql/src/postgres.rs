@@ -69,7 +69,11 @@ impl Postgres {
                         return Err("the server cannot prove that it knows the password".to_owned());
                     }
                 }
-                other => return Err(format!("the server requests authentication {other}, which is not supported")),
+                other => {
+                    return Err(format!(
+                        "the server requests authentication {other}, which is not supported"
+                    ));
+                }
             }
         }
         Err(unexpected())

@@ -2,8 +2,8 @@
 
 use crate::dsn::SqlKind;
 
-/// A text as an SQL expression, in hexadecimal digits: no content and no setting of the server can end it
-/// early.
+/// A text as an SQL expression, in hexadecimal digits: no content and no setting of the server can
+/// end it early.
 pub fn quoted(kind: SqlKind, text: &str) -> String {
     let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     match kind {

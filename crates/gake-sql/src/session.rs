@@ -10,7 +10,8 @@ use crate::reply::Row;
 /// Time-out of opening a connection.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An open connection. Drop it after a time-out: the next statement would read the reply to the last.
+/// An open connection. Drop it after a time-out: the next statement would read the reply to the
+/// last.
 #[derive(Debug)]
 pub struct SqlSession(Connection);
 

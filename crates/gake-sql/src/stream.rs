@@ -91,7 +91,9 @@ impl SqlStream {
     /// The next `length` bytes.
     pub(super) async fn take(&mut self, length: usize) -> Result<Vec<u8>, String> {
         if length > MESSAGE_MAX {
-            return Err(format!("the server sent a message of {length} bytes, over the limit of {MESSAGE_MAX}"));
+            return Err(format!(
+                "the server sent a message of {length} bytes, over the limit of {MESSAGE_MAX}"
+            ));
         }
         let mut bytes = vec![0; length];
         self.read_exact(&mut bytes).await.map_err(lost)?;

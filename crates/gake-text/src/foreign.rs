@@ -1,5 +1,5 @@
-//! Untrusted text, from clients, backends, files and scripts. Control characters (escape sequences, C1
-//! controls), bidirectional controls and zero-width characters are shown as escapes: `\u001b`.
+//! Untrusted text, from clients, backends, files and scripts. Control characters (escape sequences,
+//! C1 controls), bidirectional controls and zero-width characters are shown as escapes: `\u001b`.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,10 +1,11 @@
-//! Rates as people write them: `1000`, `1000/s`, `100/500ms`, `6000/m`, `2.5k`; and the unit in which a
-//! rate has few digits: `100/h`, not `0.027777777777777776/s`.
+//! Rates as people write them: `1000`, `1000/s`, `100/500ms`, `6000/m`, `2.5k`; and the unit in
+//! which a rate has few digits: `100/h`, not `0.027777777777777776/s`.
 
 use crate::count::split_suffix;
 use crate::duration::parse_duration;
 
-/// Maximum rate, far beyond the few 100,000 a second of a core. Keeps the arithmetic of schedules exact.
+/// Maximum rate, far beyond the few 100,000 a second of a core. Keeps the arithmetic of schedules
+/// exact.
 const HIGHEST: f64 = 1e9;
 
 /// Reads a number of arrivals a second, at most 10⁹; `None` when the text is not one.

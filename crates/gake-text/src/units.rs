@@ -1,5 +1,5 @@
-//! Numbers as people read them: `1.23 ms`, `12,345`, `0.1 %`, `2,000/s`, `3.2 MB`. Used by findings and
-//! reports, so that both show the same number the same way.
+//! Numbers as people read them: `1.23 ms`, `12,345`, `0.1 %`, `2,000/s`, `3.2 MB`. Used by findings
+//! and reports, so that both show the same number the same way.
 
 /// A duration in a suitable unit, with three significant digits.
 #[must_use]

@@ -169,6 +169,8 @@ fn remove(path: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
+
     use super::*;
 
     #[test]
@@ -184,15 +186,18 @@ mod tests {
 
     #[test]
     fn errors_do_not_contain_the_password() {
-        for (text, expected) in [
-            ("oracle://u:secret@h", "sqlite:FILE"),
-            ("sqlite:", "sqlite:FILE"),
-            ("mysql://u:secret@h", "name the database"),
-            ("mysql://u:secret@h:x/shop", "port"),
-            ("model:1ms", "model:CONNECT,STATEMENT"),
+        let mut errors = String::new();
+        for text in [
+            "oracle://u:secret@h",
+            "sqlite:",
+            "mysql://u:secret@h",
+            "mysql://u:secret@h:x/shop",
+            "model:1ms",
         ] {
             let error = text.parse::<UserStore>().unwrap_err().to_string();
-            assert!(error.contains(expected) && !error.contains("secret"), "{text}: {error}");
+            assert!(!error.contains("secret"), "{text}: {error}");
+            errors += &format!("{error}\n");
         }
+        expect![[r#""#]].assert_eq(&errors);
     }
 }

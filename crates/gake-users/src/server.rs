@@ -42,8 +42,8 @@ impl UsersServer {
     }
 }
 
-/// Checks the columns of the table, and creates it if that fails: the account may lack the right to create
-/// tables.
+/// Checks the columns of the table, and creates it if that fails: the account may lack the right to
+/// create tables.
 async fn prepare(session: &mut SqlSession, kind: SqlKind) -> Result<(), String> {
     let columns = format!("SELECT id, name, mail FROM {TABLE} WHERE 1 = 0");
     if session.rows(&columns).await.is_ok() {
@@ -94,7 +94,8 @@ pub fn restore(dsn: &Dsn, last: Option<u64>) -> Result<(), String> {
     number(dsn, &statement).map(drop)
 }
 
-/// Executes a statement on a new connection; returns the first field of the first row, if it is a number.
+/// Executes a statement on a new connection; returns the first field of the first row, if it is a
+/// number.
 fn number(dsn: &Dsn, statement: &str) -> Result<Option<u64>, String> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;

@@ -28,7 +28,8 @@ pub struct Sqlite {
 struct SqliteConnection(Option<Connection>);
 
 impl Sqlite {
-    /// Opens a file, or memory without one; creates the table if it is missing, and checks its columns.
+    /// Opens a file, or memory without one; creates the table if it is missing, and checks its
+    /// columns.
     pub fn open(path: Option<&Path>) -> Result<Self, String> {
         static MEMORIES: AtomicU64 = AtomicU64::new(0);
         // With a slash, the connections of a process share the memory.

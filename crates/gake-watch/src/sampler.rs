@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use gake_core::clock::{Nanos, nanos};
-use gake_core::record::{LevelUnit, GaugeReading, TargetSetting, UNANSWERED};
+use gake_core::record::{GaugeReading, LevelUnit, TargetSetting, UNANSWERED};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{oneshot, watch};
 use tokio::time::MissedTickBehavior;

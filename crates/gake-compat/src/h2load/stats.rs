@@ -150,7 +150,7 @@ impl RequestLog {
 
 #[cfg(test)]
 mod tests {
-    use gake_core::record::{ResponseSummary, Exchange};
+    use gake_core::record::{Exchange, ResponseSummary};
     use gake_core::work::Arrival;
 
     use super::*;

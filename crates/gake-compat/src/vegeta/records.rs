@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gake_core::record::{ExchangeEnd, Fault, CapturedResponse, Outcome};
+use gake_core::record::{CapturedResponse, ExchangeEnd, Fault, Outcome};
 use gake_report::vegeta::{Headers, Timestamp, VegetaRecord};
 use gake_wire::{HttpRequest, Wire};
 

@@ -3,7 +3,7 @@
 
 use super::{NUMBER_MAX, SECOND_MAX};
 use crate::clock::Nanos;
-use crate::record::{Counts, Generator, SeriesPoint, Run, ScenarioRun};
+use crate::record::{Counts, Generator, Run, ScenarioRun, SeriesPoint};
 
 pub(super) fn is_plausible(run: &Run) -> bool {
     let Generator { cpu, run_delay, rss_bytes, miscounted, .. } = run.generator;

@@ -12,9 +12,9 @@ use crate::Load;
 use crate::metric::{Definition, MetricKind, MetricUnit, Tags};
 use crate::plan::{ExpectedStatus, Overflow, Plan, Stage, UserStage};
 use crate::record::{
-    AgentRecord, ResponseSummary, Counts, ExchangeEnd, RunEnd, RunEvent, Exchange, FailedBodies, Fault, Generator,
-    ScenarioInterval, LevelUnit, Outcome, Phase, SeriesPoint, Provenance, GaugeReading, ScenarioEnd, ScenarioRun,
-    Series, WatchRecord, WorkerEnd,
+    AgentRecord, Counts, Exchange, ExchangeEnd, FailedBodies, Fault, GaugeReading, Generator,
+    LevelUnit, Outcome, Phase, Provenance, ResponseSummary, RunEnd, RunEvent, ScenarioEnd,
+    ScenarioInterval, ScenarioRun, Series, SeriesPoint, WatchRecord, WorkerEnd,
 };
 use crate::schedule::{Process, Trace};
 use crate::spec::{RequestSource, ScenarioSpec};
@@ -22,7 +22,8 @@ use crate::work::{Arrival, Gauges};
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     let end = prop_oneof![
-        (200u16..600).prop_map(|status| ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 })),
+        (200u16..600)
+            .prop_map(|status| ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 })),
         Just(ExchangeEnd::Fault(Fault::Timeout(Phase::Body))),
         Just(ExchangeEnd::Fault(Fault::Malformed("bad_status_line"))),
         Just(ExchangeEnd::Fault(Fault::Other(104))),
@@ -315,8 +316,12 @@ fn run() -> impl Strategy<Value = Run> {
             }
             let mut watched = WatchRecord::default();
             for (name, value, at) in readings {
-                let reading =
-                    GaugeReading { source: "pid:1".to_owned(), name, unit: LevelUnit::Bytes, value };
+                let reading = GaugeReading {
+                    source: "pid:1".to_owned(),
+                    name,
+                    unit: LevelUnit::Bytes,
+                    value,
+                };
                 watched.add(at, &[reading]);
             }
             let part = |name: &str| ScenarioRun {

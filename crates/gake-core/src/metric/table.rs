@@ -82,7 +82,8 @@ impl SeriesTable {
         Self { keys: Arc::default(), values: Vec::new(), limit, not_numbers: 0 }
     }
 
-    /// The index of a series, for [`SeriesTable::add`]; beyond the limit, that of the metric's `other`.
+    /// The index of a series, for [`SeriesTable::add`]; beyond the limit, that of the metric's
+    /// `other`.
     pub fn intern(&mut self, metric: &Arc<Definition>, tags: &Tags) -> SeriesId {
         self.number(SeriesKey { metric: Arc::clone(metric), tags: tags.clone() })
     }
@@ -103,8 +104,8 @@ impl SeriesTable {
         SeriesId(number)
     }
 
-    /// Adds a sample taken at `at`. Allocates only as [`crate::record::Histogram::record`] does. Values
-    /// that are not finite are counted in [`SeriesTable::not_numbers`].
+    /// Adds a sample taken at `at`. Allocates only as [`crate::record::Histogram::record`] does.
+    /// Values that are not finite are counted in [`SeriesTable::not_numbers`].
     #[inline]
     pub fn add(&mut self, series: SeriesId, value: f64, at: Nanos) {
         if !value.is_finite() {

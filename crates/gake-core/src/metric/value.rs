@@ -126,7 +126,8 @@ impl SeriesValue {
         }
     }
 
-    /// Removes all samples. With `keep`, keeps memory as [`Histogram::clear`] does and returns its bytes.
+    /// Removes all samples. With `keep`, keeps memory as [`Histogram::clear`] does and returns its
+    /// bytes.
     pub(super) fn clear(&mut self, keep: bool) -> usize {
         match self {
             Self::Trend(histogram) if keep => {

@@ -180,7 +180,10 @@ mod tests {
         let ramping = Load::Ramping { stages, graceful_ramp_down: second, think: second };
         for (load, text) in [
             (Load::Closed { users: 1, think: second }, "1 user, think time 1s for 1m"),
-            (Load::Paced { users: 2, pace: second }, "2 users, at most one request every 1s for 1m"),
+            (
+                Load::Paced { users: 2, pace: second },
+                "2 users, at most one request every 1s for 1m",
+            ),
             (ramping, "1..20 users for 30s → 1 user for 5s, think time 1s"),
             (
                 Load::Shared { users: 3, iterations: 9 },

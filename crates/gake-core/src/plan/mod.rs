@@ -66,8 +66,8 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// Arrivals stop after this number; `None`: only time ends the run.
     pub requests: Option<u64>,
-    /// The arrivals of a larger open loop that this load makes, if it is a slice of one. Rates belong
-    /// to this load.
+    /// The arrivals of a larger open loop that this load makes, if it is a slice of one. Rates
+    /// belong to this load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stripes: Option<NumberPattern>,
     /// Time before `duration` whose arrivals are left out of the figures.
@@ -79,7 +79,8 @@ pub struct Plan {
     /// Maximum concurrent requests on a connection: 1 with HTTP/1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub streams: usize,
-    /// Lanes: maximum number of arrivals in flight. The transport decides how many share a connection.
+    /// Lanes: maximum number of arrivals in flight. The transport decides how many share a
+    /// connection.
     pub max_in_flight: usize,
     /// What happens to an arrival that is due while `max_in_flight` is reached.
     pub overflow: Overflow,
@@ -96,8 +97,8 @@ pub struct Plan {
     pub drain: Duration,
     /// Workers: OS threads, each with a runtime.
     pub threads: usize,
-    /// Descriptor tables. If there are several, each worker has its own, and there are at least as many
-    /// workers.
+    /// Descriptor tables. If there are several, each worker has its own, and there are at least as
+    /// many workers.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub tables: usize,
     /// Whether workers busy-poll at the end of each wait.
@@ -243,8 +244,8 @@ impl Plan {
         Some(schedule.after(rate, self.warmup))
     }
 
-    /// The plan with the rates of its open loops changed. A change of the first stage may change the
-    /// warm-up of the schedule: restore it with [`Schedule::with_warmup_of`].
+    /// The plan with the rates of its open loops changed. A change of the first stage may change
+    /// the warm-up of the schedule: restore it with [`Schedule::with_warmup_of`].
     #[must_use]
     pub fn with_rates_changed(&self, changes: &[RateChange]) -> Self {
         let mut plan = self.clone();
@@ -269,8 +270,8 @@ impl Plan {
         self.load.users().unwrap_or(self.max_in_flight).max(1)
     }
 
-    /// Workers of the run in one process: its threads, at least one for each descriptor table, and no
-    /// more than lanes.
+    /// Workers of the run in one process: its threads, at least one for each descriptor table, and
+    /// no more than lanes.
     #[must_use]
     pub fn workers(&self) -> usize {
         let lanes = self.scenarios().iter().map(Self::lanes).max().unwrap_or(1);
@@ -283,8 +284,8 @@ impl Plan {
         if self.load.is_open() || !self.keepalive { 0 } else { self.connections }
     }
 
-    /// The slice of this load of worker `worker` in process `process`. `None` for the last workers of
-    /// a load with fewer lanes than workers.
+    /// The slice of this load of worker `worker` in process `process`. `None` for the last workers
+    /// of a load with fewer lanes than workers.
     #[must_use]
     pub fn slice(&self, process: Slice, worker: Slice) -> Option<Slice> {
         let process = process.among(self.lanes())?;
@@ -292,14 +293,15 @@ impl Plan {
         Some(process.inner(worker))
     }
 
-    /// The seed of scenario `number`: scenarios with the same rate must not fire at the same instants.
+    /// The seed of scenario `number`: scenarios with the same rate must not fire at the same
+    /// instants.
     #[must_use]
     pub const fn scenario_seed(seed: u64, number: usize) -> u64 {
         seed.wrapping_add((number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
-    /// How long arrivals come, warm-up included, if known beforehand: from the start of this load; for
-    /// several, from the start of the first to the end of the last.
+    /// How long arrivals come, warm-up included, if known beforehand: from the start of this load;
+    /// for several, from the start of the first to the end of the last.
     #[must_use]
     pub fn length(&self) -> Option<Duration> {
         let main = match &self.load {

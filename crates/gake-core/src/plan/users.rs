@@ -39,9 +39,9 @@ impl fmt::Display for UserStage {
     }
 }
 
-/// The spans in which user `user` (from 0) is active, counted from the start of the first stage. While
-/// the number of users rises, a user joins where the line reaches a whole number; while it falls, the
-/// user that joined last leaves there.
+/// The spans in which user `user` (from 0) is active, counted from the start of the first stage.
+/// While the number of users rises, a user joins where the line reaches a whole number; while it
+/// falls, the user that joined last leaves there.
 #[must_use]
 pub fn presence(stages: &[UserStage], user: usize) -> Vec<(Duration, Duration)> {
     let mut spans: Vec<(Duration, Duration)> = Vec::new();

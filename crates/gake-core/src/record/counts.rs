@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::exchange::{ExchangeEnd, Exchange};
+use super::exchange::{Exchange, ExchangeEnd};
 
 /// Maximum of a decoded count, far beyond any run; sums of such counts fit 64 bits.
 const READ_MAX: u64 = 1 << 56;
@@ -59,7 +59,8 @@ counts! {
     unfinished,
     /// Due but never sent.
     dropped,
-    /// Of the dropped, arrivals of lost agents, some of which may have been sent after their last report.
+    /// Of the dropped, arrivals of lost agents, some of which may have been sent after their last
+    /// report.
     lost,
     /// Bytes read.
     bytes_in,
@@ -95,8 +96,8 @@ counts! {
     header_bytes,
     /// Bytes of the names and values in these blocks.
     header_text_bytes,
-    /// Requests retried because the server had not processed them (refused or rejected streams, streams
-    /// above the last one of GOAWAY).
+    /// Requests retried because the server had not processed them (refused or rejected streams,
+    /// streams above the last one of GOAWAY).
     unhandled,
     /// Streams reset by the server, refused ones included.
     stream_resets,
@@ -120,8 +121,8 @@ counts! {
     wrong_bodies,
     /// `connect()` calls for TCP.
     connects,
-    /// CPU time of those calls, in ns: tens of microseconds each, milliseconds when local ports run out
-    /// and the kernel searches for a free one.
+    /// CPU time of those calls, in ns: tens of microseconds each, milliseconds when local ports run
+    /// out and the kernel searches for a free one.
     connect_cpu,
 }
 
@@ -152,8 +153,8 @@ impl Counts {
         self.started + self.dropped
     }
 
-    /// Requests that were due: sent, unsent, and one for each dropped arrival. For plain requests, the
-    /// number of arrivals.
+    /// Requests that were due: sent, unsent, and one for each dropped arrival. For plain requests,
+    /// the number of arrivals.
     #[must_use]
     pub fn due(&self) -> u64 {
         self.begun() + self.dropped
@@ -209,7 +210,8 @@ impl Counts {
     /// Adds an exchange. Its arrival is counted by [`Counts::end_arrival`].
     #[inline]
     pub(super) fn add_exchange(&mut self, exchange: &Exchange, is_ok: bool) {
-        let (is_sent, is_unfinished) = (exchange.has_left(), exchange.end == ExchangeEnd::Unfinished);
+        let (is_sent, is_unfinished) =
+            (exchange.has_left(), exchange.end == ExchangeEnd::Unfinished);
         self.sent += u64::from(is_sent);
         self.written += u64::from(exchange.written);
         self.ok += u64::from(is_ok);

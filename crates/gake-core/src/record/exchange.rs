@@ -50,8 +50,8 @@ pub struct Exchange {
     pub label: u16,
     /// The connection's number in its worker, from 1; 0 without a connection.
     pub connection: u32,
-    /// Time it waited for a free connection at the limit on connections; 0 unless there are more lanes
-    /// than streams.
+    /// Time it waited for a free connection at the limit on connections; 0 unless there are more
+    /// lanes than streams.
     pub blocked: Nanos,
     /// When it wrote the first byte; `done` if it never did.
     pub write: Nanos,
@@ -112,7 +112,8 @@ impl Exchange {
     #[must_use]
     #[inline]
     pub fn has_left(&self) -> bool {
-        self.bytes_out > 0 || !matches!(self.end, ExchangeEnd::Fault(fault) if fault.is_generators())
+        self.bytes_out > 0
+            || !matches!(self.end, ExchangeEnd::Fault(fault) if fault.is_generators())
     }
 
     /// Whether it is a response as expected.

@@ -23,8 +23,8 @@ pub struct FailedBody {
     pub count: u64,
 }
 
-/// Counts bodies of failed responses. Bodies that differ only in words with six or more digits (times,
-/// ids) are the same body. Bounded memory.
+/// Counts bodies of failed responses. Bodies that differ only in words with six or more digits
+/// (times, ids) are the same body. Bounded memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FailedBodies {
     /// With a hash of status and text without ids.

@@ -56,8 +56,8 @@ pub enum Fault {
     Proxy(&'static str),
     /// The server reset the stream (HTTP/2, HTTP/3).
     StreamReset(ErrorCode),
-    /// The server ended the connection by GOAWAY before the response (HTTP/2, HTTP/3; the latter has no
-    /// code).
+    /// The server ended the connection by GOAWAY before the response (HTTP/2, HTTP/3; the latter
+    /// has no code).
     Goaway(ErrorCode),
     /// The QUIC connection ended before the response (HTTP/3); names the error.
     Quic(&'static str),
@@ -112,8 +112,8 @@ impl Fault {
         )
     }
 
-    /// Whether it occurred before there was a connection, so that the server cannot have received the
-    /// request.
+    /// Whether it occurred before there was a connection, so that the server cannot have received
+    /// the request.
     #[must_use]
     pub fn is_before_connection(self) -> bool {
         matches!(

@@ -1,8 +1,8 @@
 //! An arrival in progress, and its end.
 
-use super::fault::Fault;
 use super::exchange::Exchange;
-use super::recorder::{Recorder, ExchangeStart};
+use super::fault::Fault;
+use super::recorder::{ExchangeStart, Recorder};
 use crate::clock::Nanos;
 use crate::metric::SeriesId;
 use crate::schedule::Arrival;

@@ -9,7 +9,8 @@ use super::histogram::Histogram;
 pub enum LatencyMetric {
     /// Due to done, of expected responses.
     OkResponse,
-    /// Due to done, of other responses; censored waits of timed out, unfinished and dropped requests.
+    /// Due to done, of other responses; censored waits of timed out, unfinished and dropped
+    /// requests.
     OtherResponse,
     /// Due to done, of faults: separate, so that fast failures cannot improve a percentile.
     FaultResponse,
@@ -81,8 +82,8 @@ pub(super) fn make_room(histogram: &mut Histogram) {
 }
 
 impl Latency {
-    /// Maps memory for the usual latencies, so that the first seconds cause no page faults. Requires
-    /// empty histograms.
+    /// Maps memory for the usual latencies, so that the first seconds cause no page faults.
+    /// Requires empty histograms.
     pub(super) fn make_room(&mut self) {
         for metric in [
             LatencyMetric::OkResponse,
@@ -110,11 +111,12 @@ impl Latency {
         &mut self.histograms[metric as usize]
     }
 
-    /// Response time, the headline: responses, and timed out, unfinished and dropped requests as waits of
-    /// at least the time they waited.
+    /// Response time, the headline: responses, and timed out, unfinished and dropped requests as
+    /// waits of at least the time they waited.
     #[must_use]
     pub fn response(&self) -> Cow<'_, Histogram> {
-        let (ok, other) = (self.of(LatencyMetric::OkResponse), self.of(LatencyMetric::OtherResponse));
+        let (ok, other) =
+            (self.of(LatencyMetric::OkResponse), self.of(LatencyMetric::OtherResponse));
         if other.is_empty() {
             return Cow::Borrowed(ok);
         }

@@ -6,8 +6,8 @@ use crate::clock::Nanos;
 /// Values below 2^`FLOOR_BITS` (1,024 ns) are one cell.
 const FLOOR_BITS: u32 = 10;
 
-/// A scale of `2^bits` cells of equal ratio an octave. Cell edges are bucket edges of a [`Histogram`],
-/// so that counts by cell are exact.
+/// A scale of `2^bits` cells of equal ratio an octave. Cell edges are bucket edges of a
+/// [`Histogram`], so that counts by cell are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Octaves {
     bits: u32,

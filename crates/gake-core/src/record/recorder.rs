@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::failed_bodies::FailedBodies;
 use super::counts::Counts;
-use super::gauges::Gauges;
 use super::exchange::{Exchange, Outcome};
+use super::failed_bodies::FailedBodies;
+use super::gauges::Gauges;
 use super::tally::Tally;
 use crate::clock::Nanos;
 use crate::metric::{Definition, SeriesId, SeriesTable, Tags};
@@ -80,8 +80,8 @@ pub(super) struct ExchangeStart {
 }
 
 impl Recorder {
-    /// A recorder that leaves arrivals due before `warmup_end` out of the figures. Every exchange also
-    /// goes to `log`.
+    /// A recorder that leaves arrivals due before `warmup_end` out of the figures. Every exchange
+    /// also goes to `log`.
     #[must_use]
     pub fn new(
         expect: ExpectedStatus,
@@ -102,7 +102,8 @@ impl Recorder {
         self
     }
 
-    /// Adds an exchange of the iteration whose arrival was due at `due`; moves it out if there is a log.
+    /// Adds an exchange of the iteration whose arrival was due at `due`; moves it out if there is a
+    /// log.
     #[inline]
     pub(super) fn exchange(&self, due: Nanos, start: &ExchangeStart, exchange: &mut Exchange) {
         let mut figures = self.figures.borrow_mut();
@@ -132,7 +133,8 @@ impl Recorder {
             return;
         }
         let mut figures = self.figures.borrow_mut();
-        // Without reading the clock, later samples get later instants: a gauge keeps its last value.
+        // Without reading the clock, later samples get later instants: a gauge keeps its last
+        // value.
         figures.sampled = fired.max(figures.sampled + 1);
         let at = figures.sampled;
         figures.tally.series.add(series, value, at);

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::failed_bodies::FailedBodies;
 use super::counts::Counts;
+use super::failed_bodies::FailedBodies;
 use super::series::Series;
 use super::tally::Tally;
 use super::watch_record::WatchRecord;
@@ -117,12 +117,12 @@ pub struct Run {
     pub started_unix_ns: u64,
     /// From the end of the warm-up to the end of arrivals: divisor of the rate asked.
     pub measured: Nanos,
-    /// From the end of the warm-up to the last arrival fired, at least `measured`: divisor of the rate
-    /// sent. Longer if a backlog was sent late.
+    /// From the end of the warm-up to the last arrival fired, at least `measured`: divisor of the
+    /// rate sent. Longer if a backlog was sent late.
     pub sending: Nanos,
-    /// From the end of the warm-up to the last response or fault, at least `measured`: divisor of the
-    /// completed rate and goodput, so that neither a drain nor a wait for missing responses distorts
-    /// them.
+    /// From the end of the warm-up to the last response or fault, at least `measured`: divisor of
+    /// the completed rate and goodput, so that neither a drain nor a wait for missing responses
+    /// distorts them.
     pub completing: Nanos,
     /// From the epoch to the last outcome, unfinished ones included.
     pub elapsed: Nanos,

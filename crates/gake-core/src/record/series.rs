@@ -14,8 +14,8 @@ const TENTHS_MAX: u64 = 600;
 /// Maximum seconds of a decoded point.
 const WIDTH_MAX: u64 = 1 << 32;
 
-/// At most 1,800 points in chronological order: half an hour by the second, longer runs by 2, 4, 8 ...
-/// seconds. Runs of up to a minute also have tenths of a second, if known.
+/// At most 1,800 points in chronological order: half an hour by the second, longer runs by 2, 4, 8
+/// ... seconds. Runs of up to a minute also have tenths of a second, if known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     points: Vec<SeriesPoint>,
@@ -56,7 +56,8 @@ impl Series {
         }
     }
 
-    /// Adds the point of the next tenths of a second. After a gap or a minute, all tenths are dropped.
+    /// Adds the point of the next tenths of a second. After a gap or a minute, all tenths are
+    /// dropped.
     pub fn push_tenth(&mut self, point: SeriesPoint) {
         let Tenths { points, lost } = &mut self.tenths;
         let next = points.last().map_or(0, |last| last.second.saturating_add(last.seconds));
@@ -91,7 +92,8 @@ impl Series {
         (Self { points, ..Self::default() }.at_most(max), TENTHS)
     }
 
-    /// Removes idle seconds at the end, from `at` on: the wait until the last worker noticed the end.
+    /// Removes idle seconds at the end, from `at` on: the wait until the last worker noticed the
+    /// end.
     pub fn end(&mut self, at: Nanos) {
         let is_idle = |point: &SeriesPoint, unit: Nanos| {
             point.second.saturating_mul(unit) >= at
@@ -156,7 +158,13 @@ mod tests {
         let mut series = Series::default();
         for second in 0..100_000 {
             let counts = Counts { sent: 3, ..Counts::default() };
-            series.push(SeriesPoint { second, seconds: 1, counts, max: second, ..SeriesPoint::default() });
+            series.push(SeriesPoint {
+                second,
+                seconds: 1,
+                counts,
+                max: second,
+                ..SeriesPoint::default()
+            });
         }
         let points = series.points();
         assert!(points.len() <= POINTS_MAX);

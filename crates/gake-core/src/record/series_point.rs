@@ -188,8 +188,9 @@ impl SeriesPoint {
         self.open = next.open;
     }
 
-    /// Adds counts and CPU time of `other` and takes the worse of each percentile. Valid for consecutive
-    /// and for simultaneous points: levels and times, for which these differ, are unchanged.
+    /// Adds counts and CPU time of `other` and takes the worse of each percentile. Valid for
+    /// consecutive and for simultaneous points: levels and times, for which these differ, are
+    /// unchanged.
     pub fn absorb(&mut self, other: &Self) {
         self.asked = self.asked.zip(other.asked).map(|(a, b)| a + b);
         self.counts.merge(&other.counts);

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
+use super::exchange::{Exchange, ExchangeEnd, Outcome, ResponseSummary};
 use super::fault::Fault;
 use super::histogram::Histogram;
 use super::latency::{self, Latency, LatencyMetric};
-use super::exchange::{ResponseSummary, ExchangeEnd, Exchange, Outcome};
 use crate::clock::Nanos;
 use crate::metric::SeriesTable;
 use crate::plan::ExpectedStatus;
@@ -44,8 +44,8 @@ pub struct Tally {
     labels: Vec<LabelTally>,
     /// Checks and custom metrics.
     pub series: SeriesTable,
-    /// Time in flight, summed over arrivals and clipped to the window: divided by the window's length,
-    /// the mean number in flight.
+    /// Time in flight, summed over arrivals and clipped to the window: divided by the window's
+    /// length, the mean number in flight.
     pub in_flight_ns: u128,
     /// Arrivals fired in the window; `counts` hold those that ended in it.
     pub fired: u64,
@@ -59,8 +59,8 @@ impl Tally {
         Self { labels, ..Self::default() }
     }
 
-    /// Maps memory for the usual latencies, of the first few labels too, so that the first seconds cause
-    /// no page faults. Requires an empty tally.
+    /// Maps memory for the usual latencies, of the first few labels too, so that the first seconds
+    /// cause no page faults. Requires an empty tally.
     pub fn make_room(&mut self) {
         self.latency.make_room();
         for label in self.labels.iter_mut().take(ROOMY_LABELS) {
@@ -106,7 +106,11 @@ impl Tally {
             }
             ExchangeEnd::Fault(fault) => {
                 bump(&mut self.faults, fault, 1);
-                if fault.is_timeout() { LatencyMetric::OtherResponse } else { LatencyMetric::FaultResponse }
+                if fault.is_timeout() {
+                    LatencyMetric::OtherResponse
+                } else {
+                    LatencyMetric::FaultResponse
+                }
             }
             ExchangeEnd::Unfinished => LatencyMetric::OtherResponse,
         };
@@ -140,7 +144,9 @@ impl Tally {
         if let ExchangeEnd::Response(_) = exchange.end {
             latency.of_mut(LatencyMetric::Service).record(exchange.service());
             if let Some(first) = exchange.first_byte {
-                latency.of_mut(LatencyMetric::FirstByte).record(first.saturating_sub(exchange.write));
+                latency
+                    .of_mut(LatencyMetric::FirstByte)
+                    .record(first.saturating_sub(exchange.write));
                 latency.of_mut(LatencyMetric::Download).record(exchange.done.saturating_sub(first));
             }
         }

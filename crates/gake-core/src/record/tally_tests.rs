@@ -8,7 +8,8 @@ use crate::schedule::Arrival;
 
 fn outcome() -> impl Strategy<Value = Outcome> {
     let end = prop_oneof![
-        (200u16..600).prop_map(|status| ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 })),
+        (200u16..600)
+            .prop_map(|status| ExchangeEnd::Response(ResponseSummary { status, body_bytes: 12 })),
         Just(ExchangeEnd::Fault(Fault::Reset)),
         Just(ExchangeEnd::Fault(Fault::Timeout(Phase::Body))),
         Just(ExchangeEnd::Fault(Fault::Malformed("bad_status_line"))),

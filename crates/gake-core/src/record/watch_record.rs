@@ -107,8 +107,8 @@ impl Gauge {
         (count > 0).then(|| sum / count as f64)
     }
 
-    /// The number of readings from `from` on that are at least `bound`, and of all from then on. Joined
-    /// readings count as their mean.
+    /// The number of readings from `from` on that are at least `bound`, and of all from then on.
+    /// Joined readings count as their mean.
     #[must_use]
     pub fn at_least_from(&self, bound: f64, from: Nanos) -> (u64, u64) {
         let late = self.samples.iter().filter(|sample| sample.at >= from);

@@ -3,8 +3,8 @@
 use super::Stage;
 use crate::clock::{Nanos, SECOND};
 
-/// Tolerance (relative, absolute below 1) within which counts are whole numbers: a rate times a time
-/// is rarely exact in binary.
+/// Tolerance (relative, absolute below 1) within which counts are whole numbers: a rate times a
+/// time is rarely exact in binary.
 const SNAP: f64 = 1e-9;
 
 /// A stage, with its start in seconds and in counts.
@@ -38,7 +38,8 @@ impl Area {
                 // ∞ × 0 is NaN; the area is 0.
                 let mean = f64::midpoint(stage.from, stage.to);
                 let area = if mean == 0.0 { 0.0 } else { mean * length };
-                let segment = Segment { start, length, from: stage.from, to: stage.to, before, area };
+                let segment =
+                    Segment { start, length, from: stage.from, to: stage.to, before, area };
                 start += length;
                 before += area;
                 segment
@@ -50,7 +51,9 @@ impl Area {
     /// Multiplies all rates by `factor`.
     pub(super) fn scale(&mut self, factor: f64) {
         for segment in &mut self.segments {
-            for value in [&mut segment.from, &mut segment.to, &mut segment.before, &mut segment.area] {
+            for value in
+                [&mut segment.from, &mut segment.to, &mut segment.before, &mut segment.area]
+            {
                 *value *= factor;
             }
         }
@@ -76,9 +79,9 @@ impl Area {
     /// Λ at `t` seconds.
     pub(super) fn at(&self, t: f64) -> f64 {
         let within = self.segments.iter().take_while(|segment| segment.start < t);
-        within
-            .last()
-            .map_or(0.0, |segment| segment.before + segment.area_to((t - segment.start).min(segment.length)))
+        within.last().map_or(0.0, |segment| {
+            segment.before + segment.area_to((t - segment.start).min(segment.length))
+        })
     }
 
     /// The instant at which the area reaches `count`; `None` if it never does. The search starts at
@@ -87,8 +90,11 @@ impl Area {
         while let Some(segment) = self.segments.get(*hint) {
             let into = count - segment.before;
             let last = *hint + 1 == self.segments.len();
-            let limit =
-                if last { segment.area - SNAP * segment.area.clamp(1.0, 1e15) } else { segment.area };
+            let limit = if last {
+                segment.area - SNAP * segment.area.clamp(1.0, 1e15)
+            } else {
+                segment.area
+            };
             if into < limit {
                 return Some(to_nanos(segment.start + segment.time_to(into.max(0.0))));
             }

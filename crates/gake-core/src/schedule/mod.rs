@@ -7,12 +7,12 @@
 
 mod area;
 mod arrival;
-mod rate_change;
-mod poisson;
-mod stage;
-mod slice_arrivals;
-mod slice;
 mod number_pattern;
+mod poisson;
+mod rate_change;
+mod slice;
+mod slice_arrivals;
+mod stage;
 mod trace;
 
 use std::time::Duration;
@@ -20,11 +20,11 @@ use std::time::Duration;
 use crate::clock::{Nanos, SECOND, nanos};
 use area::Area;
 pub use arrival::Arrival;
-pub use rate_change::RateChange;
-pub use stage::{Process, Stage};
-pub use slice_arrivals::SliceArrivals;
-pub use slice::Slice;
 pub use number_pattern::NumberPattern;
+pub use rate_change::RateChange;
+pub use slice::Slice;
+pub use slice_arrivals::SliceArrivals;
+pub use stage::{Process, Stage};
 pub use trace::{TRACE_ARRIVALS_MAX, Trace, TraceBuilder, TraceFull};
 
 /// When each arrival of a run is due, as a pure value.
@@ -117,8 +117,8 @@ impl Schedule {
         Some(self.warmup_length() + self.due_times.end()?)
     }
 
-    /// The end of the schedule: of its stages, or when the first arrival beyond the limit would be due.
-    /// `None` if endless.
+    /// The end of the schedule: of its stages, or when the first arrival beyond the limit would be
+    /// due. `None` if endless.
     #[must_use]
     pub fn end(&self) -> Option<Nanos> {
         let limited = || {

@@ -23,7 +23,9 @@ struct UncheckedPattern {
 impl TryFrom<UncheckedPattern> for NumberPattern {
     type Error = &'static str;
 
-    fn try_from(UncheckedPattern { period, places }: UncheckedPattern) -> Result<Self, Self::Error> {
+    fn try_from(
+        UncheckedPattern { period, places }: UncheckedPattern,
+    ) -> Result<Self, Self::Error> {
         Self::new(period, places).ok_or("a pattern without a valid position")
     }
 }

@@ -1,10 +1,11 @@
 //! The positions of Poisson arrivals on the scale of counts, by number.
 //!
-//! The n-th arrival of a unit-rate Poisson process lies at the sum of n + 1 unit exponentials. Adding
-//! them up would cost each slice as much as the whole, so they are drawn top down: 1,024 gaps sum to
-//! a Gamma(1,024) variate; of 2a gaps with a known sum, the first a take the share Beta(a, a), down to
-//! single gaps. Each draw depends only on the seed and its index, so every slice computes the same
-//! process independently; a walk with stride s makes at most 1 + log2(s) draws for an arrival.
+//! The n-th arrival of a unit-rate Poisson process lies at the sum of n + 1 unit exponentials.
+//! Adding them up would cost each slice as much as the whole, so they are drawn top down: 1,024
+//! gaps sum to a Gamma(1,024) variate; of 2a gaps with a known sum, the first a take the share
+//! Beta(a, a), down to single gaps. Each draw depends only on the seed and its index, so every
+//! slice computes the same process independently; a walk with stride s makes at most 1 + log2(s)
+//! draws for an arrival.
 
 use std::f64::consts::TAU;
 

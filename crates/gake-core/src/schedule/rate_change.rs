@@ -14,8 +14,8 @@ pub struct RateChange {
 }
 
 impl RateChange {
-    /// Applies changes, in chronological order, to stages that begin `start` after the epoch. Arrivals
-    /// due before the first change keep their due times.
+    /// Applies changes, in chronological order, to stages that begin `start` after the epoch.
+    /// Arrivals due before the first change keep their due times.
     #[must_use]
     pub fn apply(changes: &[Self], stages: &[Stage], start: Duration) -> Vec<Stage> {
         let mut changed = Vec::with_capacity(stages.len() + changes.len());

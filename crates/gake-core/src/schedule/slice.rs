@@ -1,7 +1,7 @@
 //! Exact division of a run among agents and workers, without communication.
 
-/// `index` of `of`: all items whose number modulo `of` is `index`. Slices are disjoint and sum to the
-/// whole; a slice of a slice is a slice.
+/// `index` of `of`: all items whose number modulo `of` is `index`. Slices are disjoint and sum to
+/// the whole; a slice of a slice is a slice.
 ///
 /// A whole may first be divided by weights ([`Slice::weighted`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,14 +71,17 @@ impl Slice {
         Self { index, of, base: WeightedSlice::WHOLE }
     }
 
-    /// `width` of `of` units, from `first` on: all items whose number modulo `of` is one of them. Slices
-    /// of disjoint units that are all `of` sum to the whole, in proportion to their units.
+    /// `width` of `of` units, from `first` on: all items whose number modulo `of` is one of them.
+    /// Slices of disjoint units that are all `of` sum to the whole, in proportion to their units.
     ///
     /// # Panics
     /// When `width` is 0, or the units exceed `of`.
     #[must_use]
     pub const fn weighted(first: usize, width: usize, of: usize) -> Self {
-        assert!(width > 0 && first < of && width <= of - first, "the units of a slice are within the whole");
+        assert!(
+            width > 0 && first < of && width <= of - first,
+            "the units of a slice are within the whole"
+        );
         match width {
             1 => Self::new(first, of),
             width => Self { index: 0, of: 1, base: WeightedSlice { first, width, of } },

@@ -8,8 +8,8 @@ use super::{Arrival, DueTimes, Process, Schedule, Slice};
 use crate::clock::{Nanos, SECOND};
 use crate::random::random_unit;
 
-/// The due time of an arrival that a change has removed from the schedule; another change may bring it
-/// back.
+/// The due time of an arrival that a change has removed from the schedule; another change may bring
+/// it back.
 const NEVER: Nanos = Nanos::MAX;
 
 /// Iterates over the arrivals of a slice in due order.
@@ -23,7 +23,8 @@ pub struct SliceArrivals<'a> {
     segment: usize,
     /// Jittered arrivals (due, number) that later ones may still precede.
     ahead: BinaryHeap<Reverse<(Nanos, u64)>>,
-    /// The due time without jitter of the last arrival in `ahead`: no further arrival is due earlier.
+    /// The due time without jitter of the last arrival in `ahead`: no further arrival is due
+    /// earlier.
     settled: Nanos,
 }
 
@@ -34,7 +35,9 @@ impl<'a> SliceArrivals<'a> {
             slice,
             own: 0,
             walk: match schedule.due_times {
-                DueTimes::Rates(Process::Poisson, _) => Some(Box::new(PoissonWalk::new(schedule.seed))),
+                DueTimes::Rates(Process::Poisson, _) => {
+                    Some(Box::new(PoissonWalk::new(schedule.seed)))
+                }
                 _ => None,
             },
             segment: 0,
@@ -163,8 +166,8 @@ impl<'a> SliceArrivals<'a> {
         let warmup = self.schedule.warmup.map_or(0, |warmup| warmup.total);
         match self.schedule.due_times {
             DueTimes::Rates(Process::Bursts { jitter, .. }, _) if number >= warmup => {
-                (random_unit(self.schedule.seed, self.schedule.number(number - warmup)) * jitter as f64)
-                    as Nanos
+                (random_unit(self.schedule.seed, self.schedule.number(number - warmup))
+                    * jitter as f64) as Nanos
             }
             _ => 0,
         }

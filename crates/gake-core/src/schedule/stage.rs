@@ -56,8 +56,8 @@ pub enum Process {
     Uniform,
     /// Independent arrivals: exponential gaps.
     Poisson,
-    /// Groups of `size` arrivals of the grid at the instant of the first, each delayed uniformly and
-    /// independently by up to `jitter`.
+    /// Groups of `size` arrivals of the grid at the instant of the first, each delayed uniformly
+    /// and independently by up to `jitter`.
     Bursts {
         /// Arrivals of a group; 1 is the plain grid.
         size: u64,

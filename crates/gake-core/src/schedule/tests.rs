@@ -249,7 +249,8 @@ proptest! {
 fn bursts_come_when_their_first_is_due() {
     let process = Process::Bursts { size: 4, jitter: 0 };
     let schedule = Schedule::new(process, &[step(10.0, 1.0)], None, 0);
-    let due: Vec<_> = schedule.arrivals(Slice::WHOLE).map(|arrival| arrival.due / 1_000_000).collect();
+    let due: Vec<_> =
+        schedule.arrivals(Slice::WHOLE).map(|arrival| arrival.due / 1_000_000).collect();
     assert_eq!(due, [0, 0, 0, 0, 400, 400, 400, 400, 800, 800]);
     // Two workers share each burst.
     let half: Vec<_> = schedule.arrivals(Slice::new(1, 2)).map(|arrival| arrival.number).collect();

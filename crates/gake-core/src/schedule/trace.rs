@@ -16,8 +16,8 @@ const BLOCK: usize = 64;
 
 /// The due instants of recorded arrivals, scaled to the speed of the replay. Cheap to clone.
 ///
-/// Instants are exact if 64 consecutive arrivals lie within 4.29 s; in a sparser trace they are early
-/// by at most 2⁻³² of that time.
+/// Instants are exact if 64 consecutive arrivals lie within 4.29 s; in a sparser trace they are
+/// early by at most 2⁻³² of that time.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trace {
@@ -82,7 +82,8 @@ impl TraceBuilder {
         if self.speed == 1.0 { offset } else { (offset as f64 / self.speed).round() as Nanos }
     }
 
-    /// Adds an arrival recorded `offset` after the start; if it precedes the last one, it is due with it.
+    /// Adds an arrival recorded `offset` after the start; if it precedes the last one, it is due
+    /// with it.
     ///
     /// # Errors
     /// When the trace is full.
@@ -102,8 +103,8 @@ impl TraceBuilder {
         Ok(())
     }
 
-    /// The trace. It ends `length` after its start, or, if that is unknown or too short, one mean gap
-    /// after the last arrival.
+    /// The trace. It ends `length` after its start, or, if that is unknown or too short, one mean
+    /// gap after the last arrival.
     #[must_use]
     pub fn finish(mut self, length: Option<Nanos>) -> Trace {
         self.close_block();

@@ -188,8 +188,8 @@ impl ScenarioDraft {
     const SOURCES: [&'static str; 6] =
         ["url", "targets", "recording", "script", "given", "request"];
 
-    /// Applies the fields of the layer above. Header lines are joined by name; a request source, a rate
-    /// or stages replace the ones of this layer.
+    /// Applies the fields of the layer above. Header lines are joined by name; a request source, a
+    /// rate or stages replace the ones of this layer.
     pub fn join(&mut self, mut above: Self) {
         let keys = above.keys();
         if Self::SOURCES.iter().any(|key| keys.contains(key)) {

@@ -1,5 +1,5 @@
-//! Tables of fields, from which drafts, layering, keys, flags, the reference in docs/spec.md and the
-//! JSON schema are derived.
+//! Tables of fields, from which drafts, layering, keys, flags, the reference in docs/spec.md and
+//! the JSON schema are derived.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

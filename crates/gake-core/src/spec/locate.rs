@@ -7,8 +7,8 @@ use toml::de::{DeTable, DeValue};
 use super::error::FieldPath;
 use super::syntax::Syntax;
 
-/// The fields of a file with their byte ranges: from the key, or the start of an element, to the end of
-/// the value.
+/// The fields of a file with their byte ranges: from the key, or the start of an element, to the
+/// end of the value.
 #[derive(Debug, Default)]
 pub(super) struct FieldSpans(Vec<(FieldPath, Range<usize>)>);
 

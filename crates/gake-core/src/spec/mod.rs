@@ -1,12 +1,12 @@
 //! A run as the user describes it: a plain value that can be printed, stored and read back.
 //!
-//! Flags, files, options of other tools and scripts all produce a [`RunSpec`], which `gake-run` turns
-//! into plans and requests. Nothing in it has been opened, resolved or measured: it means the same
-//! run on any machine.
+//! Flags, files, options of other tools and scripts all produce a [`RunSpec`], which `gake-run`
+//! turns into plans and requests. Nothing in it has been opened, resolved or measured: it means the
+//! same run on any machine.
 //!
-//! A [`RunDraft`] holds only what the user wrote, in a file or in flags. [`RunDraft::decide`] applies
-//! defaults and rejects contradictions, [`RunSpec::draft`] converts back, [`mod@file`] reads and writes
-//! TOML and JSON.
+//! A [`RunDraft`] holds only what the user wrote, in a file or in flags. [`RunDraft::decide`]
+//! applies defaults and rejects contradictions, [`RunSpec::draft`] converts back, [`mod@file`]
+//! reads and writes TOML and JSON.
 
 mod body;
 mod decide;
@@ -105,13 +105,13 @@ pub struct ScenarioSpec {
     pub load: Load,
     /// From the start of the run to the start of this load.
     pub start: Duration,
-    /// Arrivals stop after this time. `None`: a count, the stages or a signal ends the load. Stages of
-    /// [`Load::Open`] and [`Load::Ramping`] have times of their own.
+    /// Arrivals stop after this time. `None`: a count, the stages or a signal ends the load. Stages
+    /// of [`Load::Open`] and [`Load::Ramping`] have times of their own.
     pub duration: Option<Duration>,
     /// Arrivals stop after this number.
     pub requests: Option<u64>,
-    /// The arrivals and users of a larger load that this one has, if it is a slice of one. Rates and
-    /// number of users belong to this load. Not in spec files.
+    /// The arrivals and users of a larger load that this one has, if it is a slice of one. Rates
+    /// and number of users belong to this load. Not in spec files.
     pub stripes: Option<NumberPattern>,
     /// Time for arrivals in flight to finish after the last arrival.
     pub graceful_stop: Duration,
@@ -157,8 +157,8 @@ impl RunSpec {
 }
 
 impl ScenarioSpec {
-    /// A load with defaults: a connection for each user of a closed loop, [`OPEN_CONNECTIONS`] for an
-    /// open one.
+    /// A load with defaults: a connection for each user of a closed loop, [`OPEN_CONNECTIONS`] for
+    /// an open one.
     #[must_use]
     pub fn new(source: RequestSource, load: Load) -> Self {
         let connections = load.users().unwrap_or(OPEN_CONNECTIONS);

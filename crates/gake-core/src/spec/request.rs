@@ -74,8 +74,8 @@ pub struct GrpcSpec {
     pub url: String,
     /// Definitions: `.proto` sources, or compiled sets. By default, server reflection.
     pub proto: Vec<PathBuf>,
-    /// A compiled set in place of the files (`protoc --descriptor_set_out --include_imports`), so that a
-    /// spec can be run elsewhere.
+    /// A compiled set in place of the files (`protoc --descriptor_set_out --include_imports`), so
+    /// that a spec can be run elsewhere.
     pub proto_set: Option<BodySpec>,
     /// Import paths of the sources; by default their own folders.
     pub proto_paths: Vec<PathBuf>,

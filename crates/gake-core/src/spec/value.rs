@@ -1,5 +1,5 @@
-//! Human-readable values of a spec: times, rates, stages, users, headers, bodies. Written as strings in
-//! the syntax of the flags; numbers are accepted where they suffice.
+//! Human-readable values of a spec: times, rates, stages, users, headers, bodies. Written as
+//! strings in the syntax of the flags; numbers are accepted where they suffice.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,9 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use super::body::BodyValue;
-use crate::plan::{ExpectedStatus, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages};
+use crate::plan::{
+    ExpectedStatus, Rate, Stage, UserStage, parse_rate, parse_stages, parse_user_stages,
+};
 
 /// A time: `30s`, `1m30s`, a number of seconds, or `forever`, which is [`Duration::MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

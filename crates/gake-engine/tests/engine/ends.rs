@@ -59,7 +59,8 @@ fn missing_responses_do_not_lower_the_completed_rate() {
         assert_eq!((counts.unfinished, counts.ok), (1, counts.sent - 1), "{counts:?}");
         assert_eq!(run.measured, 200 * MS);
         assert!(run.elapsed >= 1_700 * MS, "the drain is waited for: {}", run.elapsed);
-        let completed = outcomes.iter().filter(|outcome| outcome.exchange.end != ExchangeEnd::Unfinished);
+        let completed =
+            outcomes.iter().filter(|outcome| outcome.exchange.end != ExchangeEnd::Unfinished);
         let last = completed.map(|outcome| outcome.exchange.done).max();
         assert_eq!(run.completing, last.unwrap().max(200 * MS));
         // The unfinished request ended after all responses.

@@ -8,14 +8,16 @@ use std::time::Duration;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, SeriesId, SeriesValue, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Histogram, LatencyMetric, Run, Tally};
-use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::record::{
+    Exchange, ExchangeEnd, Histogram, LatencyMetric, ResponseSummary, Run, RunEnd, Tally,
+};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{Collector, RunClock, Timer, WorkerContext, start};
 
 use super::support::*;
 
-/// Length of each of five requests of an iteration, of which the third is not ok. An iteration also has
-/// three checks, of which one fails, and two samples.
+/// Length of each of five requests of an iteration, of which the third is not ok. An iteration also
+/// has three checks, of which one fails, and two samples.
 const STEP: Nanos = 2 * MS;
 
 struct MultiStepWork {
@@ -106,7 +108,13 @@ impl Factory for MultiStepFactory {
 
     fn work(&self, _: usize) -> MultiStepWork {
         let timer = Timer::new(self.clock.clone()).unwrap();
-        MultiStepWork { timer, clock: self.clock.clone(), stuck: self.stuck, step: None, series: None }
+        MultiStepWork {
+            timer,
+            clock: self.clock.clone(),
+            stuck: self.stuck,
+            step: None,
+            series: None,
+        }
     }
 
     fn observe(&self, _: &mut Tally) -> Gauges {

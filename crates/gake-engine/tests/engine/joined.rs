@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_core::clock::SECOND;
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, RunEnd, Interval, ScenarioInterval, Run, ScenarioEnd, Tally, WorkerEnd,
+    Counts, Interval, Run, RunEnd, ScenarioEnd, ScenarioInterval, Tally, WorkerEnd,
 };
 use gake_core::work::Gauges;
 use gake_engine::{Collector, Message};
@@ -24,7 +24,13 @@ fn interval(worker: usize, tenth: u64, sent: u64) -> Message {
         gauges: Gauges { open: 1, peak: tenth % 7 },
         bodies: gake_core::record::FailedBodies::default(),
     };
-    Message::Interval(Box::new(Interval { worker, tenth, scenarios: vec![scenario], cpu: 5, run_delay: 0 }))
+    Message::Interval(Box::new(Interval {
+        worker,
+        tenth,
+        scenarios: vec![scenario],
+        cpu: 5,
+        run_delay: 0,
+    }))
 }
 
 fn ended(worker: usize, at: u64) -> Message {

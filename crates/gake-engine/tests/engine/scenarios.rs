@@ -66,8 +66,8 @@ fn users_of_a_ramp_follow_the_line() {
 
 #[test]
 fn a_user_who_leaves_has_the_graceful_ramp_down() {
-    // No responses. The second user leaves at 100 ms and is cut 150 ms later; the first stays to the end
-    // at 600 ms, and its drain.
+    // No responses. The second user leaves at 100 ms and is cut 150 ms later; the first stays to
+    // the end at 600 ms, and its drain.
     let plan = Plan { drain: ms(200), ..ramping(&[(2, 2, 100), (1, 1, 500)], ms(150)) };
     let (done, outcomes) = logged(plan, never());
     let counts = done.run.tally.counts;

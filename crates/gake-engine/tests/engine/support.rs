@@ -8,9 +8,11 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{ResponseSummary, ExchangeEnd, RunEnd, Exchange, Fault, Outcome, SeriesPoint, Run, Tally};
+use gake_core::record::{
+    Exchange, ExchangeEnd, Fault, Outcome, ResponseSummary, Run, RunEnd, SeriesPoint, Tally,
+};
 use gake_core::schedule::{Process, Slice};
-use gake_core::work::{Arrival, IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{Arrival, Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{
     Collector, LogSender, RunClock, StopHandle, Timer, WorkerContext, log_channel, start,
 };

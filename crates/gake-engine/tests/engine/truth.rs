@@ -1,8 +1,8 @@
 //! A stall shows in the percentiles, whatever the limit on connections.
 //!
-//! Of 10,000 arrivals in 10 s, the 1,000 due in a stall of 1 s wait for its end, between 1 s and 0. So
-//! 1 % wait longer than 900 ms and 5 % longer than 500 ms. A generator that measures from the write
-//! sees only one slow response for each connection (coordinated omission).
+//! Of 10,000 arrivals in 10 s, the 1,000 due in a stall of 1 s wait for its end, between 1 s and 0.
+//! So 1 % wait longer than 900 ms and 5 % longer than 500 ms. A generator that measures from the
+//! write sees only one slow response for each connection (coordinated omission).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gake_core::clock::{Nanos, TENTH};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, RunEvent, Interval, WorkerEnd};
+use gake_core::record::{Counts, Interval, RunEvent, WorkerEnd};
 use gake_run::{Collector, Message};
 
 use super::lost::{Holding, LostShare, Reported};

@@ -3,9 +3,9 @@
 use gake_core::clock::{Nanos, TENTH, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, FailedBodies, Interval, ScenarioInterval, ScenarioEnd, Tally, WorkerEnd,
+    Counts, FailedBodies, Interval, ScenarioEnd, ScenarioInterval, Tally, WorkerEnd,
 };
-use gake_core::schedule::{Schedule, SliceArrivals, Slice};
+use gake_core::schedule::{Schedule, Slice, SliceArrivals};
 use gake_core::work::Gauges;
 
 use crate::message::Part;

@@ -29,7 +29,7 @@ pub use feed::FleetListener;
 use feed::{LostAgents, call_off};
 use find::{Chosen, Finder, Offered};
 use gake_core::clock::{SECOND, nanos};
-use gake_core::record::{AgentRecord, RunEnd, RunEvent, Run};
+use gake_core::record::{AgentRecord, Run, RunEnd, RunEvent};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostParts, SetUp};
 use gake_run::{Prepared, RemoteWorkers, RunError, RunHandle, Stop, StopHandle, agent_record};

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{RunEnd, Run};
+use gake_core::record::{Run, RunEnd};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::Arrival;
 use gake_run::{Collector, Stop};

@@ -85,7 +85,8 @@ fn unused(facts: &Facts<'_>, gauge: &Gauge) -> Vec<Unused> {
     let points = facts.run.series.points();
     let in_flight = |at: u64| {
         let second = at / SECOND;
-        let of = |point: &&SeriesPoint| (point.second..point.second + point.seconds).contains(&second);
+        let of =
+            |point: &&SeriesPoint| (point.second..point.second + point.seconds).contains(&second);
         points.iter().find(of).map(|point| point.in_flight)
     };
     // After the last arrival requests end, and what they held may be read before it is free.

@@ -175,7 +175,8 @@ pub(super) fn step(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Small bodies that come a delayed acknowledgement after their head.
 pub(super) fn delayed_ack(facts: &Facts<'_>) -> Option<Finding> {
-    let (first, rest) = (facts.latency(LatencyMetric::FirstByte), facts.latency(LatencyMetric::Download));
+    let (first, rest) =
+        (facts.latency(LatencyMetric::FirstByte), facts.latency(LatencyMetric::Download));
     let size = facts.counts().bytes_in as f64 / facts.answers().max(1) as f64;
     let median = rest.quantile(0.5);
     if rest.count() < 20 || size > SMALL_BODY || !(DELAYED_ACK.0..DELAYED_ACK.1).contains(&median) {

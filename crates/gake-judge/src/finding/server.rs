@@ -225,7 +225,8 @@ fn grows_without_gain(points: &[SeriesPoint]) -> bool {
         part.iter().map(|point| of(point)).sum::<f64>() / part.len() as f64
     };
     let (quiet, busy) = (&full[..third], &full[full.len() - third..]);
-    let growth = |of: fn(&SeriesPoint) -> f64| mean(busy, of) / mean(quiet, of).max(f64::MIN_POSITIVE);
+    let growth =
+        |of: fn(&SeriesPoint) -> f64| mean(busy, of) / mean(quiet, of).max(f64::MIN_POSITIVE);
     growth(|p| p.in_flight) >= GROWTH_IN_FLIGHT
         && growth(|p| p.p50 as f64) >= GROWTH_TIME
         && growth(|p| p.counts.completed() as f64 / p.seconds.max(1) as f64) <= GROWTH_RATE
@@ -233,7 +234,8 @@ fn grows_without_gain(points: &[SeriesPoint]) -> bool {
 
 /// Whether the first byte waits behind other bytes on the way, and not inside the server.
 fn waits_on_the_way(facts: &Facts<'_>) -> bool {
-    let (trips, first) = (facts.latency(LatencyMetric::Rtt), facts.latency(LatencyMetric::FirstByte));
+    let (trips, first) =
+        (facts.latency(LatencyMetric::Rtt), facts.latency(LatencyMetric::FirstByte));
     let trip = trips.quantile(0.5) as f64;
     trips.count() >= ROUND_TRIPS_MIN
         && trip >= ROUND_TRIP_SHARE * first.quantile(0.5) as f64

@@ -6,7 +6,7 @@ use gake_core::clock::SECOND;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::plan::WorkKind;
 use gake_core::record::{
-    Counts, Fault, LevelUnit, MACHINE, Phase, SeriesPoint, GaugeReading, Series, TcpSample,
+    Counts, Fault, GaugeReading, LevelUnit, MACHINE, Phase, Series, SeriesPoint, TcpSample,
 };
 
 use super::facts::Facts;
@@ -484,7 +484,8 @@ fn connections_that_wait_to_be_accepted_beside_a_limit_nearly_reached_name_it() 
 fn a_pool_that_gets_less_and_less_back_leaks() {
     let told = |busy: &[f64], in_flight: f64| {
         let mut run = base().in_flight(in_flight).run();
-        let point = |second| SeriesPoint { second, seconds: 1, in_flight, ..SeriesPoint::default() };
+        let point =
+            |second| SeriesPoint { second, seconds: 1, in_flight, ..SeriesPoint::default() };
         run.series = Series::default();
         (0..busy.len() as u64).for_each(|second| run.series.push(point(second)));
         watch(&mut run, "actuator:http://h", "pool_busy", LevelUnit::Count, busy);
@@ -727,7 +728,12 @@ fn in_time(point: impl Fn(u64) -> SeriesPoint) -> Run {
 }
 
 fn tenth(ok: u64, p50: u64) -> SeriesPoint {
-    SeriesPoint { counts: Counts { ok, ..Counts::default() }, fired: 10, p50, ..SeriesPoint::default() }
+    SeriesPoint {
+        counts: Counts { ok, ..Counts::default() },
+        fired: 10,
+        p50,
+        ..SeriesPoint::default()
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! either, so it is bad for both.
 
 use gake_core::clock::Nanos;
-use gake_core::plan::{WorkKind, Plan};
+use gake_core::plan::{Plan, WorkKind};
 use gake_core::record::{Histogram, LabelTally, LatencyMetric, Tally};
 
 use super::gauge::Gauge;
@@ -50,8 +50,10 @@ impl Objective {
     /// When a script has nothing that it could be of, in one sentence.
     pub fn of_script(self) -> Result<Self, String> {
         let Claim::Builtin { scope, quantity } = &self.claim else { return Ok(self) };
-        let is_service =
-            matches!(quantity, Quantity::Latency { measure: Measure::Of(LatencyMetric::Service), .. });
+        let is_service = matches!(
+            quantity,
+            Quantity::Latency { measure: Measure::Of(LatencyMetric::Service), .. }
+        );
         if scope.label.is_none() && !is_service {
             return Ok(self);
         }
@@ -118,7 +120,8 @@ impl Objective {
         }
         let (bound, source) = match *quantity {
             Quantity::Latency { measure, statistic, bound } => {
-                let known = [LatencyMetric::OkResponse, LatencyMetric::Service, LatencyMetric::FirstByte];
+                let known =
+                    [LatencyMetric::OkResponse, LatencyMetric::Service, LatencyMetric::FirstByte];
                 if matches!(measure, Measure::Of(metric) if !known.contains(&metric)) {
                     return refuse("it wants a bound on the response, service or first_byte time");
                 }

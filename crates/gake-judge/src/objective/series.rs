@@ -69,8 +69,11 @@ impl SeriesClaim {
     /// time of k6 under these tags.
     pub(super) fn fallback(scope: &Scope, quantity: Quantity) -> Option<Self> {
         let label = scope.label.as_ref();
-        if let Quantity::Latency { measure: Measure::Of(LatencyMetric::Service), statistic, bound } =
-            quantity
+        if let Quantity::Latency {
+            measure: Measure::Of(LatencyMetric::Service),
+            statistic,
+            bound,
+        } = quantity
         {
             let name = label.map(|label| ("name", label.name.as_str()));
             let own = scope.tags.pairs().iter().map(|(key, value)| (key.as_str(), value.as_str()));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::record::{Fault, LatencyMetric, GaugeReading};
+use gake_core::record::{Fault, GaugeReading, LatencyMetric};
 use proptest::prelude::*;
 
 use super::quantity::{Flow, Measure, Statistic};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use gake_core::clock::Clock;
 use gake_script::user::{
-    WaitError, Fiber, LazyList, Stacks, User, explain_json, is_late, share_lists, within,
+    Fiber, LazyList, Stacks, User, WaitError, explain_json, is_late, share_lists, within,
 };
 use gake_script::{Exception, ScriptError};
 use gake_wire::Client;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cookie_store::CookieStore;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
-use gake_script::user::{WaitError, Tasks, throw_wait_error, wait, wait_long};
+use gake_script::user::{Tasks, WaitError, throw_wait_error, wait, wait_long};
 use gake_wire::Client;
 use rquickjs::{Ctx, JsLifetime};
 

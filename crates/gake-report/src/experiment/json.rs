@@ -221,7 +221,7 @@ impl From<&ExperimentStep> for StepForm {
 mod tests {
     use std::path::Path;
 
-    use gake_core::record::{LevelUnit, GaugeReading, TargetSetting, WatchRecord};
+    use gake_core::record::{GaugeReading, LevelUnit, TargetSetting, WatchRecord};
     use gake_judge::{Finding, Rank, Summary};
 
     use super::super::{Expectation, text};

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use gake_core::record::{SeriesPoint, Run};
+use gake_core::record::{Run, SeriesPoint};
 
 /// The columns.
 const HEADER: [&str; 20] = [

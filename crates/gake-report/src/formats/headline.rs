@@ -1,6 +1,6 @@
 //! The verdict in a line, in the same words in every format for people.
 
-use gake_core::record::{RunEnd, Run};
+use gake_core::record::{Run, RunEnd};
 use gake_judge::stats::share;
 use gake_judge::{NothingOk, Summary, Validity, Verdict};
 use gake_text::units;

@@ -1,6 +1,6 @@
 //! How a run ended, what it used and what happened, as the run file and JSON have it.
 
-use gake_core::record::{RunEnd, RunEvent, Generator};
+use gake_core::record::{Generator, RunEnd, RunEvent};
 use serde::{Deserialize, Serialize};
 
 /// What ended a run.

@@ -1,7 +1,7 @@
 //! What the watched target said, as the run file and JSON have it.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Gauge, LevelUnit, GaugeReading, TargetSetting, WatchRecord};
+use gake_core::record::{Gauge, GaugeReading, LevelUnit, TargetSetting, WatchRecord};
 use serde::{Deserialize, Serialize};
 
 /// What a level is counted in.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, RunEvent, SeriesPoint, Provenance, Series, Tally, WatchRecord};
+use gake_core::record::{Counts, Provenance, RunEvent, Series, SeriesPoint, Tally, WatchRecord};
 
 use super::tag::Tag;
 use super::write::Second;

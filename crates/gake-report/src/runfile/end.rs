@@ -2,7 +2,7 @@
 
 use gake_core::clock::{SECOND, nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, RunEnd, FailedBodies, Generator, Run, ScenarioRun, Tally};
+use gake_core::record::{Counts, FailedBodies, Generator, Run, RunEnd, ScenarioRun, Tally};
 
 use super::body::{Body, Head};
 use super::lines::{EndLine, ScenarioEnd};

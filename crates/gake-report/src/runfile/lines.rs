@@ -4,7 +4,7 @@ use gake_core::clock::Nanos;
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{
-    AgentRecord, Counts, FailedBodies, FaultCount, SeriesPoint, Provenance, ScenarioRun, Tally,
+    AgentRecord, Counts, FailedBodies, FaultCount, Provenance, ScenarioRun, SeriesPoint, Tally,
 };
 use serde::{Deserialize, Serialize};
 

@@ -9,7 +9,9 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, RunEvent, Histogram, SeriesPoint, Provenance, Run, Tally, WatchRecord};
+use gake_core::record::{
+    Counts, Histogram, Provenance, Run, RunEvent, SeriesPoint, Tally, WatchRecord,
+};
 use gake_core::work::Gauges;
 
 use super::body::{Body, Head};

@@ -2,7 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{RunEnd, Generator, Provenance, GaugeReading, Run, TargetSetting};
+use gake_core::record::{GaugeReading, Generator, Provenance, Run, RunEnd, TargetSetting};
 
 use super::body::{Body, Head};
 use super::end;

@@ -7,7 +7,7 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::exact;
 use gake_core::plan::{Plan, Timeouts};
-use gake_core::record::{Counts, RunEnd, RunEvent, Provenance, GaugeReading, Run, Tally};
+use gake_core::record::{Counts, GaugeReading, Provenance, Run, RunEnd, RunEvent, Tally};
 use gake_core::schedule::RateChange;
 use gake_judge::Summary;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};

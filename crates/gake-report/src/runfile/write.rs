@@ -10,7 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, RunEvent, FaultCount, Histogram, SeriesPoint, Provenance, GaugeReading, Run, TargetSetting, Tally,
+    Counts, FaultCount, GaugeReading, Histogram, Provenance, Run, RunEvent, SeriesPoint, Tally,
+    TargetSetting,
 };
 use gake_core::work::Gauges;
 use gake_files::Access;

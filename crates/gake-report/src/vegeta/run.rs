@@ -8,8 +8,8 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, RunEnd, RunEvent, Fault, Generator, LatencyMetric, Phase, SeriesPoint, Provenance, Run, Series, Tally,
-    WatchRecord,
+    Counts, Fault, Generator, LatencyMetric, Phase, Provenance, Run, RunEnd, RunEvent, Series,
+    SeriesPoint, Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
 
@@ -308,7 +308,9 @@ impl What {
         match self.end {
             WhatEnd::Answered { ok: true, .. } => LatencyMetric::OkResponse,
             WhatEnd::Answered { .. } | WhatEnd::Unfinished => LatencyMetric::OtherResponse,
-            WhatEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => LatencyMetric::OtherResponse,
+            WhatEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => {
+                LatencyMetric::OtherResponse
+            }
             WhatEnd::Fault(_) => LatencyMetric::FaultResponse,
         }
     }

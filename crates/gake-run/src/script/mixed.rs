@@ -1,7 +1,7 @@
 //! Scripts beside plain scenarios: works of either kind in one run.
 
 use gake_core::record::Tally;
-use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::RunClock;
 use gake_k6::work::{ScriptFactory, ScriptWork};
 use gake_wire::{HttpFactory, HttpWork};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use gake_core::metric::SeriesValue;
-use gake_core::plan::{WorkKind, Plan};
+use gake_core::plan::{Plan, WorkKind};
 use gake_core::record::{Counts, LatencyMetric, Run, Tally};
 
 /// The metric of a script's iterations.

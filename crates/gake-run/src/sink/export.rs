@@ -6,7 +6,7 @@ use std::io;
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{Outcome, GaugeReading, Run};
+use gake_core::record::{GaugeReading, Outcome, Run};
 use gake_judge::{Summary, Validity, Verdict};
 use gake_sinks::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 

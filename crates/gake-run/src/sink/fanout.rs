@@ -242,7 +242,7 @@ mod tests {
 
     use gake_core::Load;
     use gake_core::plan::Plan;
-    use gake_core::record::{RunEnd, Provenance};
+    use gake_core::record::{Provenance, RunEnd};
     use gake_engine::Collector;
 
     use super::super::Takes;

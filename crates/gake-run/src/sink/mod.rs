@@ -17,7 +17,7 @@ use std::io;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Outcome, Provenance, GaugeReading, Run, TargetSetting};
+use gake_core::record::{GaugeReading, Outcome, Provenance, Run, TargetSetting};
 use gake_engine::JoinedSecond;
 
 pub use export::ExportSink;

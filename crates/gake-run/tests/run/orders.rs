@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use gake_core::clock::Clock;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Registry, SeriesId, Tags};
-use gake_core::record::{ResponseSummary, ExchangeEnd, Exchange, Tally};
-use gake_core::work::{IterationEnd, Exhausted, Factory, Gauges, Iteration, Work};
+use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
+use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
 use gake_engine::{RunClock, Timer, WorkerContext};
 use gake_judge::Summary;
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};

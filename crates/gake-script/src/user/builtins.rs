@@ -1,5 +1,5 @@
-//! Lazily installed built-ins, a third of the memory of an empty user: before evaluating a text, install
-//! what it names.
+//! Lazily installed built-ins, a third of the memory of an empty user: before evaluating a text,
+//! install what it names.
 
 use std::cell::Cell;
 
@@ -74,7 +74,8 @@ pub fn add_builtins(ctx: &Ctx<'_>, wanted: Builtins) -> rquickjs::Result<()> {
     }
     let Some(added) = ctx.userdata::<InstalledBuiltins>() else { return Ok(()) };
     let missing = wanted.0 & !added.0.get();
-    for (number, group) in GROUPS.iter().enumerate().filter(|(number, _)| missing >> number & 1 == 1)
+    for (number, group) in
+        GROUPS.iter().enumerate().filter(|(number, _)| missing >> number & 1 == 1)
     {
         added.0.set(added.0.get() | 1 << number);
         // SAFETY: the context is alive, and lacks these built-ins.

@@ -1,10 +1,10 @@
 //! Coroutines that await futures.
 //!
-//! A [`Fiber`] is a future that runs a synchronous function on its own stack. Within it, [`wait`] awaits
-//! another future: the fiber is suspended, and the thread continues with other tasks. The awaited
-//! future is polled on the stack of the fiber's poller, so that deep calls such as TLS handshakes do
-//! not touch pages of every fiber's stack. Dropping a fiber makes all waits fail until its function
-//! returns.
+//! A [`Fiber`] is a future that runs a synchronous function on its own stack. Within it, [`wait`]
+//! awaits another future: the fiber is suspended, and the thread continues with other tasks. The
+//! awaited future is polled on the stack of the fiber's poller, so that deep calls such as TLS
+//! handshakes do not touch pages of every fiber's stack. Dropping a fiber makes all waits fail
+//! until its function returns.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -80,8 +80,8 @@ impl<'a, R: 'static> Fiber<'a, R> {
         let stack = stacks.lease()?;
         let range = stack.range();
         let function: Box<dyn FnOnce() -> R + 'a> = Box::new(function);
-        // SAFETY: only the lifetime changes. The coroutine runs only while the fiber is polled or dropped,
-        // within 'a; after the drop it has returned.
+        // SAFETY: only the lifetime changes. The coroutine runs only while the fiber is polled or
+        // dropped, within 'a; after the drop it has returned.
         let function: Box<dyn FnOnce() -> R + 'static> = unsafe { std::mem::transmute(function) };
         let coroutine = Coroutine::with_stack(stack, move |switch: &Switch, signal| {
             enter(switch, signal, range);
@@ -116,8 +116,9 @@ impl<R: 'static> Future for Fiber<'_, R> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         while self.coroutine.is_some() {
             if let Some(awaited) = self.awaited {
-                // SAFETY: it lives on the stack of the coroutine, in a call of `wait` that returns only
-                // when the coroutine is resumed, which clears it. There is no other use meanwhile.
+                // SAFETY: it lives on the stack of the coroutine, in a call of `wait` that returns
+                // only when the coroutine is resumed, which clears it. There is no other use
+                // meanwhile.
                 if unsafe { &mut *awaited }(cx).is_pending() {
                     return Poll::Pending;
                 }
@@ -175,8 +176,8 @@ fn wait_as<F: Future>(future: F, is_long: bool) -> Result<F::Output, WaitError> 
     let mut poll =
         |cx: &mut Context<'_>| future.as_mut().poll(cx).map(|ready| output = Some(ready));
     let awaited: *mut Poller<'_> = &raw mut poll;
-    // SAFETY: only the lifetime changes. The pointer is cleared when the fiber is resumed, before this
-    // function returns.
+    // SAFETY: only the lifetime changes. The pointer is cleared when the fiber is resumed, before
+    // this function returns.
     let awaited = unsafe { std::mem::transmute::<*mut Poller<'_>, Awaited>(awaited) };
     if is_long {
         frame.stack.trim();
@@ -196,7 +197,8 @@ pub fn wait_long<F: Future>(future: F) -> Result<F::Output, WaitError> {
     wait_as(future, true)
 }
 
-/// Runs `function` with a deadline for scripts outside fibers. An earlier outer deadline also applies.
+/// Runs `function` with a deadline for scripts outside fibers. An earlier outer deadline also
+/// applies.
 pub fn within<T>(deadline: Instant, function: impl FnOnce() -> T) -> T {
     struct DeadlineGuard(Option<Instant>);
     impl Drop for DeadlineGuard {

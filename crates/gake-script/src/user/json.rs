@@ -15,7 +15,8 @@ unsafe extern "C" {
     fn JS_SetJSONErrorText(text: JsonErrorText);
 }
 
-/// Sets the messages of `JSON.parse`, for all scripts of the process. Only the first call has an effect.
+/// Sets the messages of `JSON.parse`, for all scripts of the process. Only the first call has an
+/// effect.
 pub fn explain_json(why: WhyNotJson) {
     WHY.get_or_init(|| {
         // SAFETY: a function lives as long as the process.
@@ -24,7 +25,8 @@ pub fn explain_json(why: WhyNotJson) {
     });
 }
 
-/// Writes a zero-terminated message for `text` to `out`; returns its length, or 0 without a message.
+/// Writes a zero-terminated message for `text` to `out`; returns its length, or 0 without a
+/// message.
 unsafe extern "C" fn write_why(
     text: *const c_char,
     text_len: usize,

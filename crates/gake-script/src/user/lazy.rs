@@ -1,7 +1,7 @@
 //! Lazy properties of host objects, created on first lookup.
 //!
-//! A script uses few of them, and a function takes some 250 bytes for each user. The vendored QuickJS
-//! does the same for its built-in objects.
+//! A script uses few of them, and a function takes some 250 bytes for each user. The vendored
+//! QuickJS does the same for its built-in objects.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
@@ -82,8 +82,8 @@ impl LazyList {
     }
 }
 
-/// Registers lists, once for the process and before its first user. Objects with unregistered lists have
-/// all properties from the start.
+/// Registers lists, once for the process and before its first user. Objects with unregistered lists
+/// have all properties from the start.
 pub fn share_lists<L>(lists: impl FnOnce() -> L)
 where
     L: IntoIterator<Item = &'static LazyList>,

@@ -22,7 +22,7 @@ use rquickjs::loader::{Loader, Resolver};
 use rquickjs::{Context, Ctx, Runtime, qjs};
 
 pub use builtins::{Builtins, add_builtins};
-pub use fiber::{WaitError, Fiber, is_late, wait, wait_long, within, yield_once};
+pub use fiber::{Fiber, WaitError, is_late, wait, wait_long, within, yield_once};
 pub use json::{WhyNotJson, explain_json};
 pub use lazy::{LazyList, lazily, open_module, share_lists};
 pub use rejections::Rejections;
@@ -86,8 +86,8 @@ impl User {
         })
     }
 
-    /// Runs `function`, which may [`wait`], on its own stack. Do not use the user until the fiber has
-    /// completed or is dropped.
+    /// Runs `function`, which may [`wait`], on its own stack. Do not use the user until the fiber
+    /// has completed or is dropped.
     ///
     /// # Errors
     /// When no stack can be allocated.

@@ -1,5 +1,5 @@
-//! A sampling profiler: QuickJS calls the interrupt handler after a fixed number of calls and branches,
-//! and the handler captures the stack.
+//! A sampling profiler: QuickJS calls the interrupt handler after a fixed number of calls and
+//! branches, and the handler captures the stack.
 
 use std::cell::Cell;
 
@@ -24,8 +24,8 @@ impl User {
             if is_sampling.replace(true) {
                 return give_way();
             }
-            // SAFETY: the handler is called while the context runs a script, so it is alive and locked;
-            // QuickJS allows handlers to run scripts.
+            // SAFETY: the handler is called while the context runs a script, so it is alive and
+            // locked; QuickJS allows handlers to run scripts.
             let ctx = unsafe { Ctx::from_raw(context) };
             match ctx.eval::<String, _>("new Error().stack") {
                 Ok(stack) => sampler(&stack),
@@ -39,8 +39,8 @@ impl User {
         self.context.runtime().set_interrupt_handler(Some(Box::new(handler)));
     }
 
-    /// Shifts the samples of the next call randomly, so that calls of equal length are not sampled at the
-    /// same steps.
+    /// Shifts the samples of the next call randomly, so that calls of equal length are not sampled
+    /// at the same steps.
     pub fn shift_samples(&self, random: u64) {
         let steps = random % SHIFT_STEPS;
         self.with(|ctx| {

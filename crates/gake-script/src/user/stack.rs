@@ -54,8 +54,8 @@ impl Slab {
                 flags,
             )?
         };
-        // SAFETY: the range is the new mapping. Huge pages would waste 2 MB for a few kilobytes; a kernel
-        // without them fails, which is fine.
+        // SAFETY: the range is the new mapping. Huge pages would waste 2 MB for a few kilobytes; a
+        // kernel without them fails, which is fine.
         let _ = unsafe { madvise(base, Self::BYTES, Advice::LinuxNoHugepage) };
         let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base })
@@ -64,7 +64,8 @@ impl Slab {
 
 impl Drop for Slab {
     fn drop(&mut self) {
-        // SAFETY: the slab owns the mapping, and leases keep the `Stacks` alive, so no stack is in use.
+        // SAFETY: the slab owns the mapping, and leases keep the `Stacks` alive, so no stack is in
+        // use.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), Self::BYTES) };
     }
 }
@@ -115,7 +116,8 @@ impl StackRange {
             return;
         }
         let unused = (here - low).saturating_sub(OWN_BYTES) / page_size() * page_size();
-        // SAFETY: this runs on the stack, so it is leased; nothing that far below this frame is in use.
+        // SAFETY: this runs on the stack, so it is leased; nothing that far below this frame is in
+        // use.
         let _ = unsafe { madvise(self.low.as_ptr().cast(), unused, Advice::LinuxDontNeed) };
     }
 }
@@ -149,8 +151,8 @@ impl Drop for StackLease {
     }
 }
 
-// SAFETY: the range is mapped, readable and writable while the lease lives, used by one coroutine at a
-// time, and page-aligned at both ends.
+// SAFETY: the range is mapped, readable and writable while the lease lives, used by one coroutine
+// at a time, and page-aligned at both ends.
 unsafe impl Stack for StackLease {
     fn base(&self) -> StackPointer {
         let high = self.low.as_ptr() as usize + STACK_BYTES;

@@ -38,8 +38,8 @@ impl Tasks {
         drop(self.waiting.take());
     }
 
-    /// Runs jobs of promises and tasks until there are none or `is_done`. Call it in a fiber. Exceptions of
-    /// completions go to `thrown`.
+    /// Runs jobs of promises and tasks until there are none or `is_done`. Call it in a fiber.
+    /// Exceptions of completions go to `thrown`.
     ///
     /// # Errors
     /// When the fiber must end.

@@ -44,7 +44,8 @@ impl Opening {
             return None;
         }
         let answers = so_far.statuses().iter().map(|(_, count)| count).sum::<u64>();
-        let answered = so_far.latency.of(LatencyMetric::Connect).count().min(answers).min(self.users);
+        let answered =
+            so_far.latency.of(LatencyMetric::Connect).count().min(answers).min(self.users);
         // What is open beside those that were answered may be idle ones or still be waiting.
         let idle = open.saturating_sub(answered).min(self.idle);
         let opened = answered + idle;

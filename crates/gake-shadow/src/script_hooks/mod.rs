@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-pub use gake_script::{ConsoleSink, ConsoleLevel};
-use gake_script::{Export, ScriptLimits, ScriptError, ScriptSource, ScriptThreads, Value};
+pub use gake_script::{ConsoleLevel, ConsoleSink};
+use gake_script::{Export, ScriptError, ScriptLimits, ScriptSource, ScriptThreads, Value};
 use gake_text::foreign;
 
 use crate::Proxy;
@@ -68,14 +68,14 @@ impl ScriptHooks {
         let path: &Path = &script.path;
         let source = ScriptSource::file(path).map_err(|error| error.to_string())?;
         let start = |threads| {
-            ScriptThreads::start(&source, ScriptLimits::default(), threads, &log).map_err(
-                |error| match &error {
+            ScriptThreads::start(&source, ScriptLimits::default(), threads, &log).map_err(|error| {
+                match &error {
                     ScriptError::Thrown(exception) if exception.place.is_empty() => {
                         format!("{}: {error}", path.display())
                     }
                     _ => error.to_string(),
-                },
-            )
+                }
+            })
         };
         let first = start(1)?;
         let function = |name: &str| match first.export(name) {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use gake_text::redact::{SecretNames, Redactor};
+use gake_text::redact::{Redactor, SecretNames};
 
 use super::*;
 

@@ -19,7 +19,7 @@ mod tests;
 mod thrift;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Outcome, GaugeReading, Run};
+use gake_core::record::{GaugeReading, Outcome, Run};
 use gake_wire::{HttpRequest, Protocol, grpc_call};
 pub(crate) use influx::escape;
 pub(crate) use otlp_spans::SpanWriter;

@@ -157,7 +157,9 @@ fn told(span: &Span) -> Vec<(&'static str, Attribute)> {
 /// Why the request failed: the status of its answer, or the fault.
 fn error(span: &Span) -> Option<String> {
     match span.end {
-        ExchangeEnd::Response(answer) => (answer.status >= FIRST_ERROR).then(|| answer.status.to_string()),
+        ExchangeEnd::Response(answer) => {
+            (answer.status >= FIRST_ERROR).then(|| answer.status.to_string())
+        }
         ExchangeEnd::Fault(fault) => Some(fault.name().to_owned()),
         ExchangeEnd::Unfinished => Some("unfinished".to_owned()),
     }
@@ -174,7 +176,7 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gake_core::record::{ResponseSummary, Fault};
+    use gake_core::record::{Fault, ResponseSummary};
 
     fn span(end: ExchangeEnd) -> Span {
         Span {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Outcome, GaugeReading, Run};
+use gake_core::record::{GaugeReading, Outcome, Run};
 use serde_json::{Map, Value, json};
 
 use super::Format;

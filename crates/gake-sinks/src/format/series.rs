@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Histogram, GaugeReading, Run, Tally};
+use gake_core::record::{GaugeReading, Histogram, Run, Tally};
 
 use super::Format;
 use crate::carrier::Batch;
@@ -114,8 +114,9 @@ impl Totals {
 
     pub(super) fn readings(&mut self, readings: &[GaugeReading]) {
         for reading in readings {
-            let same =
-                |known: &&mut GaugeReading| known.name == reading.name && known.source == reading.source;
+            let same = |known: &&mut GaugeReading| {
+                known.name == reading.name && known.source == reading.source
+            };
             match self.readings.iter_mut().find(same) {
                 Some(known) => *known = reading.clone(),
                 None => self.readings.push(reading.clone()),

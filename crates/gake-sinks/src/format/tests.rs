@@ -10,7 +10,7 @@ use super::statsd::{Graphite, StatsD};
 use super::*;
 use crate::figures::{Field, Row};
 use gake_core::plan::ExpectedStatus;
-use gake_core::record::{ResponseSummary, ExchangeEnd, Exchange, Tally};
+use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
 
 #[test]
 fn otlp_over_grpc_is_a_call_with_a_deadline() {

@@ -13,8 +13,8 @@ impl Edits {
         self.0.push((range, bytes.into()));
     }
 
-    /// Applies the replacements. Overlapping ones are merged: the first to begin, or the longer, replaces
-    /// all of them.
+    /// Applies the replacements. Overlapping ones are merged: the first to begin, or the longer,
+    /// replaces all of them.
     pub(super) fn apply(mut self, text: &[u8]) -> Cow<'_, [u8]> {
         if self.0.is_empty() {
             return Cow::Borrowed(text);

@@ -1,5 +1,5 @@
-//! JSON, token by token: keeps everything but secrets as written, and reads truncated documents as far
-//! as possible. No recursion.
+//! JSON, token by token: keeps everything but secrets as written, and reads truncated documents as
+//! far as possible. No recursion.
 
 use std::ops::Range;
 
@@ -16,7 +16,8 @@ const NAMING: &[&str] = &["name", "key", "field", "header", "param", "parameter"
 /// Members whose value is named by another.
 const HOLDING: &[&str] = &["value", "val", "content", "data", "text"];
 
-/// The edits for one or several JSON documents, the last perhaps truncated. `None` if it is not JSON.
+/// The edits for one or several JSON documents, the last perhaps truncated. `None` if it is not
+/// JSON.
 pub(super) fn edits(redactor: &Redactor, bytes: &[u8], depth: u8) -> Option<Edits> {
     read(redactor, bytes, depth, None)
 }
@@ -118,7 +119,9 @@ impl JsonScanner<'_> {
             (b'{' | b'[', ExpectedToken::Value) => self.open(byte == b'{'),
             (b'}' | b']', ExpectedToken::Key | ExpectedToken::Comma | ExpectedToken::Value) => {
                 let frame = self.frames.pop()?;
-                if frame.is_object != (byte == b'}') || (frame.is_object && next == ExpectedToken::Value) {
+                if frame.is_object != (byte == b'}')
+                    || (frame.is_object && next == ExpectedToken::Value)
+                {
                     return None;
                 }
                 self.at += 1;

@@ -1,9 +1,9 @@
-//! Redaction of secrets in recordings, comparisons, reports, logs and run files: found by name and by
-//! shape, and replaced by a keyed hash.
+//! Redaction of secrets in recordings, comparisons, reports, logs and run files: found by name and
+//! by shape, and replaced by a keyed hash.
 //!
-//! A value becomes `redacted-` and 16 hexadecimal digits, a hash under a random key that is not stored:
-//! equal values stay equal within a file, so it can be replayed and compared, and values cannot be
-//! guessed. A number in JSON becomes another number with the same number of digits.
+//! A value becomes `redacted-` and 16 hexadecimal digits, a hash under a random key that is not
+//! stored: equal values stay equal within a file, so it can be replayed and compared, and values
+//! cannot be guessed. A number in JSON becomes another number with the same number of digits.
 //!
 //! - **By name**, matched by word, in headers, cookies, parameters, form fields, members of JSON at
 //!   any depth, elements and attributes of XML, and `name=value` in other text.
@@ -24,8 +24,8 @@ use std::borrow::Cow;
 #[allow(deprecated, reason = "the keyed SipHash-2-4 of the standard library")]
 use std::hash::{Hasher, SipHasher};
 
-pub use names::SecretNames;
 use names::Secrecy;
+pub use names::SecretNames;
 
 /// The prefix of the hash.
 const MARK: &str = "redacted-";
@@ -140,7 +140,8 @@ impl Redactor {
         hasher.finish()
     }
 
-    /// The replacement of a number: another one with as many digits, which is not a valid card number.
+    /// The replacement of a number: another one with as many digits, which is not a valid card
+    /// number.
     fn number(&self, written: &[u8]) -> Vec<u8> {
         let mut left = self.hash(written);
         let mut last = 0;

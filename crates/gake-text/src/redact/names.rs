@@ -180,7 +180,8 @@ pub(super) enum Secrecy {
     Secret,
     /// Secret unless it is a number, which is a count (`tokens`).
     UnlessNumber,
-    /// Secret in parameters, as in OAuth; elsewhere if it does not look like a word (`code`, `state`).
+    /// Secret in parameters, as in OAuth; elsewhere if it does not look like a word (`code`,
+    /// `state`).
     Guess,
 }
 
@@ -192,8 +193,8 @@ pub struct SecretNames {
 }
 
 impl SecretNames {
-    /// Also redacts values whose names contain the words of one of `redact`, and keeps values whose whole
-    /// name is one of `keep`. Ignores case and word separators.
+    /// Also redacts values whose names contain the words of one of `redact`, and keeps values whose
+    /// whole name is one of `keep`. Ignores case and word separators.
     #[must_use]
     pub fn new(redact: &[String], keep: &[String]) -> Self {
         let redact = redact.iter().map(|name| words(name)).filter(|words| !words.is_empty());

@@ -1,4 +1,5 @@
-//! Secrets recognised by shape: JSON web tokens, keys of cloud services, private keys, card numbers.
+//! Secrets recognised by shape: JSON web tokens, keys of cloud services, private keys, card
+//! numbers.
 
 use std::ops::Range;
 

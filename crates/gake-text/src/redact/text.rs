@@ -71,7 +71,8 @@ struct PairValue {
 }
 
 impl PairScanner<'_> {
-    /// Handles the pair whose `=` or `:` is at `at`; returns the offset to continue if its value is done.
+    /// Handles the pair whose `=` or `:` is at `at`; returns the offset to continue if its value is
+    /// done.
     fn pair(&mut self, at: usize) -> Option<usize> {
         let is_equals = self.bytes[at] == b'=';
         if self.bytes[at..].starts_with(b"://") {

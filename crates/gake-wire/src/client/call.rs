@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::rc::Rc;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ResponseSummary, Exchange, Fault, Phase};
+use gake_core::record::{Exchange, Fault, Phase, ResponseSummary};
 
 use crate::client::meter::bump;
 use crate::client::pool::{Place, Pool};

@@ -26,7 +26,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{Counts, ExchangeEnd, Exchange, Fault, CapturedResponse};
+use gake_core::record::{CapturedResponse, Counts, Exchange, ExchangeEnd, Fault};
 use gake_core::schedule::Slice;
 use gake_core::work::Gauges;
 

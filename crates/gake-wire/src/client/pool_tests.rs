@@ -6,7 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::Context;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ResponseSummary, Exchange};
+use gake_core::record::{Exchange, ResponseSummary};
 
 use super::*;
 use crate::client::request::PreparedRequest;

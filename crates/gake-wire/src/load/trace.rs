@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{ExchangeEnd, Exchange};
 use gake_core::random::random_number;
+use gake_core::record::{Exchange, ExchangeEnd};
 use gake_core::schedule::Slice;
 use gake_core::work::Iteration;
 

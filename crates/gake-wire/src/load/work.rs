@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ExchangeEnd, Exchange};
-use gake_core::work::{IterationEnd, Exhausted, Iteration, Work};
+use gake_core::record::{Exchange, ExchangeEnd};
+use gake_core::work::{Exhausted, Iteration, IterationEnd, Work};
 
 use crate::client::Client;
 use crate::client::kept::KeepVisitor;
@@ -123,7 +123,9 @@ impl<C: Clock + Clone + 'static> Work for HttpWork<C> {
         }
         let ended = match exchange.end {
             ExchangeEnd::Fault(fault) => IterationEnd::failed(exchange.done, fault),
-            ExchangeEnd::Response(_) | ExchangeEnd::Unfinished => IterationEnd::finished(exchange.done),
+            ExchangeEnd::Response(_) | ExchangeEnd::Unfinished => {
+                IterationEnd::finished(exchange.done)
+            }
         };
         iteration.take_exchange(exchange);
         Ok(ended)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gake_core::clock::{Clock, Nanos};
 use gake_core::plan::Timeouts;
-use gake_core::record::{ResponseSummary, Counts, ExchangeEnd, Exchange, Fault, Tally};
+use gake_core::record::{Counts, Exchange, ExchangeEnd, Fault, ResponseSummary, Tally};
 use gake_core::schedule::Slice;
 use gake_core::work::{Factory, Gauges};
 use gake_wire::{

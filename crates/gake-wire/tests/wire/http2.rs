@@ -172,7 +172,8 @@ fn bodies_go_both_ways_under_flow_control() {
         assert_eq!(sender.counts().window_waits, 3);
         let large = Sender::get(&url(&lab, "/bytes/50000000"), settings());
         for exchange in large.together(3).await {
-            let answered = gake_core::record::ResponseSummary { status: 200, body_bytes: 50_000_000 };
+            let answered =
+                gake_core::record::ResponseSummary { status: 200, body_bytes: 50_000_000 };
             assert_eq!(exchange.end, gake_core::record::ExchangeEnd::Response(answered));
         }
     });

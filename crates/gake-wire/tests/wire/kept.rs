@@ -1,6 +1,6 @@
 //! Answers that are kept, for those who want to see them.
 
-use gake_core::record::{ResponseSummary, ExchangeEnd};
+use gake_core::record::{ExchangeEnd, ResponseSummary};
 use gake_wire::Keep;
 
 use crate::client::{Setup, status_of};
@@ -22,7 +22,10 @@ fn nothing_is_kept_that_nobody_asked_for() {
     let server = Server::start([vec![Request, chunked(), Again]]);
     let exchange = Setup::get(server.url("/")).fire();
     assert_eq!(exchange.captured, None);
-    assert_eq!(exchange.end, ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 10 }));
+    assert_eq!(
+        exchange.end,
+        ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 10 })
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Arrivals that are given up: what is known of them, and what becomes of their connection.
 
-use gake_core::record::{ExchangeEnd, Exchange};
+use gake_core::record::{Exchange, ExchangeEnd};
 
 use crate::client::{Client, Setup};
 use crate::server::{Act, Again, Hold, Request, Server, ok, send};

@@ -7,8 +7,8 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{ExpectedStatus, Plan, Stage, Timeouts};
 use gake_core::record::{
-    ResponseSummary, Counts, ExchangeEnd, RunEnd, Exchange, Fault, GAUGES_MAX, Generator, LevelUnit, Outcome, Phase,
-    Provenance, GaugeReading, Run, Series, TargetSetting, Tally, WatchRecord,
+    Counts, Exchange, ExchangeEnd, Fault, GAUGES_MAX, GaugeReading, Generator, LevelUnit, Outcome,
+    Phase, Provenance, ResponseSummary, Run, RunEnd, Series, Tally, TargetSetting, WatchRecord,
 };
 use gake_core::schedule::Process;
 use gake_core::work::{Arrival, Gauges};

@@ -51,7 +51,8 @@ pub(super) fn magnitudes(number: i32) -> (f64, f64) {
     (edge(place), edge(place + 1))
 }
 
-/// The first and last integer magnitude in a bucket; the same integer if buckets are narrower than 1.
+/// The first and last integer magnitude in a bucket; the same integer if buckets are narrower than
+/// 1.
 pub(super) fn whole_magnitudes(number: i32) -> (f64, f64) {
     let (low, high) = magnitudes(number);
     (low.ceil(), (high.ceil() - 1.0).max(low.ceil()))

@@ -68,7 +68,8 @@ impl BucketCounts {
         }
     }
 
-    /// Removes all counts, `values` in total. Keeps memory in use: the next interval resembles the last.
+    /// Removes all counts, `values` in total. Keeps memory in use: the next interval resembles the
+    /// last.
     pub(super) fn clear(&mut self, values: u64) {
         match self {
             Self::Few(list) => list.clear(),

@@ -1,8 +1,8 @@
 //! A histogram of bounded size and error that merges without loss.
 //!
-//! Log-linear, with 1,024 buckets an octave: an error of 0.1 %. Integers from 2,048 up have the buckets
-//! of an HDR histogram with three digits, smaller ones a bucket each. An octave takes 4 KB from its
-//! first value on; a histogram of few values takes less.
+//! Log-linear, with 1,024 buckets an octave: an error of 0.1 %. Integers from 2,048 up have the
+//! buckets of an HDR histogram with three digits, smaller ones a bucket each. An octave takes 4 KB
+//! from its first value on; a histogram of few values takes less.
 
 mod bucket;
 mod bucket_counts;
@@ -208,8 +208,8 @@ impl Histogram {
         (squares / count).sqrt()
     }
 
-    /// The nearest-rank quantile of latencies, to the precision of the buckets, clamped to the exact
-    /// minimum and maximum; 0 if empty.
+    /// The nearest-rank quantile of latencies, to the precision of the buckets, clamped to the
+    /// exact minimum and maximum; 0 if empty.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Nanos {
         let Some(number) = self.bucket_at(quantile) else { return 0 };
@@ -218,8 +218,8 @@ impl Histogram {
         value.clamp(self.min, self.max) as Nanos
     }
 
-    /// As [`Histogram::quantile`], for numbers: the largest integer of the bucket, or its middle if values
-    /// are fractional.
+    /// As [`Histogram::quantile`], for numbers: the largest integer of the bucket, or its middle if
+    /// values are fractional.
     #[must_use]
     pub fn quantile_number(&self, quantile: f64) -> f64 {
         let Some(number) = self.bucket_at(quantile) else { return 0.0 };
@@ -227,8 +227,8 @@ impl Histogram {
         value(number).clamp(self.min, self.max)
     }
 
-    /// The quantile interpolated linearly between neighbours (as in spreadsheets and k6), to the precision
-    /// of the buckets; exact at the minimum and maximum.
+    /// The quantile interpolated linearly between neighbours (as in spreadsheets and k6), to the
+    /// precision of the buckets; exact at the minimum and maximum.
     #[must_use]
     pub fn interpolated(&self, quantile: f64) -> f64 {
         let Some(last) = self.count.checked_sub(1) else { return 0.0 };
@@ -296,7 +296,8 @@ impl Histogram {
         bucket::whole_top(bucket::number(value.min(CEILING) as f64)) as Nanos
     }
 
-    /// A histogram of latencies from its buckets (any value in each, and its count) and exact figures.
+    /// A histogram of latencies from its buckets (any value in each, and its count) and exact
+    /// figures.
     #[must_use]
     pub fn from_buckets(
         buckets: impl IntoIterator<Item = (Nanos, u64)>,

@@ -35,7 +35,10 @@ impl ScenarioResolver<'_> {
         self.without(&["method", "body"], "a recording has its own methods and bodies")?;
         if !self.warmup.is_zero() {
             let path = FieldPath::root().key("warmup");
-            return Err(SpecError::new(path, "a replay has no warm-up: it has no rate to warm up at"));
+            return Err(SpecError::new(
+                path,
+                "a replay has no warm-up: it has no rate to warm up at",
+            ));
         }
         let speed = self.draft.speed.map_or(1.0, |speed| speed.0);
         Ok(Load::Replay { speed, trace: None })

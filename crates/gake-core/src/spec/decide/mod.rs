@@ -48,19 +48,26 @@ impl RunDraft {
         check_connection(&connection)?;
         let list = root.key("scenario");
         if self.scenarios.is_empty() {
-            return Err(SpecError::new(root, "there is no scenario: write [[scenario]] and its url"));
+            return Err(SpecError::new(
+                root,
+                "there is no scenario: write [[scenario]] and its url",
+            ));
         }
         if self.scenarios.len() > SCENARIOS_MAX {
             let count = self.scenarios.len();
-            return Err(SpecError::new(list, format!("{count} scenarios are more than {SCENARIOS_MAX}")));
+            return Err(SpecError::new(
+                list,
+                format!("{count} scenarios are more than {SCENARIOS_MAX}"),
+            ));
         }
         let warmup = Setting::decided(self.warmup, Duration::ZERO);
         let several = self.scenarios.len() > 1;
         let mut scenarios: Vec<ScenarioSpec> = Vec::with_capacity(self.scenarios.len());
         for (i, draft) in self.scenarios.into_iter().enumerate() {
             let at = list.index(i);
-            let scenario = ScenarioResolver { draft, at: at.clone(), warmup, connection: &connection }
-                .scenario(several)?;
+            let scenario =
+                ScenarioResolver { draft, at: at.clone(), warmup, connection: &connection }
+                    .scenario(several)?;
             if scenarios.iter().any(|known| known.name == scenario.name) {
                 let problem = format!("another scenario is named {:?} too", scenario.name);
                 return Err(SpecError::new(at.key("name"), problem));
@@ -158,7 +165,10 @@ fn check_connection(spec: &ConnectionSpec) -> Result<(), SpecError> {
         ("connection_window", spec.connection_window, CONNECTION_WINDOW_MIN),
     ] {
         if window.is_some_and(|bytes| !(min..=WINDOW_MAX).contains(&bytes)) {
-            return Err(SpecError::new(at.key(key), format!("it must be from {min} to {WINDOW_MAX}")));
+            return Err(SpecError::new(
+                at.key(key),
+                format!("it must be from {min} to {WINDOW_MAX}"),
+            ));
         }
     }
     Ok(())

@@ -176,7 +176,11 @@ impl ScenarioResolver<'_> {
             return Ok((connections, max_in_flight.unwrap_or(connections)));
         };
         for (key, given, why) in [
-            ("connections", connections, "it needs a rate: in a closed loop each user has one connection"),
+            (
+                "connections",
+                connections,
+                "it needs a rate: in a closed loop each user has one connection",
+            ),
             ("max_in_flight", max_in_flight, "it needs a rate: a user has one request in flight"),
         ] {
             if given.is_some_and(|given| given != users) {
@@ -230,7 +234,10 @@ impl ScenarioResolver<'_> {
         let at = self.at.key("tags");
         let tags = std::mem::take(&mut self.draft.tags);
         if tags.len() > TAGS_MAX {
-            return Err(SpecError::new(at, format!("{} tags are more than {TAGS_MAX}", tags.len())));
+            return Err(SpecError::new(
+                at,
+                format!("{} tags are more than {TAGS_MAX}", tags.len()),
+            ));
         }
         tags.into_iter()
             .map(|(key, value)| {

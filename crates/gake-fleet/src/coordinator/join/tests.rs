@@ -6,7 +6,8 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::{ExpectedStatus, Stage};
 use gake_core::record::{
-    ResponseSummary, ExchangeEnd, RunEnd, Exchange, FailedBodies, ScenarioInterval, Outcome, Run, ScenarioEnd, Tally,
+    Exchange, ExchangeEnd, FailedBodies, Outcome, ResponseSummary, Run, RunEnd, ScenarioEnd,
+    ScenarioInterval, Tally,
 };
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::{Arrival, Gauges};

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use gake_core::record::{ExchangeEnd, Exchange, Fault, GrpcStatus};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, GrpcStatus};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
@@ -97,7 +97,9 @@ impl Call {
         flight.is_over = true;
         let mut answer = self.answer(incoming, &flight.exchange);
         match ended(flight.exchange.end, answer.status) {
-            end if flight.exchange.end == ExchangeEnd::Unfinished => client.end(&mut flight.exchange, end),
+            end if flight.exchange.end == ExchangeEnd::Unfinished => {
+                client.end(&mut flight.exchange, end)
+            }
             end => flight.exchange.end = end,
         }
         if self.ask.discards {
@@ -239,7 +241,9 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_no_message_is_a_fault() {
-        let answered = |status| ExchangeEnd::Response(gake_core::record::ResponseSummary { status, body_bytes: 5 });
+        let answered = |status| {
+            ExchangeEnd::Response(gake_core::record::ResponseSummary { status, body_bytes: 5 })
+        };
         let fault = ExchangeEnd::Fault(Fault::Grpc(INTERNAL));
         for (end, status, expected) in [
             (answered(200), GrpcStatus::OK, answered(200)),
@@ -247,7 +251,11 @@ mod tests {
             (answered(503), GrpcStatus::UNAVAILABLE, answered(503)),
             (ExchangeEnd::Unfinished, INTERNAL, fault),
             (ExchangeEnd::Unfinished, CANCELED, ExchangeEnd::Unfinished),
-            (ExchangeEnd::Fault(Fault::Write), GrpcStatus::UNAVAILABLE, ExchangeEnd::Fault(Fault::Write)),
+            (
+                ExchangeEnd::Fault(Fault::Write),
+                GrpcStatus::UNAVAILABLE,
+                ExchangeEnd::Fault(Fault::Write),
+            ),
         ] {
             assert_eq!(ended(end, status), expected);
         }

@@ -1,6 +1,6 @@
 //! The status of a call that has none from its server, as gRPC for Go chooses it.
 
-use gake_core::record::{ExchangeEnd, ErrorCode, Fault, GrpcStatus};
+use gake_core::record::{ErrorCode, ExchangeEnd, Fault, GrpcStatus};
 use gake_wire::percent_decoded;
 use http::StatusCode;
 
@@ -54,8 +54,10 @@ pub(super) fn of_end(
     };
     match end {
         ExchangeEnd::Response(answer) if answer.status == 200 => (GrpcStatus::OK, String::new()),
-        ExchangeEnd::Response(answer) => of_head(answer.status, line(headers, "content-type").as_deref())
-            .unwrap_or((GrpcStatus::UNKNOWN, String::new())),
+        ExchangeEnd::Response(answer) => {
+            of_head(answer.status, line(headers, "content-type").as_deref())
+                .unwrap_or((GrpcStatus::UNKNOWN, String::new()))
+        }
         ExchangeEnd::Fault(Fault::Grpc(status)) => {
             let told = line(trailers, "grpc-message").unwrap_or_default();
             (status, percent_decoded(&told))

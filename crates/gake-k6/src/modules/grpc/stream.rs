@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{ExchangeEnd, Exchange, GrpcStatus};
+use gake_core::record::{Exchange, ExchangeEnd, GrpcStatus};
 use gake_script::user::Completion;
 use gake_wire::http1::BodyPiece;
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::record::{ExchangeEnd, Exchange, Fault, Phase};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, Phase};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
 use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
 

@@ -1,6 +1,6 @@
 //! The parts of a summary in JSON that are numbers.
 
-use gake_core::record::{Counts, Generator, SeriesPoint, Run};
+use gake_core::record::{Counts, Generator, Run, SeriesPoint};
 use gake_judge::stats::{Rates, span};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Labels: the figures of each, and how they went over time.
 
-use gake_core::record::{LabelPoint, SeriesPoint, Run};
+use gake_core::record::{LabelPoint, Run, SeriesPoint};
 use serde::Serialize;
 use serde_json::Number;
 

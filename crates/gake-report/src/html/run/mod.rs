@@ -7,7 +7,7 @@ mod metrics;
 mod series;
 mod target;
 
-use gake_core::record::{AgentRecord, RunEnd, Run};
+use gake_core::record::{AgentRecord, Run, RunEnd};
 use gake_judge::{Summary, Validity, advice};
 use serde::Serialize;
 

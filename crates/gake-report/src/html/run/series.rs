@@ -1,7 +1,7 @@
 //! What the charts show: the series by column, the histogram, the curves of percentiles.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{HEAT, Histogram, LatencyMetric, Octaves, SeriesPoint, Run};
+use gake_core::record::{HEAT, Histogram, LatencyMetric, Octaves, Run, SeriesPoint};
 use serde::{Serialize, Serializer};
 use serde_json::Number;
 
@@ -65,9 +65,10 @@ impl SeriesForm {
         let lengths = points.iter().map(|point| seconds(point.seconds, per_second));
         let threads = run.generator.threads.max(run.plan.threads).max(1) as f64;
         let cores = threads * 1e9 / per_second as f64;
-        let times = |of: fn(&SeriesPoint) -> Nanos, seen: fn(&SeriesPoint) -> bool| -> Vec<Option<Short>> {
-            points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
-        };
+        let times =
+            |of: fn(&SeriesPoint) -> Nanos, seen: fn(&SeriesPoint) -> bool| -> Vec<Option<Short>> {
+                points.iter().map(|point| seen(point).then(|| micros(of(point)))).collect()
+            };
         let answered = |point: &SeriesPoint| !point.heat.is_empty();
         let served = |point: &SeriesPoint| point.service_max > 0;
         let sent = |point: &SeriesPoint| point.counts.sent > 0;

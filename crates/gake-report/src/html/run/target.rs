@@ -1,7 +1,7 @@
 //! What the watched target said of itself, on the points of the series.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
-use gake_core::record::{Gauge, SeriesPoint, Run, GaugeSample};
+use gake_core::record::{Gauge, GaugeSample, Run, SeriesPoint};
 use serde::Serialize;
 
 use super::series::digits;
@@ -140,7 +140,7 @@ fn values(samples: &[GaugeSample], points: &[SeriesPoint], unit: Nanos) -> Vec<O
 
 #[cfg(test)]
 mod tests {
-    use gake_core::record::{LevelUnit, GaugeReading, Series, Tally, WatchRecord};
+    use gake_core::record::{GaugeReading, LevelUnit, Series, Tally, WatchRecord};
 
     use super::*;
 

@@ -6,7 +6,8 @@ use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
 use gake_core::record::{
-    AgentRecord, RunEvent, Fault, LevelUnit, LatencyMetric, Phase, SeriesPoint, GaugeReading, Series, TargetSetting,
+    AgentRecord, Fault, GaugeReading, LatencyMetric, LevelUnit, Phase, RunEvent, Series,
+    SeriesPoint, TargetSetting,
 };
 use gake_core::schedule::Process;
 use gake_judge::Summary;

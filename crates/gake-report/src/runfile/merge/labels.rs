@@ -1,7 +1,7 @@
 //! Labels of several runs, joined by name.
 
 use gake_core::plan::Plan;
-use gake_core::record::{LABELS_MAX, LabelPoint, LatencyMetric, SeriesPoint, Run, Tally};
+use gake_core::record::{LABELS_MAX, LabelPoint, LatencyMetric, Run, SeriesPoint, Tally};
 
 /// The labels of all, each name once; a run without labels goes by its target.
 pub(super) fn union_of_labels(runs: &[Run]) -> Vec<String> {

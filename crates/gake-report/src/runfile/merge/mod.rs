@@ -8,7 +8,7 @@ mod spans;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{
-    AgentRecord, RunEnd, RunEvent, FailedBodies, Generator, Provenance, Run, Tally, WatchRecord,
+    AgentRecord, FailedBodies, Generator, Provenance, Run, RunEnd, RunEvent, Tally, WatchRecord,
 };
 
 pub(super) use labels::add;

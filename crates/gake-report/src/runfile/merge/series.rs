@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gake_core::clock::SECOND;
-use gake_core::record::{SeriesPoint, Run, Series};
+use gake_core::record::{Run, Series, SeriesPoint};
 
 use super::labels::of_point;
 
@@ -20,7 +20,8 @@ pub(super) fn series(runs: &[Run], started: u64, labels: &[String]) -> Series {
             // A mean over a part of the width counts for that part.
             let in_flight = point.in_flight * point.seconds as f64 / width as f64;
             let labels = of_point(point, &run.plan, labels);
-            let point = SeriesPoint { second: at, seconds: width, in_flight, labels, ..point.clone() };
+            let point =
+                SeriesPoint { second: at, seconds: width, in_flight, labels, ..point.clone() };
             let open = point.open;
             own.entry(at).and_modify(|sum| join(sum, &point, open)).or_insert(point);
         }

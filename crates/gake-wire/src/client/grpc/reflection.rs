@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ExchangeEnd, Exchange, Fault, GrpcStatus};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, GrpcStatus};
 use prost_reflect::prost::Message as _;
 use prost_reflect::prost::encoding::{
     WireType, decode_key, decode_varint, encode_key, encode_varint,

@@ -1,7 +1,7 @@
 //! Whichever transport a connection has.
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ResponseSummary, Exchange};
+use gake_core::record::{Exchange, ResponseSummary};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::{Http1, Http2, Http3, WebSocket};

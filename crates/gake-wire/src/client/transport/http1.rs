@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Poll, ready};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ResponseSummary, Exchange};
+use gake_core::record::{Exchange, ResponseSummary};
 
 use super::conn::Conn;
 use super::interface::{IdleState, Timing, Transport, TransportError};

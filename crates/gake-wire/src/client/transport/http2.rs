@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ResponseSummary, ErrorCode, Exchange, Fault, Phase};
+use gake_core::record::{ErrorCode, Exchange, Fault, Phase, ResponseSummary};
 
 use super::http2_task::{Task, Turn};
 use super::interface::{Timing, Transport, TransportError};

@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ResponseSummary, ErrorCode, Exchange, Fault, Phase, TcpSample};
+use gake_core::record::{ErrorCode, Exchange, Fault, Phase, ResponseSummary, TcpSample};
 use quinn::{Connection, ConnectionError, ReadError, RecvStream, SendStream, VarInt, WriteError};
 
 use super::http3_link::{Http3Link, OpenStream};

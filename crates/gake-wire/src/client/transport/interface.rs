@@ -1,7 +1,7 @@
 //! The interface of a transport.
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ResponseSummary, Exchange, Fault};
+use gake_core::record::{Exchange, Fault, ResponseSummary};
 
 use crate::client::request::PreparedRequest;
 use crate::codec::http1::Visitor;

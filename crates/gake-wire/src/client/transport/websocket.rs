@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker, ready};
 
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::{ResponseSummary, Exchange, Fault};
+use gake_core::record::{Exchange, Fault, ResponseSummary};
 
 use super::interface::{IdleState, Timing, Transport, TransportError};
 use super::sampler::TcpSampler;

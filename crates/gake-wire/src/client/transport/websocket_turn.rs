@@ -4,7 +4,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use gake_core::clock::Clock;
-use gake_core::record::{ResponseSummary, Exchange, Fault, Phase};
+use gake_core::record::{Exchange, Fault, Phase, ResponseSummary};
 
 use super::interface::{Timing, TransportError};
 use super::websocket_line::{Heard, Line, Wanted};

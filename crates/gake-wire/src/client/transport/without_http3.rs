@@ -2,7 +2,7 @@
 //! value.
 
 use gake_core::clock::Clock;
-use gake_core::record::{ResponseSummary, Exchange};
+use gake_core::record::{Exchange, ResponseSummary};
 
 use super::interface::{Timing, Transport, TransportError};
 use crate::client::request::PreparedRequest;

@@ -194,7 +194,13 @@ fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
 fn slimmed(tally: &Tally) -> Tally {
     let mut slim = Tally::new(tally.labels().len());
     slim.merge(tally);
-    for metric in [LatencyMetric::Connect, LatencyMetric::Tls, LatencyMetric::FirstByte, LatencyMetric::Download, LatencyMetric::Rtt] {
+    for metric in [
+        LatencyMetric::Connect,
+        LatencyMetric::Tls,
+        LatencyMetric::FirstByte,
+        LatencyMetric::Download,
+        LatencyMetric::Rtt,
+    ] {
         *slim.latency.of_mut(metric) = Histogram::new();
     }
     slim

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gake_shadow::Proxy;
 use gake_shadow::config::Config;
 use gake_shadow::hooks::HookScript;
-use gake_shadow::script_hooks::{ConsoleSink, ConsoleLevel};
+use gake_shadow::script_hooks::{ConsoleLevel, ConsoleSink};
 
 use gake_session::{Console, Failure};
 
