@@ -276,7 +276,7 @@ fn ambiguous_flags_with_a_file_are_refused() {
         (two, "-r 100", "--rate could be for any of the 2 scenarios of"),
         (two, "http://other/", "the target http://other/ could be for any"),
         (two, "-H a:1", "--header could be for any"),
-        (one, "--think 1s --users 1..2@5s -d 5s", "scenario[0].duration: it has no place beside"),
+        (one, "--think 1s --users 1..2@5s -d 5s", "scenario[0].duration: it contradicts"),
     ] {
         let error = spec_beside(file, flags).unwrap_err();
         assert!(error.contains(problem), "{flags}: {error}");

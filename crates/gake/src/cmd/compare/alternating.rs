@@ -7,7 +7,7 @@ use std::time::Duration;
 use gake_core::clock::nanos;
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
-use gake_core::record::{Histogram, Metric, Run, Tally};
+use gake_core::record::{Histogram, LatencyMetric, Run, Tally};
 use gake_judge::compare::{ComparedFigures, Comparison, Known, Question, compare_pairs};
 use gake_judge::stats::span;
 use gake_lab::Lab;
@@ -194,7 +194,13 @@ fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
 fn slimmed(tally: &Tally) -> Tally {
     let mut slim = Tally::new(tally.labels().len());
     slim.merge(tally);
-    for metric in [Metric::Connect, Metric::Tls, Metric::FirstByte, Metric::Download, Metric::Rtt] {
+    for metric in [
+        LatencyMetric::Connect,
+        LatencyMetric::Tls,
+        LatencyMetric::FirstByte,
+        LatencyMetric::Download,
+        LatencyMetric::Rtt,
+    ] {
         *slim.latency.of_mut(metric) = Histogram::new();
     }
     slim

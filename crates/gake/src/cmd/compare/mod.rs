@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gake_judge::compare::Question;
 use gake_report::compare::CompareReport;
-use gake_text::redact::Names;
+use gake_text::redact::SecretNames;
 
 use crate::cli::CompareArgs;
 use gake_session::Results;
@@ -25,7 +25,7 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
     let outputs = || args.formats.iter().chain(&args.html);
     distinct(output_files(outputs()), [&args.a, &args.b].map(Path::new))?;
     let results = Results::create(outputs(), args.no_color, console)?;
-    let redactor = usual(Names::default())?;
+    let redactor = usual(SecretNames::default())?;
     let (comparison, sides, interrupted) = if args.interleave {
         let runs = alternating::run(args, &question, &redactor, console)?;
         (runs.compare(&question), runs.wholes, runs.interrupted)
