@@ -320,7 +320,8 @@ fn streams_make_few_connections_of_many_requests_in_flight() {
     assert_eq!(bounds(&format!("streams = 20\n{closed}")), (3, 50, 20));
     assert_eq!(bounds(&format!("{closed}connections = 4")), (4, 50, 13));
     let plain = format!("[connection]\nstreams = 2\n{closed}");
-    expect!["a.toml:2:1: connection.streams: it needs HTTP/2 or HTTP/3"].assert_eq(&error("a.toml", &plain));
+    expect!["a.toml:2:1: connection.streams: it needs HTTP/2 or HTTP/3"]
+        .assert_eq(&error("a.toml", &plain));
 }
 
 #[test]
@@ -528,7 +529,10 @@ fn contradictions_are_rejected() {
         "requests = 0",
     ];
     let url = "[[scenario]]\nurl = \"http://h/\"\n";
-    errors("a.toml", &keys.map(|keys| format!("{url}{keys}\n")), &expect![[r#"
+    errors(
+        "a.toml",
+        &keys.map(|keys| format!("{url}{keys}\n")),
+        &expect![[r#"
         a.toml:4:1: scenario[0].stages: they are rates already: leave the rate out
         a.toml:4:1: scenario[0].duration: the stages have times of their own
         a.toml:3:1: scenario[0].arrivals: it needs a rate: in a closed loop, responses determine the arrivals
@@ -547,12 +551,17 @@ fn contradictions_are_rejected() {
         a.toml:4:1: scenario[0].users: it belongs to a closed loop; a rate makes the loop open
         a.toml:3:1: scenario[0].duration: it must be longer than 0
         a.toml:3:1: scenario[0].requests: it must be at least 1
-    "#]]);
+    "#]],
+    );
     let top = ["spin = true", "abort = true"].map(|top| format!("{top}\n{url}"));
-    errors("a.toml", &top, &expect![[r#"
+    errors(
+        "a.toml",
+        &top,
+        &expect![[r#"
         a.toml:1:1: spin: it needs a rate: a closed loop has no due times to wait for
         a.toml:1:1: abort: it needs an objective
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -571,7 +580,8 @@ fn readers_are_bounded() {
     let many: String = (0..=SCENARIOS_MAX)
         .map(|i| format!("[[scenario]]\nname = \"{i}\"\nurl = \"http://h/\"\n"))
         .collect();
-    expect!["a.toml:1:3: scenario: 101 scenarios are more than 100"].assert_eq(&error("a.toml", &many));
+    expect!["a.toml:1:3: scenario: 101 scenarios are more than 100"]
+        .assert_eq(&error("a.toml", &many));
     assert!(error("a.toml", "\u{1}").starts_with("a.toml"));
     let not_text = SpecFile::read("a.toml", &b"\xff"[..]).unwrap_err();
     expect!["a.toml: it is not UTF-8"].assert_eq(&not_text.to_string());
