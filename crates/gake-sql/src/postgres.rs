@@ -205,7 +205,8 @@ mod tests {
         assert_eq!(fields(ReplyReader(&row)), Ok(vec![Some("42".to_owned()), None]));
         assert!(fields(ReplyReader(&row[..7])).is_err());
         let refused = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
-        expect!["server error 53300: sorry, too many clients already"].assert_eq(&refusal(ReplyReader(refused)));
+        expect!["server error 53300: sorry, too many clients already"]
+            .assert_eq(&refusal(ReplyReader(refused)));
         expect!["server error : "].assert_eq(&refusal(ReplyReader(b"")));
     }
 }
