@@ -104,7 +104,10 @@ mod tests {
         run.tally.counts = Counts { started: 10, sent: 10, ok: 9, ..Counts::default() };
         let found = differences(&run, &[Some(12)]);
         let texts: Vec<_> = found.iter().map(|found| found.text.as_str()).collect();
-        expect![[r#""#]].assert_eq(&texts.join("\n"));
+        expect![[r#"
+            the run sent 10 requests, but counted 9 ends
+            the run counted 10 arrivals, but its schedule has 12"#]]
+        .assert_eq(&texts.join("\n"));
         assert_eq!(found.iter().map(|found| found.size).sum::<u64>(), 3);
     }
 

@@ -76,7 +76,7 @@ fn promises_are_awaited_unless_they_never_settle() {
     let soon = "export async function f() { await null; await 0; return 7 }";
     assert_eq!(returned(soon), Ok(Value::Number(7.0)));
     let never = "export const f = () => new Promise(() => {})";
-    expect![[r#""#]].assert_eq(&returned(never).unwrap_err());
+    expect!["f returned a promise that never settles"].assert_eq(&returned(never).unwrap_err());
     let rejected = "export async function f() {\n throw new TypeError('no') }";
     assert_eq!(returned(rejected), Err("hooks.js:2:12: TypeError: no".to_owned()));
 }
@@ -152,11 +152,17 @@ fn endless_calls_are_interrupted_and_the_next_call_works() {
 #[test]
 fn an_endless_script_is_not_loaded() {
     let limits = ScriptLimits { load: SHORT, ..ScriptLimits::default() };
-    for text in ["for (;;);", "const a = () => Promise.resolve().then(a); await a()"] {
-        let error = ScriptThreads::start(&ScriptSource::text("s.js", text), limits, 1, &silent())
-            .unwrap_err();
-        expect![[r#""#]].assert_eq(&error.to_string());
-    }
+    let error = |text| {
+        let source = ScriptSource::text("s.js", text);
+        let error = ScriptThreads::start(&source, limits, 1, &silent()).unwrap_err();
+        error.to_string() + "\n"
+    };
+    let texts = ["for (;;);", "const a = () => Promise.resolve().then(a); await a()"];
+    expect![[r#"
+        s.js took longer than 200ms
+        s.js took longer than 200ms
+    "#]]
+    .assert_eq(&texts.map(error).concat());
 }
 
 #[test]
@@ -206,7 +212,14 @@ fn values_without_an_equivalent_are_rejected() {
         let source = format!("export function f() {{ return {value} }}");
         returned(&source).expect_err(value) + "\n"
     };
-    expect![[r#""#]].assert_eq(&values.map(error).concat());
+    expect![[r#"
+        f returned a function, a symbol or a BigInt
+        f returned a function, a symbol or a BigInt
+        f returned too many values
+        f returned a value that is nested too deeply
+        f returned a string that is not Unicode (half of a surrogate pair)
+    "#]]
+    .assert_eq(&values.map(error).concat());
     let odd = "export const f = () => ({a: 1, g() {}, b: undefined, [Symbol()]: 1})";
     assert_eq!(returned(odd), Ok(Value::map([("a", Value::Number(1.0))])));
 }

@@ -325,6 +325,19 @@ mod tests {
             assert!(!error.contains("secret"), "{rest}: {error}");
             errors += &format!("{error}\n");
         }
-        expect![[r#""#]].assert_eq(&errors);
+        expect![[r#"
+            write it as mysql://USER:PASSWORD@HOST:PORT, or mysql://USER@/PATH/OF/SOCKET
+            write it as mysql://USER:PASSWORD@HOST:PORT, or mysql://USER@/PATH/OF/SOCKET
+            write it as mysql://USER:PASSWORD@HOST:PORT, or mysql://USER@/PATH/OF/SOCKET
+            its port is not a number from 1 to 65535
+            its port is not a number from 1 to 65535
+            its user or password is not percent-encoded: write % as %25, @ as %40
+            its user or password is not percent-encoded: write % as %25, @ as %40
+            its user or password is not percent-encoded: write % as %25, @ as %40
+            its options are sslmode=disable, prefer, require or verify-full, sslrootcert=FILE and dbname=NAME
+            its options are sslmode=disable, prefer, require or verify-full, sslrootcert=FILE and dbname=NAME
+            its options are sslmode=disable, prefer, require or verify-full, sslrootcert=FILE and dbname=NAME
+            write it as mysql://USER:PASSWORD@HOST:PORT, or mysql://USER@/PATH/OF/SOCKET
+        "#]].assert_eq(&errors);
     }
 }

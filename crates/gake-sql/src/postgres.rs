@@ -194,12 +194,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn digests_are_in_hexadecimal_digits() {
+        // RFC 1321.
+        assert_eq!(md5_hex(&[b"a", b"bc"]), "900150983cd24fb0d6963f7d28e17f72");
+    }
+
+    #[test]
     fn rows_and_errors_are_parsed() {
         let row = [&[0, 2, 0, 0, 0, 2][..], b"42", &[255, 255, 255, 255]].concat();
         assert_eq!(fields(ReplyReader(&row)), Ok(vec![Some("42".to_owned()), None]));
         assert!(fields(ReplyReader(&row[..7])).is_err());
         let refused = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
-        expect![[r#""#]].assert_eq(&refusal(ReplyReader(refused)));
-        expect![[r#""#]].assert_eq(&refusal(ReplyReader(b"")));
+        expect!["server error 53300: sorry, too many clients already"]
+            .assert_eq(&refusal(ReplyReader(refused)));
+        expect!["server error : "].assert_eq(&refusal(ReplyReader(b"")));
     }
 }

@@ -198,6 +198,12 @@ mod tests {
             assert!(!error.contains("secret"), "{text}: {error}");
             errors += &format!("{error}\n");
         }
-        expect![[r#""#]].assert_eq(&errors);
+        expect![[r#"
+            write model:CONNECT,STATEMENT, sqlite:FILE, sqlite::memory:, mysql://USER:PASSWORD@HOST/DATABASE or postgres://USER:PASSWORD@HOST/DATABASE
+            write model:CONNECT,STATEMENT, sqlite:FILE, sqlite::memory:, mysql://USER:PASSWORD@HOST/DATABASE or postgres://USER:PASSWORD@HOST/DATABASE
+            name the database too: mysql://USER:PASSWORD@HOST/DATABASE, or ?dbname=DATABASE
+            its port is not a number from 1 to 65535
+            "model:1ms" is not a database: write model:CONNECT,STATEMENT, as in model:150ms,50ms
+        "#]].assert_eq(&errors);
     }
 }

@@ -225,7 +225,7 @@ fn a_spec_comes_back_as_it_was() {
 fn other_kinds_and_invalid_values_are_rejected() {
     let tally = encode(&Tally::default()).unwrap();
     let error = decode::<Interval>(&tally).unwrap_err().to_string();
-    expect![[r#""#]].assert_eq(&error);
+    expect![[r#"expected gake.interval/2, found "gake.tally/1": both sides need the same version of gake"#]].assert_eq(&error);
     assert!(decode::<Tally>(&vec![b' '; READ_MAX + 1]).is_err());
     for json in [
         r#"{"counts":{"sent":2,"ok":1}}"#,

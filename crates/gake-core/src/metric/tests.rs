@@ -134,7 +134,10 @@ fn a_metric_has_one_meaning_in_a_run() {
     let first = registry.define(new(MetricKind::Trend)).unwrap();
     assert!(Arc::ptr_eq(&first, &registry.define(new(MetricKind::Trend)).unwrap()));
     let error = registry.define(new(MetricKind::Counter)).unwrap_err();
-    expect![[r#""#]].assert_eq(&error.to_string());
+    expect![[
+        r#"the counter "waits" of time cannot be defined: the trend "waits" of time exists already"#
+    ]]
+    .assert_eq(&error.to_string());
     for name in ["", "a b", "a{b:c}", "p<5"] {
         let named = Definition { name: name.to_owned(), ..new(MetricKind::Rate) };
         assert!(registry.define(named).is_err(), "{name}");

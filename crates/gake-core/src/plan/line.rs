@@ -208,6 +208,9 @@ mod tests {
             ..Plan::new(URL, Load::PerUser { users: 3, iterations: 9 })
         };
         let whole = Plan { threads: 2, ..Plan::new("a.toml", vec![one, two]) };
-        expect![[r#""#]].assert_eq(&whole.to_string());
+        expect![[r#"
+            a.toml: 2 scenarios side by side, 2 threads
+              default: http://localhost/: closed loop, 3 users, 9 iterations in total
+              two from 5s: http://localhost/: closed loop, 3 users, 9 iterations each, connections kept to the end"#]].assert_eq(&whole.to_string());
     }
 }

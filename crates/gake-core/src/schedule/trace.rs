@@ -23,9 +23,12 @@ const BLOCK: usize = 64;
 pub struct Trace {
     #[serde(skip)]
     held: Arc<TraceInstants>,
+    /// Number of arrivals.
     arrivals: u64,
+    /// Length of the replay.
     #[serde(rename = "length_s", with = "AsSeconds")]
     length: Nanos,
+    /// Peak number of arrivals due in one second.
     peak: u64,
 }
 

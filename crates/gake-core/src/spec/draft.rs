@@ -19,11 +19,11 @@ fields! {
         name: Option<String> = "what it loads";
         /// worker threads
         threads: Option<CountValue> ["--threads"] = "as many as the load needs, at most one per core";
-        /// poll the last part of each wait
+        /// busy-poll at the end of each wait
         spin: Option<bool> ["--spin"] = "false";
         /// makes random arrivals repeatable
         seed: Option<CountValue> ["--seed"] = "1";
-        /// first part of each scenario, excluded from the figures; added to its duration
+        /// time at the start of each scenario, excluded from the figures; added to its duration
         warmup: Option<TimeValue> ["--warmup"] = "0";
         /// list: `"p99<50ms"`, `"errors<0.1%"`
         objectives: Vec<String> ["--slo"] = "none";
@@ -83,9 +83,9 @@ fields! {
         expect: Option<ExpectValue> ["--expect"] = "`\"200-399\"`";
         /// what a body must match: a regular expression, `"sha256:HEX"`, `"json:PATH=VALUE"`
         expect_body: Option<String> ["--expect-body"] = "any";
-        /// the message that is sent to a WebSocket; without it a ping
+        /// the message sent to a WebSocket; by default a ping
         ws_message: Option<BodyValue> ["--ws-message"];
-        /// which message of a WebSocket is the response: a check like `expect_body`
+        /// a check, like `expect_body`, for the WebSocket message that is the response
         ws_expect: Option<String> ["--ws-expect"];
         /// whether messages of a WebSocket await no response
         ws_send_only: Option<bool> ["--ws-send-only"];
@@ -95,7 +95,7 @@ fields! {
         proto_set: Option<BodyValue>;
         /// folders that these files import from
         proto_paths: Vec<PathBuf> ["--proto-path"];
-        /// time the parts of responses
+        /// time the events, lines, messages or chunks of responses
         stream: Option<bool> ["--stream"] = "false; messages of gRPC streams always are";
         /// count the bodies of failed responses
         body_errors: Option<bool> ["--body-errors"] = "false";
@@ -104,7 +104,7 @@ fields! {
         rate: Option<RateValue> ["--rate"];
         /// steps and ramps of the rate
         stages: Option<StagesValue> ["--stages"];
-        /// how arrivals are spread
+        /// distribution of arrivals in time
         arrivals: Option<ArrivalsValue> ["--arrivals"];
         /// users of a closed loop
         users: Option<UsersValue> ["--users"];
@@ -118,7 +118,7 @@ fields! {
         iterations: Option<CountValue>;
         /// iterations that each user makes
         iterations_per_user: Option<CountValue> ["--once"];
-        /// how long a user that leaves before the end may take to finish its iteration
+        /// time that a user who leaves before the end has to finish its iteration
         graceful_ramp_down: Option<TimeValue>;
 
         /// delay from the start of the run to the start of this load
@@ -127,11 +127,11 @@ fields! {
         duration: Option<TimeValue> ["-d"];
         /// number of arrivals after which it ends
         requests: Option<CountValue> ["-n"] = "none";
-        /// how long requests in flight may take at the end
-        graceful_stop: Option<TimeValue> ["--drain"] = "5s; with a count alone, `timeout`";
+        /// time for requests in flight to finish at the end
+        graceful_stop: Option<TimeValue> ["--drain"] = "5s; with only a count, `timeout`";
         /// maximum connections of an open loop; in a closed loop each user has one
         connections: Option<CountValue> ["-c"] = "1000";
-        /// maximum requests in flight at once; formerly `lanes`
+        /// maximum requests in flight; formerly `lanes`
         #[serde(alias = "lanes")]
         max_in_flight: Option<CountValue> ["--max-in-flight"] = "`connections`";
         /// what happens to an arrival that is due when `max_in_flight` is reached: `"wait"`,
@@ -140,7 +140,7 @@ fields! {
         /// keys and values that the run file keeps with the scenario; [objectives](verdict.md),
         /// `--abort` and [`gake compare`](compare.md) select by them: `errors{team:payments}<1%`
         tags: BTreeMap<String, String> = "none";
-        /// its requests, in turn by their weights
+        /// its requests, interleaved by weight
         request: Vec<RequestDraft>;
     }
 }

@@ -18,7 +18,7 @@ settings! {
         /// `"1.0"`, `"1.1"`, `"2"`, `"3"`, `"auto"` (what ALPN chooses over TLS), or `"auto3"` (the
         /// same, and HTTP/3 where `Alt-Svc` offers it)
         http: HttpVersion = HttpVersion::Http11, ["--http"] = "`\"1.1\"`";
-        /// maximum requests at once on a connection of HTTP/2 or HTTP/3
+        /// maximum concurrent requests on a connection of HTTP/2 or HTTP/3
         streams: Option<usize> = None, ["--streams"] = "100; in a closed loop the users of a connection";
         /// flow-control window of a stream of HTTP/2 and HTTP/3, in bytes
         stream_window: Option<u32> = None, = "1073741823";

@@ -320,7 +320,8 @@ fn streams_make_few_connections_of_many_requests_in_flight() {
     assert_eq!(bounds(&format!("streams = 20\n{closed}")), (3, 50, 20));
     assert_eq!(bounds(&format!("{closed}connections = 4")), (4, 50, 13));
     let plain = format!("[connection]\nstreams = 2\n{closed}");
-    expect![[r#""#]].assert_eq(&error("a.toml", &plain));
+    expect!["a.toml:2:1: connection.streams: it needs HTTP/2 or HTTP/3"]
+        .assert_eq(&error("a.toml", &plain));
 }
 
 #[test]
@@ -379,7 +380,16 @@ fn a_websocket_is_recognised_by_its_scheme() {
             format!("{url}[connection]\nmax_redirects = 1"),
             "[[scenario]]\nurl = \"http://h/\"\nws_message = \"x\"\n".to_owned(),
         ],
-        &expect![[r#""#]],
+        &expect![[r#"
+            a.toml:3:1: scenario[0].method: a WebSocket has no methods
+            a.toml:3:1: scenario[0].body: a WebSocket has no body: its messages are ws_message
+            a.toml:3:1: scenario[0].ws_send_only: it needs a message (ws_message)
+            a.toml:4:1: scenario[0].ws_send_only: there is no response to check
+            a.toml:4:1: connection.http: a WebSocket needs HTTP/1.1
+            a.toml:4:1: connection.keepalive: WebSocket sessions stay open
+            a.toml:4:1: connection.max_redirects: a WebSocket follows no redirects
+            a.toml:3:1: scenario[0].ws_message: it needs a URL that begins with ws:// or wss://
+        "#]],
     );
 }
 
@@ -416,7 +426,14 @@ fn a_grpc_method_is_recognised_by_its_scheme() {
             format!("{url}[connection]\nmax_redirects = 1"),
             "[[scenario]]\nurl = \"http://h/\"\nproto = [\"a\"]\n".to_owned(),
         ],
-        &expect![[r#""#]],
+        &expect![[r#"
+            a.toml:3:1: scenario[0].method: a gRPC call is always a POST
+            a.toml:4:1: scenario[0].proto_set: it replaces proto: leave one of them out
+            a.toml:3:1: scenario[0].proto_paths: it needs proto
+            a.toml:4:1: connection.http: gRPC needs HTTP/2
+            a.toml:4:1: connection.max_redirects: gRPC calls follow no redirects
+            a.toml:3:1: scenario[0].proto: it needs a URL that begins with grpc:// or grpcs://
+        "#]],
     );
 }
 
@@ -451,7 +468,20 @@ fn errors_say_the_line_and_the_field() {
             "[connection]\ntimeout = 0\n".to_owned(),
             "[connection]\nhttp = \"9\"\n".to_owned(),
         ],
-        &expect![[r#""#]],
+        &expect![[r#"
+            a.toml:1:8: seed: string values must be quoted, expected literal string
+            a.toml: there is no scenario: write [[scenario]] and its url
+            a.toml:3:8: scenario[0].rate: "fast" is not a rate; write for example 1000, 100/1s, 6000/m, 2.5k, or max
+            a.toml:1:1: threads: it must be at least 1
+            a.toml:4:1: scenario[0].think: it belongs to a closed loop; a rate makes the loop open
+            a.toml:3:1: scenario[0].targets: the scenario already has url
+            a.toml:1:1: scenario[0]: there is nothing to send: write url, targets, request or recording
+            a.toml:1:1: scenario[0].name: each of several scenarios needs a name
+            a.toml:1:1: version: this gake reads versions 1 to 1 of a spec, not 9
+            a.toml:4:1: scenario[0].tags.a: it is empty
+            a.toml:2:1: connection.timeout: it must be longer than 0
+            a.toml:2:8: connection.http: unknown variant `9`, expected one of `1.0`, `1.1`, `2`, `auto`, `3`, `auto3`
+        "#]],
     );
     let unknown = error("a.toml", &format!("{url}rats = 5\n"));
     assert!(unknown.starts_with("a.toml:3:1: scenario[0].rats: unknown field `rats`"), "{unknown}");
@@ -466,7 +496,11 @@ fn errors_in_json_say_the_line_and_the_field() {
             "{\"scenario\": [\n {\"url\": \"u\",\n  \"rate\": \"fast\"}]}".to_owned(),
             "{\"scenario\": [\n {\"url\": \"u\", \"think\": 1,\n  \"rate\": 5}]}".to_owned(),
         ],
-        &expect![[r#""#]],
+        &expect![[r#"
+            a.json:2:10: seed: expected value
+            a.json:3:16: scenario[0].rate: "fast" is not a rate; write for example 1000, 100/1s, 6000/m, 2.5k, or max
+            a.json:2:15: scenario[0].think: it belongs to a closed loop; a rate makes the loop open
+        "#]],
     );
     let unknown = error("a.json", "{\"scenario\": [\n {\"url\": \"u\", \"x\": 1}]}");
     assert!(unknown.starts_with("a.json:2:") && unknown.contains("unknown field `x`"), "{unknown}");
@@ -495,16 +529,46 @@ fn contradictions_are_rejected() {
         "requests = 0",
     ];
     let url = "[[scenario]]\nurl = \"http://h/\"\n";
-    errors("a.toml", &keys.map(|keys| format!("{url}{keys}\n")), &expect![[r#""#]]);
+    errors(
+        "a.toml",
+        &keys.map(|keys| format!("{url}{keys}\n")),
+        &expect![[r#"
+        a.toml:4:1: scenario[0].stages: they are rates already: leave the rate out
+        a.toml:4:1: scenario[0].duration: the stages have times of their own
+        a.toml:3:1: scenario[0].arrivals: it needs a rate: in a closed loop, responses determine the arrivals
+        a.toml:3:1: scenario[0].overflow: it needs a rate: a closed loop never overflows
+        a.toml:3:1: scenario[0].max_in_flight: it needs a rate: a user has one request in flight
+        a.toml:1:1: scenario[0].max_in_flight: it needs a rate: a user has one request in flight
+        a.toml:3:1: scenario[0].users: it must be at least 1
+        a.toml:4:1: scenario[0].duration: it contradicts stages of users
+        a.toml:4:1: scenario[0].iterations_per_user: it contradicts iterations
+        a.toml:4:1: scenario[0].requests: it contradicts iterations
+        a.toml:4:1: scenario[0].think: it contradicts a pace
+        a.toml:4:1: scenario[0].users_max: it is below the number of users, or 0
+        a.toml:3:1: scenario[0].graceful_ramp_down: it needs stages of users, as 50..200@30s
+        a.toml:3:1: scenario[0].speed: it belongs to a recording
+        a.toml:3:1: scenario[0].function: it belongs to a script
+        a.toml:4:1: scenario[0].users: it belongs to a closed loop; a rate makes the loop open
+        a.toml:3:1: scenario[0].duration: it must be longer than 0
+        a.toml:3:1: scenario[0].requests: it must be at least 1
+    "#]],
+    );
     let top = ["spin = true", "abort = true"].map(|top| format!("{top}\n{url}"));
-    errors("a.toml", &top, &expect![[r#""#]]);
+    errors(
+        "a.toml",
+        &top,
+        &expect![[r#"
+        a.toml:1:1: spin: it needs a rate: a closed loop has no due times to wait for
+        a.toml:1:1: abort: it needs an objective
+    "#]],
+    );
 }
 
 #[test]
 fn readers_are_bounded() {
     let too_long = std::io::Read::take(std::io::repeat(b' '), BYTES_MAX + 10);
     let too_long = SpecFile::read("a.toml", too_long).unwrap_err().to_string();
-    expect![[r#""#]].assert_eq(&too_long);
+    expect!["a.toml: a spec has at most 16 MiB"].assert_eq(&too_long);
     for (name, deep) in [
         ("a.toml", format!("x = {}", "[".repeat(100_000))),
         ("a.toml", format!("x{} = 1", ".a".repeat(100_000))),
@@ -516,10 +580,11 @@ fn readers_are_bounded() {
     let many: String = (0..=SCENARIOS_MAX)
         .map(|i| format!("[[scenario]]\nname = \"{i}\"\nurl = \"http://h/\"\n"))
         .collect();
-    expect![[r#""#]].assert_eq(&error("a.toml", &many));
+    expect!["a.toml:1:3: scenario: 101 scenarios are more than 100"]
+        .assert_eq(&error("a.toml", &many));
     assert!(error("a.toml", "\u{1}").starts_with("a.toml"));
     let not_text = SpecFile::read("a.toml", &b"\xff"[..]).unwrap_err();
-    expect![[r#""#]].assert_eq(&not_text.to_string());
+    expect!["a.toml: it is not UTF-8"].assert_eq(&not_text.to_string());
 }
 
 #[test]
