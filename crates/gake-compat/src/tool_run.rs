@@ -7,7 +7,7 @@ use gake_core::record::{Fault, Outcome, Run};
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::OutcomeSink;
-use gake_run::{Beside, Inputs, Moment, Prepared, Sink};
+use gake_run::{Inputs, Moment, Prepared, RunOptions, Sink};
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::{Console, Failure, Signals, announce, descriptors, recording};
@@ -98,13 +98,13 @@ impl<'a> ToolRun<'a> {
         let redactor = usual(Names::default())?;
         let mut prepared = self.prepared.clone();
         prepared.redact(&redactor);
-        let beside = Beside {
+        let options = RunOptions {
             sinks,
             interrupt: Some(signals.interrupt()),
             origin: origin(&[], &redactor),
-            ..Beside::default()
+            ..RunOptions::default()
         };
-        let recorded = prepared.run_beside(beside, |moment| each(moment))?;
+        let recorded = prepared.run_with(options, |moment| each(moment))?;
         let mut lost = None;
         for loss in recorded.losses {
             if is_handled && loss.sink == 0 {

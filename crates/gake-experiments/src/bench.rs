@@ -3,7 +3,7 @@
 use gake_judge::Summary;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::RunSpec;
-use gake_run::{Beside, Inputs, Interrupt, Moment, Prepared, unix_now};
+use gake_run::{Inputs, Interrupt, Moment, Prepared, RunOptions, unix_now};
 use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
@@ -98,10 +98,10 @@ impl<'a> Bench<'a> {
         if self.agents.is_some() {
             prepared.keep_to_one_table();
         }
-        let beside = Beside {
+        let options = RunOptions {
             interrupt: Some(self.signals.interrupt()),
             origin: origin(&[], &self.redactor),
-            ..Beside::default()
+            ..RunOptions::default()
         };
         let bar = &self.bar;
         let each = |moment: &Moment<'_>| -> Option<String> {
@@ -118,8 +118,8 @@ impl<'a> Bench<'a> {
             None
         };
         let recorded = match &self.agents {
-            Some(agents) => agents.run(spec, &prepared, beside, each),
-            None => prepared.run_beside(beside, each),
+            Some(agents) => agents.run(spec, &prepared, options, each),
+            None => prepared.run_with(options, each),
         };
         if self.signals.came() {
             return Err(StepError::Interrupted);

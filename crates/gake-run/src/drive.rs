@@ -19,7 +19,7 @@ use crate::{Interrupt, Prepared, RunError, UserControl, Watching};
 
 /// What accompanies a run; nothing by default.
 #[derive(Default)]
-pub struct Beside<'a> {
+pub struct RunOptions<'a> {
     /// Where figures go during the run.
     pub sinks: Vec<Box<dyn Sink>>,
     /// Ends the run early.
@@ -37,10 +37,10 @@ pub struct Beside<'a> {
     pub origin: Provenance,
 }
 
-impl std::fmt::Debug for Beside<'_> {
+impl std::fmt::Debug for RunOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.name()).collect();
-        f.debug_struct("Beside").field("sinks", &sinks).finish_non_exhaustive()
+        f.debug_struct("RunOptions").field("sinks", &sinks).finish_non_exhaustive()
     }
 }
 
@@ -86,7 +86,7 @@ impl Prepared {
     /// # Errors
     /// When it cannot be started, or a worker is lost.
     pub fn run(&self) -> Result<Run, RunError> {
-        Ok(self.run_beside(Beside::default(), |_| None)?.run)
+        Ok(self.run_with(RunOptions::default(), |_| None)?.run)
     }
 
     /// Runs it to its end, and passes each second to `each`, which may return a reason to end
@@ -94,23 +94,23 @@ impl Prepared {
     ///
     /// # Errors
     /// When a sink cannot take the run, it cannot be started, or a worker is lost.
-    pub fn run_beside(
+    pub fn run_with(
         &self,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         if !self.scripts.is_empty() {
-            return self.run_scripts(None, beside, each);
+            return self.run_scripts(None, options, each);
         }
         let (wires, tracer) = (self.wires.clone(), self.tracer.clone());
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);
             HttpFactory::new(wire, context.slice, context.clock).traced(tracer.clone())
         };
-        self.run_works(make, beside, each)
+        self.run_works(make, options, each)
     }
 
-    /// As [`Prepared::run_beside`], fired by works of the program's own: `make` makes the factory
+    /// As [`Prepared::run_with`], fired by works of the program's own: `make` makes the factory
     /// of each scenario of each worker.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl Prepared {
     pub fn run_works<F: Factory + 'static>(
         &self,
         make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let mut make = Some(make);
@@ -126,38 +126,38 @@ impl Prepared {
             Some(make) => start(&self.plan, self.seed, log, make).map_err(RunError::cannot),
             None => Err(RunError::cannot("the workers have been started already")),
         });
-        self.drive(workers, beside, each)
+        self.drive(workers, options, each)
     }
 
     /// Runs it to its end with `workers`.
     pub(crate) fn drive(
         &self,
         mut workers: impl Workers,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let mut own = None;
-        let watching = match beside.watching {
+        let watching = match options.watching {
             Some(watching) => watching,
             None => own.insert(Watching::of(self)?),
         };
-        let (origin, started_unix_ns) = (beside.origin, workers.started_unix_ns());
+        let (origin, started_unix_ns) = (options.origin, workers.started_unix_ns());
         let (settings, first) = watching.begin();
         let about = SinkStart { plan: &self.plan, started_unix_ns, origin: &origin, settings };
         // The threads of sinks are of the class of the one that starts them.
-        let started = gake_engine::beside(&self.plan, || Fanout::start(beside.sinks, &about));
+        let started = gake_engine::beside(&self.plan, || Fanout::start(options.sinks, &about));
         let (mut fanout, log) = started?;
         for (at, readings) in &first.samples {
             fanout.readings(*at, readings);
         }
         let running = workers.start(log)?;
-        if let Some(interrupt) = beside.interrupt {
+        if let Some(interrupt) = options.interrupt {
             interrupt.attach(running.stop.clone());
         }
-        if let Some(users) = beside.users {
+        if let Some(users) = options.users {
             users.attach(running.users.clone());
         }
-        if let Some(rate) = beside.rate {
+        if let Some(rate) = options.rate {
             rate.attach(running.rate.clone());
         }
         let mut collecting = Collecting {
@@ -167,7 +167,7 @@ impl Prepared {
             watching,
             fanout: &mut fanout,
             each,
-            abort: if beside.aborts_at_once { Stop::Now } else { Stop::Drain },
+            abort: if options.aborts_at_once { Stop::Now } else { Stop::Drain },
             reason: None,
             changes: Vec::new(),
         };
@@ -178,7 +178,7 @@ impl Prepared {
         let (collector, reason, changes) = collecting.finish();
         let ending = match reason {
             Some(reason) => Ending::Aborted(reason),
-            None if beside.interrupt.is_some_and(Interrupt::came) => Ending::Interrupted,
+            None if options.interrupt.is_some_and(Interrupt::came) => Ending::Interrupted,
             None if collector.is_exhausted() => Ending::OutOfTargets,
             None => Ending::Done,
         };

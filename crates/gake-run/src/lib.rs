@@ -17,7 +17,7 @@
 //! ```
 //!
 //! For more control, a run has two steps. [`Prepared`] is what is known before the first request;
-//! it can be inspected, and run any number of times. [`Prepared::run_beside`] runs it with
+//! it can be inspected, and run any number of times. [`Prepared::run_with`] runs it with
 //! [`Sink`]s that take the figures meanwhile, an [`Interrupt`] that ends it early, and a function
 //! that sees each second. What a spec names and only a program can open (standard input,
 //! recordings, requests made during the run) comes in [`Inputs`].
@@ -57,7 +57,7 @@ mod user_control;
 mod watching;
 
 pub use bodies::{BODY_BYTES_MAX, Bodies, body_file};
-pub use drive::{Beside, Recorded, unix_now};
+pub use drive::{Recorded, RunOptions, unix_now};
 pub use error::RunError;
 pub use form::form;
 pub use gake_core::record::{Run, ScenarioRun};

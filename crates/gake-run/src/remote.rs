@@ -4,7 +4,7 @@ use gake_core::record::Run;
 use gake_engine::Running;
 
 use crate::drive::Workers;
-use crate::{Beside, Moment, Prepared, Recorded, RunError};
+use crate::{Moment, Prepared, Recorded, RunError, RunOptions};
 
 /// Workers in other processes, ready to start.
 pub trait RemoteWorkers {
@@ -23,7 +23,7 @@ pub trait RemoteWorkers {
 }
 
 impl Prepared {
-    /// As [`Prepared::run_beside`], with workers in other processes.
+    /// As [`Prepared::run_with`], with workers in other processes.
     ///
     /// # Errors
     /// When a sink cannot take the run or wants every request, which stay where they are sent, or
@@ -31,10 +31,10 @@ impl Prepared {
     pub fn run_elsewhere(
         &self,
         remote: &mut dyn RemoteWorkers,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
-        self.drive(Elsewhere(remote), beside, each)
+        self.drive(Elsewhere(remote), options, each)
     }
 }
 

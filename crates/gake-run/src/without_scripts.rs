@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use crate::{Beside, Moment, Prepared, Recorded, RunError};
+use crate::{Moment, Prepared, Recorded, RunError, RunOptions};
 
 const ABSENT: &str = "this build runs no scripts: it was made without the feature `scripts`";
 
@@ -90,7 +90,7 @@ impl Prepared {
     pub(crate) fn run_scripts(
         &self,
         _: Option<Infallible>,
-        _: Beside<'_>,
+        _: RunOptions<'_>,
         _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         Err(RunError::cannot(ABSENT))

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+use gake_run::{Interrupt, Moment, Prepared, Recorded, RunError, RunOptions};
 
 use crate::options::FleetArgs;
 use crate::{Console, Exit, Failure};
@@ -69,7 +69,7 @@ impl FleetMaker {
         &self,
         _: &RunSpec,
         _: &Prepared,
-        _: Beside<'_>,
+        _: RunOptions<'_>,
         _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         match *self {}
@@ -78,7 +78,7 @@ impl FleetMaker {
     pub(crate) fn run_trial(
         &self,
         _: PreparedTrial<'_>,
-        _: Beside<'_>,
+        _: RunOptions<'_>,
         _: &mut EachSecond<'_>,
     ) -> Result<Recorded, RunError> {
         match *self {}
@@ -101,7 +101,7 @@ impl RunAgents<'_> {
     pub(crate) fn run(
         &mut self,
         _: &Prepared,
-        _: Beside<'_>,
+        _: RunOptions<'_>,
         _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         match self.0 {}

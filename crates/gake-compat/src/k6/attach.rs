@@ -57,12 +57,12 @@ pub fn attach(
         sinks.push(Box::new(RunFileSink::create(path).map_err(Failure::could_not)?));
     }
     let api = Api::new(Arc::clone(&ready.loaded.script.test), interrupt.clone(), false);
-    let beside = Beside {
+    let options = RunOptions {
         sinks,
         interrupt: Some(interrupt),
         users: Some(api.users()),
         origin: origin(&[], &redactor),
-        ..Beside::default()
+        ..RunOptions::default()
     };
     let agents = ScriptAgents::of_orphan(orphan, &ready.loaded.script.test, &ready.prepared);
     let agents = agents.map_err(|error| unreadable(error.to_string()))?;
@@ -71,7 +71,7 @@ pub fn attach(
     let context =
         RunContext { flags: &flags, native: &native, console, api: &api, signals: &signals };
     let agents = RunAgents::Script(Box::new(agents), Some(Box::new(set_up)));
-    context.run(&ready, Some(agents), None, beside, own)
+    context.run(&ready, Some(agents), None, options, own)
 }
 
 /// Refuses the flags for results that a script's run does not have.

@@ -7,7 +7,7 @@ use gake_core::clock::SECOND;
 use gake_k6::options::vus_needed;
 use gake_k6::test::{LogLevel, Test};
 use gake_run::script::{ConfiguredScript, ScriptRunError};
-use gake_run::{Beside, Moment};
+use gake_run::{Moment, RunOptions};
 use gake_session::fleet::FleetMaker;
 use gake_session::options::{EmbeddedArgs, SpecFormat};
 use gake_session::origin::origin;
@@ -72,12 +72,12 @@ pub fn run(
         Outputs::close(outputs, console);
         return Ok(if api.has_stopped() { code::STOPPED } else { code::INTERRUPTED });
     }
-    let beside = Beside {
+    let options = RunOptions {
         sinks,
         interrupt: Some(interrupt),
         users: Some(api.users()),
         origin: origin(&[], &redactor),
-        ..Beside::default()
+        ..RunOptions::default()
     };
     let rows = flags.reconcile.as_deref();
     ready.rows =
@@ -90,7 +90,7 @@ pub fn run(
         }
     };
     let context = RunContext { flags, native, console, api: &api, signals: &signals };
-    let exit = context.run(&ready, agents, outputs, beside, own)?;
+    let exit = context.run(&ready, agents, outputs, options, own)?;
     if flags.linger {
         if !flags.quiet && !signals.came() {
             console.note(LINGERS);
@@ -119,7 +119,7 @@ impl RunContext<'_> {
         ready: &Ready,
         mut agents: Option<RunAgents<'_>>,
         outputs: Option<Outputs>,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         own: OwnOutputs,
     ) -> Result<Exit, Failure> {
         let Self { flags, native, console, api, signals } = *self;
@@ -152,8 +152,8 @@ impl RunContext<'_> {
             agents.follow(events, signals.interrupt());
         }
         let recorded = match &mut agents {
-            Some(agents) => agents.run(prepared, beside, each),
-            None => prepared.run_beside(beside, each),
+            Some(agents) => agents.run(prepared, options, each),
+            None => prepared.run_with(options, each),
         };
         let ended = agents.and_then(RunAgents::finish);
         if let Some(line) = line {

@@ -21,14 +21,14 @@ use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 use super::{Keys, ScriptRunError, crews, network};
-use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+use crate::{Interrupt, Moment, Prepared, Recorded, RunError, RunOptions};
 
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
 /// another one.
 pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetUp>);
 
 impl Prepared {
-    /// As [`Prepared::run_beside`], with the users of the run's script in other processes. `setup`
+    /// As [`Prepared::run_with`], with the users of the run's script in other processes. `setup`
     /// and `teardown` run here; with what an earlier process set up, `teardown` alone, unless that
     /// process had the whole run.
     ///
@@ -37,26 +37,26 @@ impl Prepared {
     pub fn run_users_elsewhere(
         &self,
         remote: RemoteScript<'_>,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         if self.scripts.len() != 1 || !self.wires.is_empty() {
             return Err(RunError::cannot(ONE_SCRIPT));
         }
-        self.run_scripts(Some(remote), beside, each)
+        self.run_scripts(Some(remote), options, each)
     }
 
     /// Runs it to its end, from the first `setup` to the last `teardown`.
     pub(crate) fn run_scripts(
         &self,
         remote: Option<RemoteScript<'_>>,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let own = Interrupt::default();
-        let interrupt = beside.interrupt.unwrap_or(&own).clone();
+        let interrupt = options.interrupt.unwrap_or(&own).clone();
         // As in k6: a threshold that aborts the test does not wait for iterations.
-        let beside = Beside { interrupt: Some(&interrupt), aborts_at_once: true, ..beside };
+        let options = RunOptions { interrupt: Some(&interrupt), aborts_at_once: true, ..options };
         let (remote, mut earlier) =
             remote.map_or((None, None), |(users, earlier)| (Some(users), earlier));
         let is_resumed = earlier.is_some();
@@ -70,7 +70,7 @@ impl Prepared {
         let is_void = !is_set_up || interrupt.came() && !is_resumed;
         // Where nothing runs no other process is needed.
         let remote = remote.filter(|_| !is_void);
-        let control = beside.users.cloned().unwrap_or_default();
+        let control = options.users.cloned().unwrap_or_default();
         let lost = remote.as_ref().map(|remote| remote.lost());
         for life in &mut lives {
             life.make(self, is_void);
@@ -108,13 +108,13 @@ impl Prepared {
             Some(remote) => {
                 let first = lives.first().map(|life| &life.set_up);
                 let ready = remote.assemble(first.unwrap_or(&SetUp::default()));
-                let run = ready.and_then(|workers| self.run_elsewhere(workers, beside, each));
+                let run = ready.and_then(|workers| self.run_elsewhere(workers, options, each));
                 let is_known = run.is_ok() || !is_resumed;
                 needs_teardown &= is_known && remote.needs_teardown();
                 // None of them sends anything while `teardown` runs.
                 run.inspect_err(|_| remote.give_up())
             }
-            None => self.run_users(&lives, &phase, beside, each),
+            None => self.run_users(&lives, &phase, options, each),
         };
         phase.is_over.store(true, Relaxed);
         let mut ends = Vec::new();
@@ -164,7 +164,7 @@ impl Prepared {
         &self,
         lives: &[Life<'_>],
         phase: &Arc<RunPhase>,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let mut loads: Vec<Option<ScriptLoad>> = Vec::new();
@@ -182,7 +182,7 @@ impl Prepared {
                 let load = loads[context.scenario].clone();
                 ScriptFactory::new(load, context.slice, context.clock)
             };
-            return self.run_works(make, beside, each);
+            return self.run_works(make, options, each);
         }
         let (wires, tracer) = (self.wires.clone(), self.tracer.clone());
         // Wires are those of the other scenarios, in order.
@@ -200,7 +200,7 @@ impl Prepared {
                 MixedFactory::Http(factory.traced(tracer.clone()))
             }
         };
-        self.run_works(make, beside, each)
+        self.run_works(make, options, each)
     }
 }
 

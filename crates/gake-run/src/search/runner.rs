@@ -3,7 +3,9 @@
 use gake_judge::search::Trial;
 
 use crate::spec::RunSpec;
-use crate::{Beside, Interrupt, LoadedRequests, Moment, Prepared, Recorded, RunError, Watching};
+use crate::{
+    Interrupt, LoadedRequests, Moment, Prepared, Recorded, RunError, RunOptions, Watching,
+};
 
 /// Sees each second of a trial, and may end it.
 pub type EachSecond<'a> = dyn FnMut(&Moment<'_>) -> Option<String> + Send + 'a;
@@ -49,8 +51,11 @@ impl TrialRunner for LocalTrials {
         watching: &mut Watching,
         each: &mut EachSecond<'_>,
     ) -> Result<Recorded, RunError> {
-        let beside =
-            Beside { interrupt: Some(of.interrupt), watching: Some(watching), ..Beside::default() };
-        of.prepared.run_beside(beside, each)
+        let options = RunOptions {
+            interrupt: Some(of.interrupt),
+            watching: Some(watching),
+            ..RunOptions::default()
+        };
+        of.prepared.run_with(options, each)
     }
 }

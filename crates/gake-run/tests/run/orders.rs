@@ -9,7 +9,7 @@ use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{RunClock, Timer, WorkerContext};
 use gake_judge::Summary;
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
-use gake_run::{Beside, Prepared, RunError};
+use gake_run::{Prepared, RunError, RunOptions};
 
 /// Iterations of a run, each of 10 ms: a second for its four users.
 pub const ITERATIONS: u64 = 400;
@@ -122,6 +122,6 @@ pub fn judged(spec: &RunSpec) -> Result<Summary, RunError> {
         clock: context.clock,
         metrics: metrics.clone(),
     };
-    let run = prepared.run_works(make, Beside::default(), |_| None)?.run;
+    let run = prepared.run_works(make, RunOptions::default(), |_| None)?.run;
     Ok(Summary::new(run, &prepared.objectives))
 }

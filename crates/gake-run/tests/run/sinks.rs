@@ -11,7 +11,7 @@ use gake_run::sink::{
     Takes,
 };
 use gake_run::spec::{Load, RunSpec, ScenarioSpec};
-use gake_run::{Beside, Inputs, Prepared, Recorded, RunError};
+use gake_run::{Inputs, Prepared, Recorded, RunError, RunOptions};
 
 use crate::support::*;
 
@@ -91,7 +91,7 @@ impl Sink for Probe {
 
 fn run(spec: &RunSpec, sinks: Vec<Box<dyn Sink>>) -> Result<Recorded, RunError> {
     let prepared = Prepared::new(spec, Inputs::default()).unwrap();
-    prepared.run_beside(Beside { sinks, ..Beside::default() }, |_| None)
+    prepared.run_with(RunOptions { sinks, ..RunOptions::default() }, |_| None)
 }
 
 fn seen(of: &Arc<Mutex<Seen>>) -> std::sync::MutexGuard<'_, Seen> {

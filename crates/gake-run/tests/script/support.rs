@@ -14,7 +14,7 @@ use gake_run::script::{
     LoadedScript, RemoteUsers, ScriptEnd, ScriptRun, ScriptRunError, ScriptTls,
 };
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
-use gake_run::{Beside, Interrupt, Recorded};
+use gake_run::{Interrupt, Recorded, RunOptions};
 
 /// A script's run.
 pub struct Ran {
@@ -137,12 +137,12 @@ impl Case {
         script.test.settings.set(self.settings.clone()).unwrap();
         let run = self.script_run(path);
         let prepared = script.prepare(&run)?;
-        let beside = Beside { interrupt: self.interrupt.as_ref(), ..Beside::default() };
+        let options = RunOptions { interrupt: self.interrupt.as_ref(), ..RunOptions::default() };
         let recorded = match self.remote.map(|make| make(Arc::clone(log))) {
             Some(mut users) => {
-                prepared.run_users_elsewhere((users.as_mut(), None), beside, |_| None)
+                prepared.run_users_elsewhere((users.as_mut(), None), options, |_| None)
             }
-            None => prepared.run_beside(beside, |_| None),
+            None => prepared.run_with(options, |_| None),
         };
         Ok(recorded?)
     }

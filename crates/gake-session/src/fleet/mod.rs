@@ -16,7 +16,7 @@ use gake_fleet::{
     ScriptParcel,
 };
 use gake_run::script::SetUp;
-use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+use gake_run::{Interrupt, Moment, Prepared, Recorded, RunError, RunOptions};
 use gake_text::duration::format_duration;
 use local::Local;
 
@@ -139,11 +139,11 @@ impl FleetMaker {
         &self,
         spec: &RunSpec,
         prepared: &Prepared,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let mut fleet = self.assemble(spec, prepared).map_err(RunError::cannot)?;
-        let recorded = prepared.run_elsewhere(&mut fleet, beside, each)?;
+        let recorded = prepared.run_elsewhere(&mut fleet, options, each)?;
         match fleet.lost() {
             0 => Ok(recorded),
             _ => Err(RunError::cannot(AGENT_LOST)),

@@ -8,7 +8,7 @@ use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
 use gake_run::script::{PreparedScript, SetUp};
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+use gake_run::{Interrupt, Moment, Prepared, Recorded, RunError, RunOptions};
 
 use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TORN_DOWN, failure};
 use crate::console::Console;
@@ -47,14 +47,14 @@ impl RunAgents<'_> {
     pub fn run(
         &mut self,
         prepared: &Prepared,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         match self {
-            Self::Requests(fleet) => prepared.run_elsewhere(fleet.as_mut(), beside, each),
+            Self::Requests(fleet) => prepared.run_elsewhere(fleet.as_mut(), options, each),
             Self::Script(agents, earlier) => {
                 let earlier = earlier.take().map(|set_up| *set_up);
-                prepared.run_users_elsewhere((agents.as_mut(), earlier), beside, each)
+                prepared.run_users_elsewhere((agents.as_mut(), earlier), options, each)
             }
         }
     }
@@ -160,17 +160,17 @@ impl FleetMaker {
     pub(crate) fn run_trial(
         &self,
         of: PreparedTrial<'_>,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: &mut EachSecond<'_>,
     ) -> Result<Recorded, RunError> {
         let PreparedTrial { loaded, prepared, spec, .. } = of;
         let (Some(script), Some(fired)) = (loaded.scripts().next(), prepared.scripts.first())
         else {
-            return self.run(&loaded.inlined(spec), prepared, beside, each);
+            return self.run(&loaded.inlined(spec), prepared, options, each);
         };
         let users = ScriptAgents::new(self, &AgentScript::of(script), (&fired.run, prepared));
         let mut users = users.map_err(RunError::cannot)?;
-        let recorded = prepared.run_users_elsewhere((&mut users, None), beside, each)?;
+        let recorded = prepared.run_users_elsewhere((&mut users, None), options, each)?;
         match users.finish().map_or(0, |fleet| fleet.lost()) {
             0 => Ok(recorded),
             _ => Err(RunError::cannot(AGENT_LOST)),

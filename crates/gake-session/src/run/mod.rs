@@ -23,7 +23,7 @@ use gake_core::record::Ending;
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
-use gake_run::{Beside, Moment, Prepared, RateControl, RunError, Sink, Watching};
+use gake_run::{Moment, Prepared, RateControl, RunError, RunOptions, Sink, Watching};
 use gake_text::redact::Redactor;
 
 use crate::options::{OutputArgs, SaveArgs, WebArgs};
@@ -91,21 +91,21 @@ impl<'a> Session<'a> {
         if let Some(agents) = &mut agents {
             agents.follow(live.agents_reporter(console), signals.interrupt());
         }
-        let beside = Beside {
+        let options = RunOptions {
             sinks,
             rate: rate.as_ref(),
             interrupt: Some(signals.interrupt()),
             watching: Some(&mut watching),
             origin,
-            ..Beside::default()
+            ..RunOptions::default()
         };
         let show = |moment: &Moment<'_>| {
             live.show(console, moment, prepared);
             None
         };
         let recorded = match &mut agents {
-            Some(agents) => agents.run(prepared, beside, show),
-            None => prepared.run_beside(beside, show),
+            Some(agents) => agents.run(prepared, options, show),
+            None => prepared.run_with(options, show),
         };
         let ended = agents.and_then(RunAgents::finish);
         live.clear();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gake_judge::search::{Trial, TrialLoad};
 use gake_run::search::{EachSecond, PreparedTrial, TrialRunner};
 use gake_run::sink::RunFileSink;
-use gake_run::{Beside, Recorded, RunError, Sink, Watching};
+use gake_run::{Recorded, RunError, RunOptions, Sink, Watching};
 use gake_text::redact::Redactor;
 
 use crate::fleet::FleetMaker;
@@ -77,16 +77,16 @@ impl<'a> SessionTrials<'a> {
         watching: &mut Watching,
         each: &mut EachSecond<'_>,
     ) -> Result<Recorded, RunError> {
-        let beside = Beside {
+        let options = RunOptions {
             sinks,
             interrupt: Some(of.interrupt),
             watching: Some(watching),
             origin: origin(&of.prepared.objectives, self.redactor),
-            ..Beside::default()
+            ..RunOptions::default()
         };
         match self.agents {
-            Some(agents) => agents.run_trial(of, beside, each),
-            None => of.prepared.run_beside(beside, each),
+            Some(agents) => agents.run_trial(of, options, each),
+            None => of.prepared.run_with(options, each),
         }
     }
 }

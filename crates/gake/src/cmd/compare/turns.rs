@@ -12,7 +12,7 @@ use gake_judge::compare::{ComparedFigures, Comparison, Known, Question, compare_
 use gake_judge::stats::span;
 use gake_lab::Lab;
 use gake_report::merge_runs;
-use gake_run::{Beside, Prepared};
+use gake_run::{Prepared, RunOptions};
 use gake_text::redact::Redactor;
 
 use crate::cli::{CompareArgs, run_of};
@@ -179,8 +179,8 @@ impl Side {
 fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
     let seed = side.prepared.seed.wrapping_add(number);
     let prepared = Prepared { seed, ..side.turn()? };
-    let beside = Beside { interrupt: Some(signals.interrupt()), ..Beside::default() };
-    let recorded = prepared.run_beside(beside, |_| None);
+    let options = RunOptions { interrupt: Some(signals.interrupt()), ..RunOptions::default() };
+    let recorded = prepared.run_with(options, |_| None);
     let recorded = recorded.map_err(|error| side.asked.failure(error))?;
     for end in recorded.scripts {
         end.into_setup()?;
