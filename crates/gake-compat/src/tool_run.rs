@@ -7,7 +7,7 @@ use gake_core::record::{Fault, Outcome, Run};
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::OutcomeSink;
-use gake_run::{Inputs, Moment, Prepared, RunOptions, Sink};
+use gake_run::{Inputs, Prepared, RunOptions, SecondUpdate, Sink};
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
 use gake_session::{Console, Failure, Signals, announce, descriptors, recording};
@@ -85,7 +85,7 @@ impl<'a> ToolRun<'a> {
     pub fn run(
         &self,
         handler: Option<OutcomeHandler>,
-        mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        mut each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<ToolResult, Failure> {
         announce::warn(&self.prepared, &self.spec, descriptors::raise(), self.console);
         // The tool's own sink is the first, so that its losses are known from the others'.
@@ -104,7 +104,7 @@ impl<'a> ToolRun<'a> {
             origin: origin(&[], &redactor),
             ..RunOptions::default()
         };
-        let recorded = prepared.run_with(options, |moment| each(moment))?;
+        let recorded = prepared.run_with(options, |update| each(update))?;
         let mut lost = None;
         for loss in recorded.losses {
             if is_handled && loss.sink == 0 {

@@ -3,7 +3,7 @@
 use gake_judge::Summary;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::RunSpec;
-use gake_run::{Inputs, Interrupt, Moment, Prepared, RunOptions, unix_now};
+use gake_run::{Inputs, Interrupt, Prepared, RunOptions, SecondUpdate, unix_now};
 use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
 use gake_session::redaction::usual;
@@ -104,9 +104,9 @@ impl<'a> Bench<'a> {
             ..RunOptions::default()
         };
         let bar = &self.bar;
-        let each = |moment: &Moment<'_>| -> Option<String> {
+        let each = |update: &SecondUpdate<'_>| -> Option<String> {
             if let Some(bar) = bar {
-                let point = &moment.second.point;
+                let point = &update.second.point;
                 bar.say(&format!(
                     "second {}: {} ok, {:.0} in flight, {} connections",
                     point.second + 1,

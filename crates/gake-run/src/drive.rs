@@ -11,9 +11,9 @@ use gake_engine::{Collector, JoinedSecond, LogSender, Running, Stop, WorkerConte
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
-use crate::moment::Moment;
 use crate::rate_control::{self, RateControl};
 use crate::script::ScriptEnd;
+use crate::second_update::SecondUpdate;
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
 use crate::{Interrupt, Prepared, RunError, UserControl, Watching};
 
@@ -97,7 +97,7 @@ impl Prepared {
     pub fn run_with(
         &self,
         options: RunOptions<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         if !self.scripts.is_empty() {
             return self.run_scripts(None, options, each);
@@ -119,7 +119,7 @@ impl Prepared {
         &self,
         make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
         options: RunOptions<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let mut make = Some(make);
         let workers = Here(|log| match make.take() {
@@ -134,7 +134,7 @@ impl Prepared {
         &self,
         mut workers: impl Workers,
         options: RunOptions<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let mut own = None;
         let watching = match options.watching {
@@ -226,7 +226,7 @@ enum Until {
     Over,
 }
 
-impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
+impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> Collecting<'_, E> {
     fn collect(&mut self, until: Until) -> Result<(), RunError> {
         while !self.collector.is_over() {
             if until == Until::NoWorker && self.running.has_ended() {
@@ -281,7 +281,7 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
         for (at, readings) in &fresh.samples {
             self.fanout.readings(*at, readings);
         }
-        let moment = Moment {
+        let update = SecondUpdate {
             second: &second,
             asked,
             so_far: &self.collector,
@@ -289,7 +289,7 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
             readings: &fresh.readings,
             watched: self.watching.so_far(),
         };
-        let wish = (self.each)(&moment).or_else(|| missed(self.prepared, &moment));
+        let wish = (self.each)(&update).or_else(|| missed(self.prepared, &update));
         let collector = &mut self.collector;
         self.fanout.second(second, asked, |free| collector.retire(free));
         wish

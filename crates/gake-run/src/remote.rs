@@ -4,7 +4,7 @@ use gake_core::record::Run;
 use gake_engine::Running;
 
 use crate::drive::Workers;
-use crate::{Moment, Prepared, Recorded, RunError, RunOptions};
+use crate::{Prepared, Recorded, RunError, RunOptions, SecondUpdate};
 
 /// Workers in other processes, ready to start.
 pub trait RemoteWorkers {
@@ -32,7 +32,7 @@ impl Prepared {
         &self,
         remote: &mut dyn RemoteWorkers,
         options: RunOptions<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         self.drive(Elsewhere(remote), options, each)
     }

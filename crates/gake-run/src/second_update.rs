@@ -9,7 +9,7 @@ use gake_judge::{ScenarioView, View};
 
 /// One second of a run in progress.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment<'a> {
+pub struct SecondUpdate<'a> {
     /// What was recorded in it.
     pub second: &'a JoinedSecond,
     /// Arrivals that the plan asked for in it.
@@ -24,7 +24,7 @@ pub struct Moment<'a> {
     pub watched: &'a Watched,
 }
 
-impl<'a> Moment<'a> {
+impl<'a> SecondUpdate<'a> {
     /// The run of `plan` so far, as objectives are judged by it.
     #[must_use]
     pub fn view(&self, plan: &'a Plan) -> View<'a> {

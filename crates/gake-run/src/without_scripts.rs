@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use crate::{Moment, Prepared, Recorded, RunError, RunOptions};
+use crate::{Prepared, Recorded, RunError, RunOptions, SecondUpdate};
 
 const ABSENT: &str = "this build runs no scripts: it was made without the feature `scripts`";
 
@@ -91,7 +91,7 @@ impl Prepared {
         &self,
         _: Option<Infallible>,
         _: RunOptions<'_>,
-        _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         Err(RunError::cannot(ABSENT))
     }

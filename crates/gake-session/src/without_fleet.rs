@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, Moment, Prepared, Recorded, RunError, RunOptions};
+use gake_run::{Interrupt, Prepared, Recorded, RunError, RunOptions, SecondUpdate};
 
 use crate::options::FleetArgs;
 use crate::{Console, Exit, Failure};
@@ -70,7 +70,7 @@ impl FleetMaker {
         _: &RunSpec,
         _: &Prepared,
         _: RunOptions<'_>,
-        _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         match *self {}
     }
@@ -102,7 +102,7 @@ impl RunAgents<'_> {
         &mut self,
         _: &Prepared,
         _: RunOptions<'_>,
-        _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         match self.0 {}
     }

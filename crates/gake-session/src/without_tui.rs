@@ -1,6 +1,6 @@
 //! What stands for the full-screen view in a build without the feature `tui`: `--tui` is refused.
 
-use gake_run::{Interrupt, Moment, Prepared};
+use gake_run::{Interrupt, Prepared, SecondUpdate};
 
 use crate::console::Console;
 use crate::exit::Failure;
@@ -19,7 +19,7 @@ impl Tui {
     }
 
     /// Is never called.
-    pub fn show(&self, _: &Moment<'_>, _: &Prepared) {
+    pub fn show(&self, _: &SecondUpdate<'_>, _: &Prepared) {
         match *self {}
     }
 

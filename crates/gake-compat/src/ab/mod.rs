@@ -63,9 +63,9 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     let stats = AbStats { wants_samples: samples.is_some(), ..AbStats::default() };
     let stats = StatsCollector::new(stats);
     let mut progress = Progress { step: options.progress, done: 0 };
-    let result = run.run(Some(stats.each(AbStats::record)), |moment| {
-        progress.show(moment.second.tally.counts.ended(), console);
-        let faults = moment.second.tally.faults();
+    let result = run.run(Some(stats.each(AbStats::record)), |update| {
+        progress.show(update.second.tally.counts.ended(), console);
+        let faults = update.second.tally.faults();
         let fatal = faults.iter().find_map(|(fault, _)| fatal(*fault)).filter(|_| !options.goes_on);
         fatal.map(|(sentence, _)| sentence)
     })?;

@@ -25,7 +25,7 @@ use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, RecordingSpec, RequestDefaults, RequestSource,
     RequestSpec, RunSpec, ScenarioSpec, TlsSpec,
 };
-use gake_run::{Inputs, Moment, unix_now};
+use gake_run::{Inputs, SecondUpdate, unix_now};
 use gake_wire::HttpRequest;
 use report::{H2load, H2loadRequests, H2loadTraffic, report};
 
@@ -69,8 +69,8 @@ fn run(options: &H2loadOptions, native: &NativeResult, console: &Console) -> Res
     let stats = StatsCollector::new(stats);
     let log = log.map(|file| RequestLog::new(file, unix_now()));
     let mut progress = H2loadProgress::new(options);
-    let result = run.run(Some(handler(&stats, log)), |moment: &Moment<'_>| {
-        let text = progress.at(moment.second.second, moment.so_far.tally());
+    let result = run.run(Some(handler(&stats, log)), |update: &SecondUpdate<'_>| {
+        let text = progress.at(update.second.second, update.so_far.tally());
         // Who closed the output is noticed at the end.
         let _ = console.result(&text);
         None

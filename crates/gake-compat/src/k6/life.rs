@@ -7,7 +7,7 @@ use gake_core::clock::SECOND;
 use gake_k6::options::vus_needed;
 use gake_k6::test::{LogLevel, Test};
 use gake_run::script::{ConfiguredScript, ScriptRunError};
-use gake_run::{Moment, RunOptions};
+use gake_run::{RunOptions, SecondUpdate};
 use gake_session::fleet::FleetMaker;
 use gake_session::options::{EmbeddedArgs, SpecFormat};
 use gake_session::origin::origin;
@@ -125,17 +125,17 @@ impl RunContext<'_> {
         let Self { flags, native, console, api, signals } = *self;
         let shown = ready.shown(flags, console);
         let mut is_tainted = false;
-        let each = |moment: &Moment<'_>| {
-            let second = moment.second.second;
+        let each = |update: &SecondUpdate<'_>| {
+            let second = update.second.second;
             let elapsed = ready.loaded.script.test.duration(Duration::from_nanos(second * SECOND));
-            let series = [&moment.so_far.tally().series, moment.levels];
+            let series = [&update.so_far.tally().series, update.levels];
             let judge = || shown.thresholds.judge(&series, elapsed, false);
             let is_judged = !shown.thresholds.is_empty() && second.is_multiple_of(THRESHOLDS_EVERY);
             let results = is_judged.then(judge);
             is_tainted = results.as_ref().map_or(is_tainted, |results| results.message().is_some());
             api.second(second, is_tainted, || {
-                let mut all = moment.so_far.tally().series.clone();
-                all.merge(moment.levels);
+                let mut all = update.so_far.tally().series.clone();
+                all.merge(update.levels);
                 let data = shown.data(&all, elapsed, &judge(), None).for_script();
                 serde_json::from_str(&data).unwrap_or_default()
             });

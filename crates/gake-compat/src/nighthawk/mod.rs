@@ -16,7 +16,7 @@ use gake_core::schedule::Process;
 use gake_core::spec::{
     BodySpec, HttpVersion, IpFamily, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
 };
-use gake_run::Moment;
+use gake_run::SecondUpdate;
 use report::{Output, Worker, csv, fortio, human, json};
 
 use crate::NativeResult;
@@ -55,8 +55,8 @@ fn run(
         announce(&options, console);
     }
     let workers = Workers::new(&options);
-    let result = run.run(Some(workers.handler()), |moment: &Moment<'_>| {
-        let dropped = dropped(&options, moment.so_far.tally().counts.dropped);
+    let result = run.run(Some(workers.handler()), |update: &SecondUpdate<'_>| {
+        let dropped = dropped(&options, update.so_far.tally().counts.dropped);
         let all = [&options.settings.termination[..], &options.settings.failure[..]].concat();
         workers.exceeded(&all, dropped)
     })?;

@@ -71,10 +71,10 @@ fn run(
     console.result(&opening(&options.url, duration, threads, connections))?;
     let mut rates = Histogram::new();
     let seconds = duration.as_secs();
-    let result = run.run(None, |moment| {
+    let result = run.run(None, |update| {
         // The last one holds what came after the end.
-        if moment.second.second <= seconds {
-            rates.record(moment.second.tally.counts.ended() / threads as u64);
+        if update.second.second <= seconds {
+            rates.record(update.second.tally.counts.ended() / threads as u64);
         }
         None
     })?;

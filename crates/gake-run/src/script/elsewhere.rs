@@ -7,7 +7,7 @@ use gake_core::record::{Counts, Run, Tally};
 use gake_k6::test::Test;
 
 use super::crew::{Crew, LostParts};
-use crate::{Moment, RemoteWorkers, RunError};
+use crate::{RemoteWorkers, RunError, SecondUpdate};
 
 /// Users of a script in other processes.
 pub trait RemoteUsers {
@@ -46,14 +46,14 @@ pub(super) struct Followed<'a> {
 
 impl Followed<'_> {
     /// Takes over the counts of the run so far.
-    pub(super) fn follow(&self, moment: &Moment<'_>) {
-        let second = moment.second;
+    pub(super) fn follow(&self, update: &SecondUpdate<'_>) {
+        let second = update.second;
         for (crew, tally) in self.crews.iter().zip(each(&second.scenarios, &second.tally)) {
             // The mean of the second.
             let running = (tally.in_flight_ns + u128::from(SECOND) / 2) / u128::from(SECOND);
             crew.progress.running.store(u64::try_from(running).unwrap_or(u64::MAX), Relaxed);
         }
-        let so_far = moment.so_far;
+        let so_far = update.so_far;
         let several: Vec<_> = so_far.scenarios().map(|(tally, _)| tally.counts).collect();
         self.note(&several, so_far.tally().counts);
     }

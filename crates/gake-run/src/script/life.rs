@@ -21,7 +21,7 @@ use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 use super::{Keys, ScriptRunError, crews, network};
-use crate::{Interrupt, Moment, Prepared, Recorded, RunError, RunOptions};
+use crate::{Interrupt, Prepared, Recorded, RunError, RunOptions, SecondUpdate};
 
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
 /// another one.
@@ -38,7 +38,7 @@ impl Prepared {
         &self,
         remote: RemoteScript<'_>,
         options: RunOptions<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         if self.scripts.len() != 1 || !self.wires.is_empty() {
             return Err(RunError::cannot(ONE_SCRIPT));
@@ -51,7 +51,7 @@ impl Prepared {
         &self,
         remote: Option<RemoteScript<'_>>,
         options: RunOptions<'_>,
-        mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        mut each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let own = Interrupt::default();
         let interrupt = options.interrupt.unwrap_or(&own).clone();
@@ -86,18 +86,18 @@ impl Prepared {
             interrupt.stop(Stop::Now);
         }
         let followed = remote.is_some().then(|| lives.first().map(Life::followed)).flatten();
-        let each = |moment: &Moment<'_>| {
+        let each = |update: &SecondUpdate<'_>| {
             if let Some(followed) = &followed {
-                followed.follow(moment);
+                followed.follow(update);
             }
             if followed.is_some() {
                 // Before what changes with the second.
-                let at = (moment.second.second * SECOND).saturating_sub(1);
+                let at = (update.second.second * SECOND).saturating_sub(1);
                 phase.followed.store(at, Relaxed);
             }
             let seen = ticker.as_ref().map(UserTicker::so_far).unwrap_or_default();
-            let moment = Moment { levels: &seen, ..*moment };
-            let wish = each(&moment).or_else(|| lives.iter().find_map(|one| one.crossed(&moment)));
+            let update = SecondUpdate { levels: &seen, ..*update };
+            let wish = each(&update).or_else(|| lives.iter().find_map(|one| one.crossed(&update)));
             if wish.is_some() {
                 phase.is_ended.store(true, Relaxed);
             }
@@ -165,7 +165,7 @@ impl Prepared {
         lives: &[Life<'_>],
         phase: &Arc<RunPhase>,
         options: RunOptions<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let mut loads: Vec<Option<ScriptLoad>> = Vec::new();
         loads.resize_with(self.plan.scenarios().len(), || None);
@@ -256,13 +256,13 @@ impl<'a> Life<'a> {
     }
 
     /// The thresholds that end the run, if one does.
-    fn crossed(&self, moment: &Moment<'_>) -> Option<String> {
+    fn crossed(&self, update: &SecondUpdate<'_>) -> Option<String> {
         let thresholds = self.of.thresholds.as_ref()?;
-        let second = moment.second.second;
+        let second = update.second.second;
         if !second.is_multiple_of(INTERVAL.as_secs()) {
             return None;
         }
-        let series = [&moment.so_far.tally().series, moment.levels];
+        let series = [&update.so_far.tally().series, update.levels];
         let results = thresholds.judge(&series, Duration::from_nanos(second * SECOND), false);
         results.aborts.then(|| results.message().unwrap_or_default())
     }

@@ -4,11 +4,11 @@ use gake_judge::search::Trial;
 
 use crate::spec::RunSpec;
 use crate::{
-    Interrupt, LoadedRequests, Moment, Prepared, Recorded, RunError, RunOptions, Watching,
+    Interrupt, LoadedRequests, Prepared, Recorded, RunError, RunOptions, SecondUpdate, Watching,
 };
 
 /// Sees each second of a trial, and may end it.
-pub type EachSecond<'a> = dyn FnMut(&Moment<'_>) -> Option<String> + Send + 'a;
+pub type EachSecond<'a> = dyn FnMut(&SecondUpdate<'_>) -> Option<String> + Send + 'a;
 
 /// A trial that is ready to start.
 #[derive(Debug, Clone, Copy)]

@@ -156,12 +156,12 @@ impl<'a> Trials<'a> {
         let mut observer = Observer::new(clauses, &prepared.plan.labels);
         let warmup = trial.warmup.as_secs_f64();
         let mut backlog = Backlog::new(trial.load, self.room.limit, self.room.unloaded);
-        let run = self.fire(trial, &spec, &prepared, &mut |moment| {
-            let second = moment.second;
+        let run = self.fire(trial, &spec, &prepared, &mut |update| {
+            let second = update.second;
             observer.second(&judged(&prepared.plan, &second.tally));
             // A level belongs to the second before it was read.
             if second.second as f64 > warmup {
-                for reading in moment.readings.iter().filter(|reading| reading.source != MACHINE) {
+                for reading in update.readings.iter().filter(|reading| reading.source != MACHINE) {
                     observer.level(&reading.name, reading.value);
                 }
             }
@@ -206,8 +206,8 @@ impl<'a> Trials<'a> {
         spec.scenarios[0].load = Load::Open { stages, process: self.options.arrivals };
         let prepared = self.prepare(&trial, &spec)?;
         let mut observer = Observer::new(clauses, &prepared.plan.labels);
-        let run = self.fire(&trial, &spec, &prepared, &mut |moment| {
-            observer.second(&judged(&prepared.plan, &moment.second.tally));
+        let run = self.fire(&trial, &spec, &prepared, &mut |update| {
+            observer.second(&judged(&prepared.plan, &update.second.tally));
             overload::is_gone(observer.seconds()).then(|| "the target does not answer".to_owned())
         })?;
         self.causes.add(&run, top);

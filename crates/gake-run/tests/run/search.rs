@@ -46,9 +46,9 @@ impl TrialRunner for Counting {
         assert_eq!((of.trial.seed, of.trial.warmup), (of.spec.seed, of.spec.warmup));
         self.trials += 1;
         let seconds = &mut self.seconds;
-        let recorded = LocalTrials.run(of, watching, &mut |moment| {
+        let recorded = LocalTrials.run(of, watching, &mut |update| {
             *seconds += 1;
-            each(moment)
+            each(update)
         })?;
         self.sent += recorded.run.tally.counts.sent + recorded.run.warmup.sent;
         Ok(recorded)

@@ -16,7 +16,7 @@ use gake_fleet::{
     ScriptParcel,
 };
 use gake_run::script::SetUp;
-use gake_run::{Interrupt, Moment, Prepared, Recorded, RunError, RunOptions};
+use gake_run::{Interrupt, Prepared, Recorded, RunError, RunOptions, SecondUpdate};
 use gake_text::duration::format_duration;
 use local::Local;
 
@@ -140,7 +140,7 @@ impl FleetMaker {
         spec: &RunSpec,
         prepared: &Prepared,
         options: RunOptions<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         let mut fleet = self.assemble(spec, prepared).map_err(RunError::cannot)?;
         let recorded = prepared.run_elsewhere(&mut fleet, options, each)?;

@@ -8,7 +8,7 @@ use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
 use gake_run::script::{PreparedScript, SetUp};
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, Moment, Prepared, Recorded, RunError, RunOptions};
+use gake_run::{Interrupt, Prepared, Recorded, RunError, RunOptions, SecondUpdate};
 
 use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TORN_DOWN, failure};
 use crate::console::Console;
@@ -48,7 +48,7 @@ impl RunAgents<'_> {
         &mut self,
         prepared: &Prepared,
         options: RunOptions<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
         match self {
             Self::Requests(fleet) => prepared.run_elsewhere(fleet.as_mut(), options, each),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::plan::Plan;
-use gake_run::{Interrupt, Moment, Prepared};
+use gake_run::{Interrupt, Prepared, SecondUpdate};
 use gake_text::units::duration;
 
 use crate::console::Console;
@@ -91,12 +91,12 @@ impl RunLive {
     }
 
     /// Shows one second.
-    pub fn show(&mut self, console: &Console, moment: &Moment<'_>, prepared: &Prepared) {
+    pub fn show(&mut self, console: &Console, update: &SecondUpdate<'_>, prepared: &Prepared) {
         if let Some(tui) = &self.tui {
-            return tui.show(moment, prepared);
+            return tui.show(update, prepared);
         }
-        let (second, asked) = (moment.second, moment.asked);
-        self.tell_limit(console, moment);
+        let (second, asked) = (update.second, update.asked);
+        self.tell_limit(console, update);
         if self.bar.is_none() && !self.verbose {
             return;
         }
@@ -108,7 +108,7 @@ impl RunLive {
             return;
         }
         let asked = asked.map_or(String::new(), |asked| format!("asked {asked:.0}/s, "));
-        let opening = self.opening.progress(moment.so_far.tally(), second.point.open);
+        let opening = self.opening.progress(update.so_far.tally(), second.point.open);
         let opening = opening.map_or(String::new(), |opening| format!("{opening}, "));
         let dropped = match counts.dropped {
             0 => String::new(),
@@ -130,11 +130,11 @@ impl RunLive {
     }
 
     /// Says what first bounds the number of connections.
-    fn tell_limit(&mut self, console: &Console, moment: &Moment<'_>) {
+    fn tell_limit(&mut self, console: &Console, update: &SecondUpdate<'_>) {
         if self.quiet {
             return;
         }
-        let limit = self.opening.limit(moment.so_far.tally(), moment.second.point.open);
+        let limit = self.opening.limit(update.so_far.tally(), update.second.point.open);
         match (&self.bar, limit) {
             (_, None) => {}
             (Some(bar), Some(limit)) => bar.above(&limit),

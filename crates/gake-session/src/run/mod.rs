@@ -23,7 +23,7 @@ use gake_core::record::Ending;
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
-use gake_run::{Moment, Prepared, RateControl, RunError, RunOptions, Sink, Watching};
+use gake_run::{Prepared, RateControl, RunError, RunOptions, SecondUpdate, Sink, Watching};
 use gake_text::redact::Redactor;
 
 use crate::options::{OutputArgs, SaveArgs, WebArgs};
@@ -99,8 +99,8 @@ impl<'a> Session<'a> {
             origin,
             ..RunOptions::default()
         };
-        let show = |moment: &Moment<'_>| {
-            live.show(console, moment, prepared);
+        let show = |update: &SecondUpdate<'_>| {
+            live.show(console, update, prepared);
             None
         };
         let recorded = match &mut agents {

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gake_engine::{Stop, in_background};
-use gake_run::{Interrupt, Moment, Prepared};
+use gake_run::{Interrupt, Prepared, SecondUpdate};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -75,8 +75,8 @@ impl Tui {
     }
 
     /// Takes in one second.
-    pub fn show(&self, moment: &Moment<'_>, prepared: &Prepared) {
-        lock(&self.state).take(moment, prepared);
+    pub fn show(&self, update: &SecondUpdate<'_>, prepared: &Prepared) {
+        lock(&self.state).take(update, prepared);
     }
 
     /// Gives the terminal back.

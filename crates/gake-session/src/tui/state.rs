@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram};
-use gake_run::{Moment, Prepared};
+use gake_run::{Prepared, SecondUpdate};
 use gake_text::foreign;
 
 /// Seconds on the charts: the last ones.
@@ -101,20 +101,20 @@ impl State {
     }
 
     /// Takes in one second of the run of `prepared`.
-    pub(super) fn take(&mut self, moment: &Moment<'_>, prepared: &Prepared) {
-        let second = moment.second;
+    pub(super) fn take(&mut self, update: &SecondUpdate<'_>, prepared: &Prepared) {
+        let second = update.second;
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);
         self.add(SecondPoint {
             at: second.second,
-            asked: moment.asked,
+            asked: update.asked,
             sent: counts.sent,
             ok: counts.ok,
             failed: counts.failed + counts.unsent + counts.dropped,
             p50: second.point.p50,
             p99: second.point.p99,
         });
-        let tally = moment.so_far.tally();
+        let tally = update.so_far.tally();
         (self.counts, self.open) = (tally.counts, second.gauges.open);
         self.in_flight = second.point.in_flight;
         self.measure(&tally.latency.response());
@@ -123,7 +123,7 @@ impl State {
         self.statuses = statuses.map(|&(code, n)| (code, n, expect.accepts(code))).collect();
         self.faults = tally.faults().iter().map(|(fault, n)| (fault.to_string(), *n)).collect();
         self.faults.sort_by_key(|fault| std::cmp::Reverse(fault.1));
-        let view = moment.view(&prepared.plan);
+        let view = update.view(&prepared.plan);
         let goals = prepared.objectives.iter().map(|objective| {
             let seen = objective.evaluate(&view);
             let is_met = seen.value.is_some().then_some(seen.met);
