@@ -7,7 +7,7 @@ use gake_core::Load;
 use gake_core::plan::{DRAIN, Plan};
 use gake_core::schedule::Slice;
 use gake_core::spec::{BodySpec, ConnectionSpec, RequestSource, RunSpec};
-use gake_run::{ConnectionPermit, Destination, Prepared};
+use gake_run::{ConnectionPermit, Destination, PreparedRun};
 use gake_text::duration::format_duration;
 
 use crate::rule::{AllowRule, allows, reserved};
@@ -32,7 +32,12 @@ impl AgentLimits {
     ///
     /// # Errors
     /// Which limit it does not keep to, in a sentence.
-    pub(crate) fn check(&self, spec: &RunSpec, run: &Prepared, slice: Slice) -> Result<(), String> {
+    pub(crate) fn check(
+        &self,
+        spec: &RunSpec,
+        run: &PreparedRun,
+        slice: Slice,
+    ) -> Result<(), String> {
         self.check_targets(&spec.connection, &run.destinations())?;
         let scenarios = run.plan.scenarios();
         if let Some(max) = self.max_rate {
@@ -268,7 +273,7 @@ mod tests {
     }
 
     fn refusal(limits: &AgentLimits, spec: &RunSpec, slice: Slice) -> String {
-        let prepared = Prepared::new(spec, Inputs::default()).unwrap();
+        let prepared = PreparedRun::new(spec, Inputs::default()).unwrap();
         limits.check(spec, &prepared, slice).err().unwrap_or_default()
     }
 
@@ -318,10 +323,11 @@ mod tests {
         let mut late = open.clone();
         late.scenarios[0].start = Duration::from_secs(1);
         assert!(refusal(&bound, &late, slice).contains("the run takes 61s"), "it starts later");
-        let end = bound.bounds(&Prepared::new(&open, Inputs::default()).unwrap().plan, slice).end;
+        let end =
+            bound.bounds(&PreparedRun::new(&open, Inputs::default()).unwrap().plan, slice).end;
         assert_eq!(end, Some(Duration::from_secs(60) + DRAIN));
         let closed = spec("http://127.0.0.1:9/", Load::closed(5));
-        let plan = Prepared::new(&closed, Inputs::default()).unwrap().plan;
+        let plan = PreparedRun::new(&closed, Inputs::default()).unwrap().plan;
         let users = |max| {
             let limits = AgentLimits { max_users: Some(max), ..AgentLimits::default() };
             limits.check_users(&plan, slice)

@@ -2,14 +2,14 @@
 
 use gake_core::clock::{Nanos, SECOND, nanos};
 
-use crate::Prepared;
+use crate::PreparedRun;
 use crate::second_update::SecondUpdate;
 
 /// Objectives are evaluated once this much was measured: the first second is too short for a rate.
 const AFTER: Nanos = 2 * SECOND;
 
 /// The objective that is missed after a second, if one is and the run is to end then.
-pub(crate) fn missed(prepared: &Prepared, update: &SecondUpdate<'_>) -> Option<String> {
+pub(crate) fn missed(prepared: &PreparedRun, update: &SecondUpdate<'_>) -> Option<String> {
     let plan = &prepared.plan;
     let warmup = nanos(plan.warmup);
     let now = update.second.second * SECOND;

@@ -15,7 +15,7 @@ use crate::rate_control::{self, RateControl};
 use crate::script::ScriptEnd;
 use crate::second_update::SecondUpdate;
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
-use crate::{Interrupt, Prepared, RunError, UserControl, Watching};
+use crate::{Interrupt, PreparedRun, RunError, UserControl, Watching};
 
 /// What accompanies a run; nothing by default.
 #[derive(Default)]
@@ -80,7 +80,7 @@ impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for Here<
     }
 }
 
-impl Prepared {
+impl PreparedRun {
     /// Runs it to its end, without sinks.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl Prepared {
         self.run_works(make, options, each)
     }
 
-    /// As [`Prepared::run_with`], fired by works of the program's own: `make` makes the factory
+    /// As [`PreparedRun::run_with`], fired by works of the program's own: `make` makes the factory
     /// of each scenario of each worker.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ impl Prepared {
 
 /// What takes in what the workers hand over.
 struct Collecting<'a, E> {
-    prepared: &'a Prepared,
+    prepared: &'a PreparedRun,
     running: Running,
     collector: Collector,
     watching: &'a mut Watching,

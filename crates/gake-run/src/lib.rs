@@ -16,8 +16,8 @@
 //! # Ok::<(), gake_run::RunError>(())
 //! ```
 //!
-//! For more control, a run has two steps. [`Prepared`] is what is known before the first request;
-//! it can be inspected, and run any number of times. [`Prepared::run_with`] runs it with
+//! For more control, a run has two steps. [`PreparedRun`] is what is known before the first request;
+//! it can be inspected, and run any number of times. [`PreparedRun::run_with`] runs it with
 //! [`Sink`]s that take the figures meanwhile, an [`Interrupt`] that ends it early, and a function
 //! that sees each second. What a spec names and only a program can open (standard input,
 //! recordings, requests made during the run) comes in [`Inputs`].
@@ -73,7 +73,7 @@ pub use interrupt::Interrupt;
 pub use once::{NoAnswer, SingleAnswer, send_once};
 pub use part::Destination;
 pub use part_log::{PartLog, WrittenLog};
-pub use prepare::{LoadedRequests, Prepared};
+pub use prepare::{LoadedRequests, PreparedRun};
 pub use rate_control::RateControl;
 pub use remote::RemoteWorkers;
 pub use second_update::SecondUpdate;
@@ -89,5 +89,5 @@ use gake_core::spec::RunSpec;
 /// When the spec is not valid, something cannot be read or resolved, or the run cannot
 /// be started. Failed requests are not an error: they are in the run.
 pub fn run(spec: &RunSpec) -> Result<Run, RunError> {
-    Prepared::new(spec, Inputs::default())?.run()
+    PreparedRun::new(spec, Inputs::default())?.run()
 }

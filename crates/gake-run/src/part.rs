@@ -8,7 +8,7 @@ use gake_core::schedule::Slice;
 use gake_engine::{Ready, WorkerContext, prepare};
 use gake_wire::{Address, HttpFactory};
 
-use crate::{PartLog, Prepared, RunError};
+use crate::{PartLog, PreparedRun, RunError};
 
 /// Where a run connects to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Destination {
     pub addresses: Vec<IpAddr>,
 }
 
-impl Prepared {
+impl PreparedRun {
     /// The workers for `slice` of the run, which start when they are told the epoch. The slices of
     /// all processes sum to the run exactly. What comes of each request also goes to `log`.
     ///

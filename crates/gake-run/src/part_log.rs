@@ -13,7 +13,7 @@ use crate::sink::{LogSink, SinkLosses, SinkStep};
 
 /// Writes a line for each request of a part of a run: CSV or JSON, by the file's ending.
 ///
-/// The part is made ready with it ([`Prepared::ready`](crate::Prepared::ready)) before it is known
+/// The part is made ready with it ([`PreparedRun::ready`](crate::PreparedRun::ready)) before it is known
 /// when the run starts; lines are written from then on.
 #[derive(Debug)]
 pub struct PartLog {

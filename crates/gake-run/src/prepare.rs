@@ -30,7 +30,7 @@ pub struct LoadedRequests {
 
 /// A run that is ready to start, any number of times.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct PreparedRun {
     /// The plan.
     pub plan: Arc<Plan>,
     /// What each scenario sends, and where, but for those of scripts.
@@ -130,7 +130,7 @@ impl LoadedRequests {
     ///
     /// # Errors
     /// When a request is not HTTP, a name has no address, or an objective or source is not valid.
-    pub fn prepare(&self, spec: &RunSpec) -> Result<Prepared, RunError> {
+    pub fn prepare(&self, spec: &RunSpec) -> Result<PreparedRun, RunError> {
         let plans = self.plans(spec);
         let mut labels = Vec::new();
         let mut wires = Vec::with_capacity(self.sets.len());
@@ -173,7 +173,7 @@ impl LoadedRequests {
         &self,
         spec: &RunSpec,
         wires: Vec<Arc<Wire>>,
-    ) -> Result<Prepared, RunError> {
+    ) -> Result<PreparedRun, RunError> {
         let labels = wires.last().map(|wire| wire.labels.clone()).unwrap_or_default();
         self.ready(spec, self.plans(spec), wires, &labels)
     }
@@ -220,7 +220,7 @@ impl LoadedRequests {
         plans: Vec<Plan>,
         wires: Vec<Arc<Wire>>,
         labels: &[String],
-    ) -> Result<Prepared, RunError> {
+    ) -> Result<PreparedRun, RunError> {
         let mut metrics = Registry::default();
         let streams = wires.iter().any(|wire| wire.network.settings.stream);
         let own = stream_metrics().into_iter().filter(|_| streams);
@@ -251,7 +251,7 @@ impl LoadedRequests {
             sets.flat_map(|set| &set.notes).cloned()
         };
         let notes = set_notes(false).chain(wire_notes).chain(set_notes(true)).collect();
-        Ok(Prepared { wires, notes, ..ready })
+        Ok(PreparedRun { wires, notes, ..ready })
     }
 }
 
@@ -261,7 +261,7 @@ fn ready(
     plans: Vec<Plan>,
     labels: &[String],
     metrics: &Registry,
-) -> Result<Prepared, RunError> {
+) -> Result<PreparedRun, RunError> {
     let objectives: Vec<Objective> = parsed(&spec.objectives, "objectives")?;
     let watch = sources(&spec.watch)?;
     let about_target = objectives.iter().position(Objective::is_about_target);
@@ -280,7 +280,7 @@ fn ready(
         let check = objective.check(&plan, metrics);
         check.map_err(|why| RunError::spec(path, format!("{objective}: {why}")))?;
     }
-    Ok(Prepared {
+    Ok(PreparedRun {
         plan: Arc::new(plan),
         wires: Vec::new(),
         scripts: Vec::new(),
@@ -294,7 +294,7 @@ fn ready(
     })
 }
 
-impl Prepared {
+impl PreparedRun {
     /// Gives the run one worker per core, as far as it has lanes for them: for works that need more
     /// CPU than plain requests.
     pub fn spread_over_cores(&mut self) {
@@ -320,7 +320,7 @@ impl Prepared {
         LoadedRequests::read(spec, inputs)?.prepare(spec)
     }
 
-    /// A run of `spec` that [`Prepared::run_works`] fires with works of the program's own, which
+    /// A run of `spec` that [`PreparedRun::run_works`] fires with works of the program's own, which
     /// have these labels and metrics. What the spec sends is not looked at; `targets` names it, for
     /// each scenario.
     ///

@@ -10,7 +10,7 @@ use gake_engine::{belongs_in_background, lower_class};
 use gake_watch::{Batch, Sampler, WatchSource};
 use gake_wire::Address;
 
-use crate::{Prepared, RunError};
+use crate::{PreparedRun, RunError};
 
 /// Between two samples.
 const EVERY: Duration = Duration::from_secs(1);
@@ -46,7 +46,7 @@ impl Watching {
     ///
     /// # Errors
     /// When a source cannot be read.
-    pub fn of(prepared: &Prepared) -> Result<Self, RunError> {
+    pub fn of(prepared: &PreparedRun) -> Result<Self, RunError> {
         Self::start(&prepared.watch, prepared, Some(&prepared.plan))
     }
 
@@ -54,13 +54,13 @@ impl Watching {
     ///
     /// # Errors
     /// When a source cannot be read.
-    pub fn of_any(sources: &[WatchSource], prepared: &Prepared) -> Result<Self, RunError> {
+    pub fn of_any(sources: &[WatchSource], prepared: &PreparedRun) -> Result<Self, RunError> {
         Self::start(sources, prepared, None)
     }
 
     fn start(
         sources: &[WatchSource],
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         plan: Option<&Plan>,
     ) -> Result<Self, RunError> {
         let mut sources = sources.to_vec();
@@ -148,7 +148,7 @@ impl Watching {
 }
 
 /// The TCP addresses of what is loaded.
-fn addresses(prepared: &Prepared) -> Vec<SocketAddr> {
+fn addresses(prepared: &PreparedRun) -> Vec<SocketAddr> {
     // What a proxy's machine does is not the target's doing.
     let direct = prepared.wires.iter().filter(|wire| !wire.network.has_proxy());
     let origins = direct.flat_map(|wire| &wire.network.origins);

@@ -2,7 +2,7 @@
 
 use gake_core::plan::{OTHER_DESCRIPTORS, Plan};
 use gake_core::spec::RunSpec;
-use gake_run::Prepared;
+use gake_run::PreparedRun;
 
 use crate::console::Console;
 use crate::ports;
@@ -12,7 +12,12 @@ const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
 
 /// Says what will be done, and what will probably get in its way when this process, which may have
 /// this number of descriptors, does it.
-pub fn announce(prepared: &Prepared, spec: &RunSpec, descriptors: Option<u64>, console: &Console) {
+pub fn announce(
+    prepared: &PreparedRun,
+    spec: &RunSpec,
+    descriptors: Option<u64>,
+    console: &Console,
+) {
     for note in &prepared.notes {
         console.note(note);
     }
@@ -27,7 +32,7 @@ pub fn announce(prepared: &Prepared, spec: &RunSpec, descriptors: Option<u64>, c
 }
 
 /// Warns of what will probably get in the way of the connections.
-pub fn warn(prepared: &Prepared, spec: &RunSpec, descriptors: u64, console: &Console) {
+pub fn warn(prepared: &PreparedRun, spec: &RunSpec, descriptors: u64, console: &Console) {
     let plans = prepared.plan.scenarios().iter();
     let connections: u64 =
         plans.map(|plan| (plan.connections + plan.idle_connections) as u64).sum();
@@ -55,7 +60,7 @@ pub fn warn(prepared: &Prepared, spec: &RunSpec, descriptors: u64, console: &Con
 }
 
 /// Local ports towards everything that is loaded; [`u64::MAX`] when they are not the bound.
-fn local_ports(prepared: &Prepared, spec: &RunSpec) -> u64 {
+fn local_ports(prepared: &PreparedRun, spec: &RunSpec) -> u64 {
     let has_one_source = prepared.wires.iter().all(|wire| wire.network.has_one_source());
     let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
     let addresses = origins.map(|origin| origin.addresses.len() as u64).sum();

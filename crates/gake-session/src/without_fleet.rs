@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, Prepared, Recorded, RunError, RunOptions, SecondUpdate};
+use gake_run::{Interrupt, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
 
 use crate::options::FleetArgs;
 use crate::{Console, Exit, Failure};
@@ -68,7 +68,7 @@ impl FleetMaker {
     pub fn run(
         &self,
         _: &RunSpec,
-        _: &Prepared,
+        _: &PreparedRun,
         _: RunOptions<'_>,
         _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
@@ -100,7 +100,7 @@ impl RunAgents<'_> {
 
     pub(crate) fn run(
         &mut self,
-        _: &Prepared,
+        _: &PreparedRun,
         _: RunOptions<'_>,
         _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
@@ -121,13 +121,13 @@ impl EndedAgents {
         match *self {}
     }
 
-    pub(crate) fn teardown_note(&self, _: &Prepared) -> Option<&'static str> {
+    pub(crate) fn teardown_note(&self, _: &PreparedRun) -> Option<&'static str> {
         match *self {}
     }
 
     pub(crate) fn conclude(
         &self,
-        _: (&Prepared, &[AgentRecord]),
+        _: (&PreparedRun, &[AgentRecord]),
         _: bool,
         _: Exit,
         _: &Console,
@@ -147,7 +147,7 @@ impl EndedAgents {
 pub fn assemble<'a>(
     maker: Option<&'a FleetMaker>,
     _: (&RunSpec, Option<&AgentScript<'_>>),
-    _: &'a Prepared,
+    _: &'a PreparedRun,
     _: bool,
     _: &'a Console,
 ) -> Result<Option<RunAgents<'a>>, Failure> {

@@ -1,6 +1,6 @@
 //! What stands for the full-screen view in a build without the feature `tui`: `--tui` is refused.
 
-use gake_run::{Interrupt, Prepared, SecondUpdate};
+use gake_run::{Interrupt, PreparedRun, SecondUpdate};
 
 use crate::console::Console;
 use crate::exit::Failure;
@@ -14,12 +14,12 @@ impl Tui {
     ///
     /// # Errors
     /// Always.
-    pub fn start(_: &Console, _: &Prepared, _: &Interrupt) -> Result<Self, Failure> {
+    pub fn start(_: &Console, _: &PreparedRun, _: &Interrupt) -> Result<Self, Failure> {
         Err(Failure::usage("--tui: this build was made without the feature `tui`"))
     }
 
     /// Is never called.
-    pub fn show(&self, _: &SecondUpdate<'_>, _: &Prepared) {
+    pub fn show(&self, _: &SecondUpdate<'_>, _: &PreparedRun) {
         match *self {}
     }
 

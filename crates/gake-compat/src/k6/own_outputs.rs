@@ -1,7 +1,7 @@
 //! What gake adds to k6's own outputs: the live page, the history, sinks.
 
 use gake_judge::Summary;
-use gake_run::{Interrupt, Prepared, Sink};
+use gake_run::{Interrupt, PreparedRun, Sink};
 use gake_session::options::{SaveArgs, SinkArgs, WebArgs};
 use gake_session::run::{Controls, Saving, Web, destinations};
 use gake_session::{Console, Exit, Failure};
@@ -20,7 +20,7 @@ impl OwnOutputs {
     /// When something cannot be used: a wrong name costs no run.
     pub fn start(
         (web, history, sinks): (&WebArgs, &SaveArgs, &SinkArgs),
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         interrupt: &Interrupt,
         console: &Console,
     ) -> Result<(Self, Vec<Box<dyn Sink>>), Failure> {

@@ -32,7 +32,7 @@ use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, Ending, Event, Run};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostParts, SetUp};
-use gake_run::{Prepared, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
+use gake_run::{PreparedRun, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
 use gake_text::duration::format_duration;
 use join::{Joiner, Member};
 pub use journal::StoppedBy;
@@ -105,7 +105,7 @@ impl Fleet {
     pub fn assemble(
         settings: FleetSettings,
         spec: &RunSpec,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
     ) -> Result<Self, FleetError> {
         let mut told = for_agents(spec).map_err(FleetError::Spec)?;
         let files = take_along(&mut told)?;
@@ -121,7 +121,7 @@ impl Fleet {
     /// Likewise, and when the script cannot run on agents.
     pub fn assemble_script(
         settings: FleetSettings,
-        (spec, prepared): (&RunSpec, &Prepared),
+        (spec, prepared): (&RunSpec, &PreparedRun),
         (parcel, set_up): (&ScriptParcel, &SetUp),
         listener: ScriptListener,
     ) -> Result<Self, FleetError> {
@@ -164,7 +164,7 @@ impl Fleet {
         settings: FleetSettings,
         (spec, told): (&RunSpec, &RunSpec),
         (offered, script): (&Offered, Result<Option<DescribedScript>, String>),
-        prepared: &Prepared,
+        prepared: &PreparedRun,
     ) -> Result<Self, FleetError> {
         let runtime = runtime()?;
         let run = random_text::<8>()?;
@@ -200,7 +200,7 @@ impl Fleet {
         run: String,
         (runtime, client, figures): (Runtime, Client, Subscriber),
         agents: Vec<Chosen>,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         origin: Origin,
     ) -> Self {
         let started_unix_ns = match &origin {

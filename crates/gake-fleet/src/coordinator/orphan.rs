@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use gake_core::spec::RunSpec;
-use gake_run::{Interrupt, Prepared};
+use gake_run::{Interrupt, PreparedRun};
 use tokio::runtime::Runtime;
 
 use super::find::Finder;
@@ -116,7 +116,7 @@ impl Orphan {
     /// Likewise.
     pub fn adopt_script(
         self,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         listener: ScriptListener,
         interrupt: &Interrupt,
     ) -> Result<Fleet, FleetError> {
@@ -131,7 +131,7 @@ impl Orphan {
     ///
     /// # Errors
     /// When NATS cannot be used.
-    pub fn adopt(self, prepared: &Prepared) -> Result<Fleet, FleetError> {
+    pub fn adopt(self, prepared: &PreparedRun) -> Result<Fleet, FleetError> {
         let Self { runtime, stream, description, epoch, version, .. } = self;
         let (client, run) = (stream.client.clone(), stream.run.clone());
         let figures = runtime.block_on(client.subscribe(figures_subject(&run, "*")));

@@ -21,14 +21,14 @@ use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 use super::{Keys, ScriptRunError, crews, network};
-use crate::{Interrupt, Prepared, Recorded, RunError, RunOptions, SecondUpdate};
+use crate::{Interrupt, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
 
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
 /// another one.
 pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetUp>);
 
-impl Prepared {
-    /// As [`Prepared::run_with`], with the users of the run's script in other processes. `setup`
+impl PreparedRun {
+    /// As [`PreparedRun::run_with`], with the users of the run's script in other processes. `setup`
     /// and `teardown` run here; with what an earlier process set up, `teardown` alone, unless that
     /// process had the whole run.
     ///
@@ -239,7 +239,7 @@ impl<'a> Life<'a> {
     }
 
     /// Makes what its users are made with; of a run that is void none is made.
-    fn make(&mut self, prepared: &Prepared, is_void: bool) {
+    fn make(&mut self, prepared: &PreparedRun, is_void: bool) {
         let PreparedScript { script, run, scenarios, .. } = self.of;
         let plans = prepared.plan.scenarios();
         let lanes: Vec<usize> = scenarios.iter().map(|number| plans[*number].lanes()).collect();

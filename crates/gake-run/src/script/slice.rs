@@ -11,7 +11,7 @@ use gake_wire::ConnectionPermit;
 
 use super::crew;
 use super::{Keys, LoadedScript, ScriptRun, crews, network};
-use crate::{PartLog, Prepared, RunError, UserControl};
+use crate::{PartLog, PreparedRun, RunError, UserControl};
 
 /// What a process does of a script's run.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl LoadedScript {
     pub fn ready(
         &self,
         run: &ScriptRun,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         part: ScriptSlice<'_>,
     ) -> Result<Ready, RunError> {
         let ScriptSlice { slice, data, permit, load_until, log } = part;

@@ -4,7 +4,7 @@ use gake_judge::search::Trial;
 
 use crate::spec::RunSpec;
 use crate::{
-    Interrupt, LoadedRequests, Prepared, Recorded, RunError, RunOptions, SecondUpdate, Watching,
+    Interrupt, LoadedRequests, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate, Watching,
 };
 
 /// Sees each second of a trial, and may end it.
@@ -20,7 +20,7 @@ pub struct PreparedTrial<'a> {
     /// What the spec sends.
     pub loaded: &'a LoadedRequests,
     /// The run.
-    pub prepared: &'a Prepared,
+    pub prepared: &'a PreparedRun,
     /// Ends it early.
     pub interrupt: &'a Interrupt,
 }

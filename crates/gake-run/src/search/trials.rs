@@ -20,7 +20,7 @@ use super::trial_spec::Room;
 use super::{reach, trial_spec};
 use crate::script::PreparedScript;
 use crate::spec::RunSpec;
-use crate::{Inputs, LoadedRequests, Prepared, RunError, Scripts, Watching};
+use crate::{Inputs, LoadedRequests, PreparedRun, RunError, Scripts, Watching};
 
 /// How the connections of a trial are made: shared or a user's own, how many, how many requests at
 /// once on each, and how many idle.
@@ -122,7 +122,7 @@ impl<'a> Trials<'a> {
     }
 
     /// A run like those to come, which is not run.
-    fn first(&mut self) -> Result<Prepared, RunError> {
+    fn first(&mut self) -> Result<PreparedRun, RunError> {
         let trial = Trial {
             number: 0,
             purpose: Purpose::Ladder,
@@ -239,7 +239,7 @@ impl<'a> Trials<'a> {
 
     /// The run of a trial, over the wires of the last one when their connections are made in the
     /// same way.
-    fn prepare(&mut self, trial: &Trial, spec: &RunSpec) -> Result<Prepared, RunError> {
+    fn prepare(&mut self, trial: &Trial, spec: &RunSpec) -> Result<PreparedRun, RunError> {
         if std::mem::take(&mut self.has_run) && self.room.has_scripts {
             self.loaded.load_scripts_again(spec, self.scripts)?;
         }
@@ -264,7 +264,7 @@ impl<'a> Trials<'a> {
         &mut self,
         trial: &Trial,
         spec: &RunSpec,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         each: &mut EachSecond<'_>,
     ) -> Result<Run, RunError> {
         self.has_run = true;

@@ -11,7 +11,7 @@ use gake_run::sink::{
     Takes,
 };
 use gake_run::spec::{Load, RunSpec, ScenarioSpec};
-use gake_run::{Inputs, Prepared, Recorded, RunError, RunOptions};
+use gake_run::{Inputs, PreparedRun, Recorded, RunError, RunOptions};
 
 use crate::support::*;
 
@@ -90,7 +90,7 @@ impl Sink for Probe {
 }
 
 fn run(spec: &RunSpec, sinks: Vec<Box<dyn Sink>>) -> Result<Recorded, RunError> {
-    let prepared = Prepared::new(spec, Inputs::default()).unwrap();
+    let prepared = PreparedRun::new(spec, Inputs::default()).unwrap();
     prepared.run_with(RunOptions { sinks, ..RunOptions::default() }, |_| None)
 }
 

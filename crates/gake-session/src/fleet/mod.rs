@@ -16,7 +16,7 @@ use gake_fleet::{
     ScriptParcel,
 };
 use gake_run::script::SetUp;
-use gake_run::{Interrupt, Prepared, Recorded, RunError, RunOptions, SecondUpdate};
+use gake_run::{Interrupt, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
 use gake_text::duration::format_duration;
 use local::Local;
 
@@ -138,7 +138,7 @@ impl FleetMaker {
     pub fn run(
         &self,
         spec: &RunSpec,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
@@ -157,7 +157,7 @@ impl FleetMaker {
     /// As [`assemble`](Self::assemble).
     pub fn assemble_script(
         &self,
-        of: (&RunSpec, &Prepared),
+        of: (&RunSpec, &PreparedRun),
         (parcel, set_up, interrupt): (&ScriptParcel, &SetUp, Option<&Interrupt>),
         listener: ScriptListener,
     ) -> Result<Fleet, FleetError> {
@@ -176,7 +176,7 @@ impl FleetMaker {
     /// # Errors
     /// When there are too few, one refuses, or they were to wait for another process and there is
     /// no journal from which it could go on.
-    pub fn assemble(&self, spec: &RunSpec, prepared: &Prepared) -> Result<Fleet, FleetError> {
+    pub fn assemble(&self, spec: &RunSpec, prepared: &PreparedRun) -> Result<Fleet, FleetError> {
         self.attachable(Fleet::assemble(self.settings.clone(), spec, prepared)?)
     }
 

@@ -8,7 +8,7 @@ use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
 use gake_run::script::{PreparedScript, SetUp};
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, Prepared, Recorded, RunError, RunOptions, SecondUpdate};
+use gake_run::{Interrupt, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
 
 use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TORN_DOWN, failure};
 use crate::console::Console;
@@ -46,7 +46,7 @@ impl RunAgents<'_> {
     /// When it cannot be run.
     pub fn run(
         &mut self,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<Recorded, RunError> {
@@ -96,7 +96,7 @@ impl EndedAgents {
 
     /// What is reported of `teardown` where the process that began the run had come to it.
     #[must_use]
-    pub fn teardown_note(&self, prepared: &Prepared) -> Option<&'static str> {
+    pub fn teardown_note(&self, prepared: &PreparedRun) -> Option<&'static str> {
         let tears_down =
             |one: &PreparedScript| one.run.teardown.is_some() && one.script.has("teardown");
         let has_torn_down = self.fleet.was_over() && prepared.scripts.iter().any(tears_down);
@@ -108,7 +108,7 @@ impl EndedAgents {
     #[must_use]
     pub fn conclude(
         &self,
-        (prepared, agents): (&Prepared, &[AgentRecord]),
+        (prepared, agents): (&PreparedRun, &[AgentRecord]),
         quiet: bool,
         exit: Exit,
         console: &Console,
@@ -133,7 +133,7 @@ impl EndedAgents {
 pub fn assemble<'a>(
     maker: Option<&'a FleetMaker>,
     (spec, script): (&RunSpec, Option<&AgentScript<'_>>),
-    prepared: &'a Prepared,
+    prepared: &'a PreparedRun,
     quiet: bool,
     console: &'a Console,
 ) -> Result<Option<RunAgents<'a>>, Failure> {

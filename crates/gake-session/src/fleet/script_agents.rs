@@ -12,7 +12,7 @@ use gake_k6::test::Test;
 use gake_run::script::{
     ConfiguredScript, LoadedScript, LostParts, RemoteUsers, ScriptRun, ScriptSettings, SetUp,
 };
-use gake_run::{Interrupt, Prepared, RemoteWorkers, RunError};
+use gake_run::{Interrupt, PreparedRun, RemoteWorkers, RunError};
 
 use super::FleetMaker;
 use super::agent_lines::AgentLines;
@@ -98,7 +98,7 @@ impl<'a> AgentScript<'a> {
 /// The agents of a script's run.
 pub struct ScriptAgents<'a> {
     origin: Origin<'a>,
-    prepared: &'a Prepared,
+    prepared: &'a PreparedRun,
     lines: AgentLines,
     listener: ScriptListener,
     /// Where the agents are described once they are there.
@@ -134,7 +134,7 @@ impl<'a> ScriptAgents<'a> {
     pub fn new(
         maker: &'a FleetMaker,
         script: &AgentScript<'_>,
-        (run, prepared): (&'a ScriptRun, &'a Prepared),
+        (run, prepared): (&'a ScriptRun, &'a PreparedRun),
     ) -> Result<Self, FleetError> {
         Fleet::check(&run.spec)?;
         let test = &script.script.test;
@@ -151,7 +151,7 @@ impl<'a> ScriptAgents<'a> {
     pub fn of_orphan(
         orphan: Orphan,
         test: &Arc<Test>,
-        prepared: &'a Prepared,
+        prepared: &'a PreparedRun,
     ) -> Result<Self, FleetError> {
         let lines =
             AgentLines::start(test).map_err(|error| FleetError::System(error.to_string()))?;
@@ -159,7 +159,12 @@ impl<'a> ScriptAgents<'a> {
         Ok(Self::of(origin, lines, test, prepared))
     }
 
-    fn of(origin: Origin<'a>, lines: AgentLines, test: &Arc<Test>, prepared: &'a Prepared) -> Self {
+    fn of(
+        origin: Origin<'a>,
+        lines: AgentLines,
+        test: &Arc<Test>,
+        prepared: &'a PreparedRun,
+    ) -> Self {
         Self {
             origin,
             prepared,

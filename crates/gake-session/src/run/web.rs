@@ -9,7 +9,7 @@ use std::time::Duration;
 use gake_engine::Stop;
 use gake_judge::Summary;
 use gake_run::sink::LivePage;
-use gake_run::{Interrupt, Prepared, RateControl, Sink};
+use gake_run::{Interrupt, PreparedRun, RateControl, Sink};
 use gake_sinks::{LiveControls, RateSetter};
 
 use crate::console::Console;
@@ -44,7 +44,7 @@ impl Web {
     /// When it cannot listen, or this gake was built without the page.
     pub fn start(
         args: &WebArgs,
-        prepared: &Prepared,
+        prepared: &PreparedRun,
         controls: Controls<'_>,
         told: Option<Console>,
         console: &Console,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram};
-use gake_run::{Prepared, SecondUpdate};
+use gake_run::{PreparedRun, SecondUpdate};
 use gake_text::foreign;
 
 /// Seconds on the charts: the last ones.
@@ -101,7 +101,7 @@ impl State {
     }
 
     /// Takes in one second of the run of `prepared`.
-    pub(super) fn take(&mut self, update: &SecondUpdate<'_>, prepared: &Prepared) {
+    pub(super) fn take(&mut self, update: &SecondUpdate<'_>, prepared: &PreparedRun) {
         let second = update.second;
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);
