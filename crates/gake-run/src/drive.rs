@@ -46,7 +46,7 @@ impl std::fmt::Debug for RunOptions<'_> {
 
 /// A run that is over, its sinks closed.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordedRun {
     /// The run; its events include what the sinks lost.
     pub run: Run,
     /// What the sinks lost.
@@ -98,7 +98,7 @@ impl PreparedRun {
         &self,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         if !self.scripts.is_empty() {
             return self.run_scripts(None, options, each);
         }
@@ -120,7 +120,7 @@ impl PreparedRun {
         make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let mut make = Some(make);
         let workers = Here(|log| match make.take() {
             Some(make) => start(&self.plan, self.seed, log, make).map_err(RunError::cannot),
@@ -135,7 +135,7 @@ impl PreparedRun {
         mut workers: impl Workers,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let mut own = None;
         let watching = match options.watching {
             Some(watching) => watching,
@@ -197,7 +197,7 @@ impl PreparedRun {
         let event = |loss: &Loss| Event { at: run.elapsed, text: loss.text.clone() };
         let events: Vec<_> = losses.iter().map(event).collect();
         run.events.extend(events);
-        Ok(Recorded { run, losses, scripts: Vec::new() })
+        Ok(RecordedRun { run, losses, scripts: Vec::new() })
     }
 }
 

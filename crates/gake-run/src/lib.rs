@@ -57,7 +57,7 @@ mod user_control;
 mod watching;
 
 pub use bodies::{BODY_BYTES_MAX, Bodies, body_file};
-pub use drive::{Recorded, RunOptions, unix_now};
+pub use drive::{RecordedRun, RunOptions, unix_now};
 pub use error::RunError;
 pub use form::form;
 pub use gake_core::record::{Run, ScenarioRun};

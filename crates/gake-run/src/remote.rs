@@ -4,7 +4,7 @@ use gake_core::record::Run;
 use gake_engine::Running;
 
 use crate::drive::Workers;
-use crate::{PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
+use crate::{PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
 /// Workers in other processes, ready to start.
 pub trait RemoteWorkers {
@@ -33,7 +33,7 @@ impl PreparedRun {
         remote: &mut dyn RemoteWorkers,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         self.drive(Elsewhere(remote), options, each)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use crate::{PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
+use crate::{PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
 const ABSENT: &str = "this build runs no scripts: it was made without the feature `scripts`";
 
@@ -92,7 +92,7 @@ impl PreparedRun {
         _: Option<Infallible>,
         _: RunOptions<'_>,
         _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         Err(RunError::cannot(ABSENT))
     }
 }

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
+use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
 use crate::options::FleetArgs;
 use crate::{Console, Exit, Failure};
@@ -71,7 +71,7 @@ impl FleetMaker {
         _: &PreparedRun,
         _: RunOptions<'_>,
         _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         match *self {}
     }
 
@@ -80,7 +80,7 @@ impl FleetMaker {
         _: PreparedTrial<'_>,
         _: RunOptions<'_>,
         _: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         match *self {}
     }
 }
@@ -103,7 +103,7 @@ impl RunAgents<'_> {
         _: &PreparedRun,
         _: RunOptions<'_>,
         _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         match self.0 {}
     }
 

@@ -10,7 +10,7 @@ use gake_k6::summary::{SummaryData, SummaryMode, export};
 use gake_k6::test::{LogLevel, Test};
 use gake_k6::user::script_user::{ReturnedOutputs, SummaryOutputs};
 use gake_report::{Style, failed_bodies};
-use gake_run::Recorded;
+use gake_run::RecordedRun;
 use gake_run::script::ScriptEnd;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ const MARKED_AS_FAILED: &str = "test run was marked as failed";
 pub(super) fn finish(
     ready: &Ready,
     flags: &RunFlags,
-    mut recorded: Recorded,
+    mut recorded: RecordedRun,
     (interrupted, is_stopped): (bool, bool),
     native: &Native,
     console: &Console,

@@ -21,7 +21,7 @@ use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 use super::{Keys, ScriptRunError, crews, network};
-use crate::{Interrupt, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
+use crate::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
 /// another one.
@@ -39,7 +39,7 @@ impl PreparedRun {
         remote: RemoteScript<'_>,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         if self.scripts.len() != 1 || !self.wires.is_empty() {
             return Err(RunError::cannot(ONE_SCRIPT));
         }
@@ -52,7 +52,7 @@ impl PreparedRun {
         remote: Option<RemoteScript<'_>>,
         options: RunOptions<'_>,
         mut each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let own = Interrupt::default();
         let interrupt = options.interrupt.unwrap_or(&own).clone();
         // As in k6: a threshold that aborts the test does not wait for iterations.
@@ -166,7 +166,7 @@ impl PreparedRun {
         phase: &Arc<RunPhase>,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let mut loads: Vec<Option<ScriptLoad>> = Vec::new();
         loads.resize_with(self.plan.scenarios().len(), || None);
         for life in lives {

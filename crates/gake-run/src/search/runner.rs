@@ -4,7 +4,8 @@ use gake_judge::search::Trial;
 
 use crate::spec::RunSpec;
 use crate::{
-    Interrupt, LoadedRequests, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate, Watching,
+    Interrupt, LoadedRequests, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate,
+    Watching,
 };
 
 /// Sees each second of a trial, and may end it.
@@ -37,7 +38,7 @@ pub trait TrialRunner {
         of: PreparedTrial<'_>,
         watching: &mut Watching,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError>;
+    ) -> Result<RecordedRun, RunError>;
 }
 
 /// Runs trials in this process, and keeps nothing of them.
@@ -50,7 +51,7 @@ impl TrialRunner for LocalTrials {
         of: PreparedTrial<'_>,
         watching: &mut Watching,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let options = RunOptions {
             interrupt: Some(of.interrupt),
             watching: Some(watching),

@@ -9,7 +9,7 @@ use gake_run::search::{
     capacity,
 };
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
-use gake_run::{Inputs, Recorded, RunError, Stop, Watching};
+use gake_run::{Inputs, RecordedRun, RunError, Stop, Watching};
 
 use crate::support::{lab, url};
 
@@ -42,7 +42,7 @@ impl TrialRunner for Counting {
         of: PreparedTrial<'_>,
         watching: &mut Watching,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         assert_eq!((of.trial.seed, of.trial.warmup), (of.spec.seed, of.spec.warmup));
         self.trials += 1;
         let seconds = &mut self.seconds;

@@ -11,7 +11,7 @@ use gake_run::sink::{
     Takes,
 };
 use gake_run::spec::{Load, RunSpec, ScenarioSpec};
-use gake_run::{Inputs, PreparedRun, Recorded, RunError, RunOptions};
+use gake_run::{Inputs, PreparedRun, RecordedRun, RunError, RunOptions};
 
 use crate::support::*;
 
@@ -89,7 +89,7 @@ impl Sink for Probe {
     }
 }
 
-fn run(spec: &RunSpec, sinks: Vec<Box<dyn Sink>>) -> Result<Recorded, RunError> {
+fn run(spec: &RunSpec, sinks: Vec<Box<dyn Sink>>) -> Result<RecordedRun, RunError> {
     let prepared = PreparedRun::new(spec, Inputs::default()).unwrap();
     prepared.run_with(RunOptions { sinks, ..RunOptions::default() }, |_| None)
 }

@@ -14,11 +14,11 @@ use gake_run::script::{
     LoadedScript, RemoteUsers, ScriptEnd, ScriptRun, ScriptRunError, ScriptTls,
 };
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
-use gake_run::{Interrupt, Recorded, RunOptions};
+use gake_run::{Interrupt, RecordedRun, RunOptions};
 
 /// A script's run.
 pub struct Ran {
-    pub result: Result<Recorded, ScriptRunError>,
+    pub result: Result<RecordedRun, ScriptRunError>,
     pub log: Vec<LogLine>,
 }
 
@@ -133,7 +133,7 @@ impl Case {
         script: &LoadedScript,
         path: &Path,
         log: &Log,
-    ) -> Result<Recorded, ScriptRunError> {
+    ) -> Result<RecordedRun, ScriptRunError> {
         script.test.settings.set(self.settings.clone()).unwrap();
         let run = self.script_run(path);
         let prepared = script.prepare(&run)?;

@@ -16,7 +16,7 @@ use gake_fleet::{
     ScriptParcel,
 };
 use gake_run::script::SetUp;
-use gake_run::{Interrupt, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
+use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 use gake_text::duration::format_duration;
 use local::Local;
 
@@ -141,7 +141,7 @@ impl FleetMaker {
         prepared: &PreparedRun,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let mut fleet = self.assemble(spec, prepared).map_err(RunError::cannot)?;
         let recorded = prepared.run_elsewhere(&mut fleet, options, each)?;
         match fleet.lost() {

@@ -8,7 +8,7 @@ use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
 use gake_run::script::{PreparedScript, SetUp};
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, PreparedRun, Recorded, RunError, RunOptions, SecondUpdate};
+use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
 use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TORN_DOWN, failure};
 use crate::console::Console;
@@ -49,7 +49,7 @@ impl RunAgents<'_> {
         prepared: &PreparedRun,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         match self {
             Self::Requests(fleet) => prepared.run_elsewhere(fleet.as_mut(), options, each),
             Self::Script(agents, earlier) => {
@@ -162,7 +162,7 @@ impl FleetMaker {
         of: PreparedTrial<'_>,
         options: RunOptions<'_>,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let PreparedTrial { loaded, prepared, spec, .. } = of;
         let (Some(script), Some(fired)) = (loaded.scripts().next(), prepared.scripts.first())
         else {

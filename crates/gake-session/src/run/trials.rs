@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gake_judge::search::{Trial, TrialLoad};
 use gake_run::search::{EachSecond, PreparedTrial, TrialRunner};
 use gake_run::sink::RunFileSink;
-use gake_run::{Recorded, RunError, RunOptions, Sink, Watching};
+use gake_run::{RecordedRun, RunError, RunOptions, Sink, Watching};
 use gake_text::redact::Redactor;
 
 use crate::fleet::FleetMaker;
@@ -76,7 +76,7 @@ impl<'a> SessionTrials<'a> {
         sinks: Vec<Box<dyn Sink>>,
         watching: &mut Watching,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let options = RunOptions {
             sinks,
             interrupt: Some(of.interrupt),
@@ -97,7 +97,7 @@ impl TrialRunner for SessionTrials<'_> {
         of: PreparedTrial<'_>,
         watching: &mut Watching,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let sinks = self.sinks(of.trial)?;
         self.begun += 1;
         let mut recorded = self.record(of, sinks, watching, each);
