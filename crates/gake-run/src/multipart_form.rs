@@ -17,7 +17,9 @@ struct Part {
 ///
 /// # Errors
 /// A field that cannot be read, or its file.
-pub fn form<'a>(fields: impl Iterator<Item = &'a str>) -> Result<(String, Vec<u8>), String> {
+pub fn multipart_form<'a>(
+    fields: impl Iterator<Item = &'a str>,
+) -> Result<(String, Vec<u8>), String> {
     let parts = fields.map(part).collect::<Result<Vec<_>, _>>()?;
     let boundary = boundary(&parts);
     let mut body = Vec::new();
@@ -117,7 +119,7 @@ mod tests {
         let path = path.to_str().unwrap();
         let fields =
             ["name=a;b".to_owned(), format!("f=@{path};type=a/b;filename=z"), format!("g=<{path}")];
-        let (content_type, body) = form(fields.iter().map(String::as_str)).unwrap();
+        let (content_type, body) = multipart_form(fields.iter().map(String::as_str)).unwrap();
         fs::remove_file(path).unwrap();
         let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
         let expected = format!(
@@ -132,12 +134,12 @@ mod tests {
 
     #[test]
     fn no_field_can_end_a_form() {
-        let (first, _) = form(["a=b"].into_iter()).unwrap();
+        let (first, _) = multipart_form(["a=b"].into_iter()).unwrap();
         let inside = format!("a=--{}", first.split_once("boundary=").unwrap().1);
-        let (second, _) = form([inside.as_str()].into_iter()).unwrap();
+        let (second, _) = multipart_form([inside.as_str()].into_iter()).unwrap();
         assert_ne!(first, second);
         for field in ["a", "a=@/does/not/exist"] {
-            assert!(form([field].into_iter()).unwrap_err().contains(field), "{field}");
+            assert!(multipart_form([field].into_iter()).unwrap_err().contains(field), "{field}");
         }
     }
 }

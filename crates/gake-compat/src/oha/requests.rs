@@ -8,7 +8,7 @@ use gake_wire::basic_authorization;
 
 use crate::flags::Parsed;
 use gake_run::body_file;
-use gake_run::form;
+use gake_run::multipart_form;
 use gake_session::Failure;
 use gake_session::options::values::header as read_header;
 
@@ -77,7 +77,8 @@ type Body = Option<Arc<[u8]>>;
 /// that it is.
 fn bodies(parsed: &Parsed) -> Result<(Vec<Body>, Option<String>), Failure> {
     if parsed.last("form").is_some() {
-        let (content_type, body) = form(parsed.all("form")).map_err(Failure::could_not)?;
+        let (content_type, body) =
+            multipart_form(parsed.all("form")).map_err(Failure::could_not)?;
         return Ok((vec![Some(body.into())], Some(content_type)));
     }
     if let Some(path) = parsed.last("Z") {

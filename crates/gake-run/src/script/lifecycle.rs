@@ -15,11 +15,11 @@ use gake_k6::user::book::Book;
 use gake_k6::work::{ScriptFactory, ScriptLoad};
 use gake_wire::{HttpFactory, Network};
 
-use super::crew::{self, Crew};
-use super::elsewhere::{Followed, RemoteUsers, SetUp};
 use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
+use super::remote_users::{Followed, RemoteUsers, SetUp};
+use super::scenario_users::{self, Crew};
 use super::{Keys, ScriptRunError, crews, network};
 use crate::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
@@ -75,7 +75,7 @@ impl PreparedRun {
         for life in &mut lives {
             life.make(self, is_void);
             // Set once: a script runs once.
-            let active = crew::active(&life.crews, control.clone(), lost.clone());
+            let active = scenario_users::active(&life.crews, control.clone(), lost.clone());
             if life.of.script.test.active_users.set(active).is_err() {
                 return Err(RunError::cannot("a script runs once: prepare the run again"));
             }

@@ -11,7 +11,7 @@ use gake_k6::files::{FetchModule, FetchedModule};
 use gake_wire::HttpRequest;
 use url::Url;
 
-use crate::once::send_once;
+use crate::single_request::send_once;
 
 /// How long a module may take to come.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use gake_core::clock::SECOND;
 use gake_core::record::{Counts, Run, Tally};
 use gake_k6::test::Test;
 
-use super::crew::{Crew, LostParts};
+use super::scenario_users::{Crew, LostParts};
 use crate::{RemoteWorkers, RunError, SecondUpdate};
 
 /// Users of a script in other processes.

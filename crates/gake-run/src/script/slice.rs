@@ -9,7 +9,7 @@ use gake_engine::{Ready, WorkerContext, prepare};
 use gake_k6::work::ScriptFactory;
 use gake_wire::ConnectionPermit;
 
-use super::crew;
+use super::scenario_users;
 use super::{Keys, LoadedScript, ScriptRun, crews, network};
 use crate::{PartLog, PreparedRun, RunError, UserControl};
 
@@ -67,7 +67,11 @@ impl LoadedScript {
         let loads = self.loads(run, &lanes, (&network, &keys), (data, slice));
         let crews = crews(run, &loads);
         // Those of this process, as users see it.
-        let _ = self.test.active_users.set(crew::active(&crews, UserControl::default(), None));
+        let _ = self.test.active_users.set(scenario_users::active(
+            &crews,
+            UserControl::default(),
+            None,
+        ));
         let make = move |context: WorkerContext| {
             let load = loads[context.scenario].clone();
             ScriptFactory::new(load, context.slice, context.clock)

@@ -4,7 +4,7 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use super::lines::Lines;
+use super::line_reader::Lines;
 use super::{Quoted, Target, TargetBody, TargetError, TargetErrorKind as Kind, is_token};
 
 /// Parses the next target; `None` at the end.

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use super::lines::Lines;
+use super::line_reader::Lines;
 use super::{Quoted, Target, TargetBody, TargetError, TargetErrorKind as Kind, is_token};
 
 /// Parses the next target; `None` at the end.

@@ -24,7 +24,7 @@
 mod error;
 mod http;
 mod json;
-mod lines;
+mod line_reader;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +33,7 @@ use std::path::PathBuf;
 
 pub use error::{Quoted, TargetError, TargetErrorKind};
 
-use lines::Lines;
+use line_reader::Lines;
 
 /// Bytes of the longest line, its line feed included: room for a large body in the json format.
 pub const MAX_LINE: usize = 64 << 20;

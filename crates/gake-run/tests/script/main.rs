@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails says where")]
 
-mod elsewhere;
 mod http;
-mod life;
+mod lifecycle;
+mod remote_users;
 mod support;

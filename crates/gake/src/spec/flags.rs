@@ -11,7 +11,7 @@ use gake_core::spec::{
 };
 
 use crate::cli::{Arrivals, ConnectionArgs, FindArgs, RequestArgs, RunArgs};
-use gake_run::form;
+use gake_run::multipart_form;
 use gake_session::files::is_script;
 use gake_session::{Failure, recording, varying};
 
@@ -244,7 +244,7 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
         ..ScenarioDraft::default()
     };
     if !args.form.is_empty() {
-        let form = form(args.form.iter().map(String::as_str));
+        let form = multipart_form(args.form.iter().map(String::as_str));
         let (content_type, body) = form.map_err(Failure::could_not)?;
         // What it is cannot be said otherwise: the boundary is in it.
         scenario.headers.retain(|header| !header.0.eq_ignore_ascii_case("content-type"));
