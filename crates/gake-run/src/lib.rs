@@ -74,7 +74,7 @@ pub use prepare::{LoadedRequests, PreparedRun};
 pub use rate_control::RateControl;
 pub use remote::RemoteWorkers;
 pub use second_update::SecondUpdate;
-pub use single_request::{NoAnswer, SingleAnswer, send_once};
+pub use single_request::{SendError, SingleResponse, send_once};
 pub use sink::Sink;
 pub use slice::Destination;
 pub use slice_log::{PartLog, WrittenLog};

@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, LocalOptions};
 
 /// What was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SingleAnswer {
+pub struct SingleResponse {
     /// The status.
     pub status: u16,
     /// The headers, in order.
@@ -26,7 +26,7 @@ pub struct SingleAnswer {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum SendError {
     /// The exchange failed.
     #[error("{0}")]
     Fault(Fault),
@@ -44,17 +44,17 @@ pub fn send_once(
     request: &HttpRequest,
     body_max: usize,
     patience: Duration,
-) -> Result<SingleAnswer, NoAnswer> {
+) -> Result<SingleResponse, SendError> {
     let send = || {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build_local(LocalOptions::default())
-            .map_err(|error| NoAnswer::Other(error.to_string()))?;
+            .map_err(|error| SendError::Other(error.to_string()))?;
         runtime.block_on(send(request, body_max, patience))
     };
     // A thread of its own: the caller's may have a runtime already.
     thread::scope(|scope| {
-        let panicked = || NoAnswer::Other("the request panicked".to_owned());
+        let panicked = || SendError::Other("the request panicked".to_owned());
         scope.spawn(send).join().unwrap_or_else(|_| Err(panicked()))
     })
 }
@@ -63,23 +63,23 @@ async fn send(
     request: &HttpRequest,
     body_max: usize,
     patience: Duration,
-) -> Result<SingleAnswer, NoAnswer> {
+) -> Result<SingleResponse, SendError> {
     let (resolver, tls) = (Resolver::default(), TlsOptions::default());
     let network = Network::new(&resolver, &tls, Settings::default());
-    let mut network = network.map_err(|error| NoAnswer::Other(error.to_string()))?;
-    let request = network.prepare(request).map_err(|error| NoAnswer::Other(error.to_string()))?;
+    let mut network = network.map_err(|error| SendError::Other(error.to_string()))?;
+    let request = network.prepare(request).map_err(|error| SendError::Other(error.to_string()))?;
     let clock = RunClock::starting_in(0);
     let client = Client::new(Arc::new(network), Slice::WHOLE, clock.clone());
     let deadline = Deadline::within(clock.now(), patience);
     let (exchange, kept) = client.send(&request, deadline, body_max).await;
     match exchange.end {
-        End::Answered(answer) => Ok(SingleAnswer {
+        End::Answered(answer) => Ok(SingleResponse {
             status: answer.status,
             headers: kept.headers,
             is_whole: answer.body_bytes <= body_max as u64,
             body: kept.body,
         }),
-        End::Fault(fault) => Err(NoAnswer::Fault(fault)),
-        End::Unfinished => Err(NoAnswer::Other("there is no answer".to_owned())),
+        End::Fault(fault) => Err(SendError::Fault(fault)),
+        End::Unfinished => Err(SendError::Other("there is no answer".to_owned())),
     }
 }

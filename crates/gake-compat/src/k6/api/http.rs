@@ -4,7 +4,7 @@ use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use gake_run::{NoAnswer, send_once};
+use gake_run::{SendError, send_once};
 use gake_sinks::visitor::{VisitorHead, read_whole, send};
 use gake_wire::HttpRequest;
 
@@ -70,8 +70,8 @@ pub(super) fn ask(
         ..HttpRequest::new(method, format!("http://{host}{path}"))
     };
     let response = send_once(&request, RESPONSE_MAX, PATIENCE).map_err(|error| match error {
-        NoAnswer::Fault(fault) => cause(fault, &host.to_string()),
-        NoAnswer::Other(why) => why,
+        SendError::Fault(fault) => cause(fault, &host.to_string()),
+        SendError::Other(why) => why,
     })?;
     Ok((response.status, response.body))
 }
