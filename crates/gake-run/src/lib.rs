@@ -77,7 +77,7 @@ pub use second_update::SecondUpdate;
 pub use single_request::{SendError, SingleResponse, send_once};
 pub use sink::Sink;
 pub use slice::Destination;
-pub use slice_log::{PartLog, WrittenLog};
+pub use slice_log::{SliceLog, SliceLogWriter};
 pub use target_watcher::Watching;
 pub use user_control::UserControl;
 

@@ -8,7 +8,7 @@ use gake_core::schedule::Slice;
 use gake_engine::{Ready, WorkerContext, prepare};
 use gake_wire::{Address, HttpFactory};
 
-use crate::{PartLog, PreparedRun, RunError};
+use crate::{PreparedRun, RunError, SliceLog};
 
 /// Where a run connects to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,13 +25,13 @@ impl PreparedRun {
     ///
     /// # Errors
     /// When a worker cannot be made ready; nothing has been sent then.
-    pub fn ready(&self, slice: Slice, log: Option<&mut PartLog>) -> Result<Ready, RunError> {
+    pub fn ready(&self, slice: Slice, log: Option<&mut SliceLog>) -> Result<Ready, RunError> {
         let wires = self.wires.clone();
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);
             HttpFactory::new(wire, context.slice, context.clock)
         };
-        let log = log.and_then(PartLog::take_sender);
+        let log = log.and_then(SliceLog::take_sender);
         prepare(&self.plan, self.seed, slice, log, make).map_err(RunError::cannot)
     }
 

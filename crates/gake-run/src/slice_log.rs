@@ -16,7 +16,7 @@ use crate::sink::{LogSink, SinkLosses, SinkStep};
 /// The part is made ready with it ([`PreparedRun::ready`](crate::PreparedRun::ready)) before it is known
 /// when the run starts; lines are written from then on.
 #[derive(Debug)]
-pub struct PartLog {
+pub struct SliceLog {
     sink: LogSink,
     /// Until workers have it.
     sender: Option<LogSender>,
@@ -25,9 +25,9 @@ pub struct PartLog {
 
 /// A log that is written while its part of the run goes on.
 #[derive(Debug)]
-pub struct WrittenLog(JoinHandle<(LogSink, io::Result<()>)>);
+pub struct SliceLogWriter(JoinHandle<(LogSink, io::Result<()>)>);
 
-impl PartLog {
+impl SliceLog {
     /// Creates the file, or overwrites it.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl PartLog {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(self, plan: &Plan, started_unix_ns: u64) -> io::Result<WrittenLog> {
+    pub fn start(self, plan: &Plan, started_unix_ns: u64) -> io::Result<SliceLogWriter> {
         let Self { mut sink, sender, batches } = self;
         // The log ends with the workers' senders.
         drop(sender);
@@ -60,11 +60,11 @@ impl PartLog {
             (sink, written)
         };
         let thread = std::thread::Builder::new().name("gake-log".to_owned()).spawn(write)?;
-        Ok(WrittenLog(thread))
+        Ok(SliceLogWriter(thread))
     }
 }
 
-impl WrittenLog {
+impl SliceLogWriter {
     /// Waits for the last line, which follows the end of the workers. Returns what the log lacks, in
     /// sentences; `lost` requests were not passed to it.
     #[must_use]
@@ -91,9 +91,9 @@ mod tests {
     fn what_a_log_lacks_is_told() {
         let plan = Plan::new("http://h/", Load::Closed { users: 1, think: Duration::ZERO });
         let folder = tempfile::tempdir().unwrap();
-        assert!(PartLog::create(&folder.path().join("log.txt")).is_err());
+        assert!(SliceLog::create(&folder.path().join("log.txt")).is_err());
         let path = folder.path().join("log.csv");
-        let told = |lost| PartLog::create(&path).unwrap().start(&plan, 0).unwrap().finish(lost);
+        let told = |lost| SliceLog::create(&path).unwrap().start(&plan, 0).unwrap().finish(lost);
         assert_eq!(told(0), [""; 0]);
         assert!(std::fs::read_to_string(&path).unwrap().starts_with("number,"));
         let told = told(7);

@@ -9,7 +9,7 @@ use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
 use gake_run::script::{ScriptSlice, load_archive, within};
-use gake_run::{Inputs, PartLog, PreparedRun, Ready, Recordings};
+use gake_run::{Inputs, PreparedRun, Ready, Recordings, SliceLog};
 
 use super::slice_run::{SliceRun, SliceScript};
 use super::slice_state::Outcome;
@@ -39,7 +39,7 @@ struct Prepare {
     ready: Ready,
     plan: Arc<Plan>,
     script: Option<SliceScript>,
-    log: Option<PartLog>,
+    log: Option<SliceLog>,
 }
 
 impl<T: FnMut(AgentEvent)> Serving<'_, T> {
@@ -220,8 +220,8 @@ fn prepare(agent: &Agent, spec: &str, files: Contents, slice: Slice) -> Result<P
 }
 
 /// The log of a slice, when the agent keeps one.
-fn slice_log(agent: &Agent) -> Result<Option<PartLog>, String> {
-    let log = agent.log.as_deref().map(PartLog::create).transpose();
+fn slice_log(agent: &Agent) -> Result<Option<SliceLog>, String> {
+    let log = agent.log.as_deref().map(SliceLog::create).transpose();
     log.map_err(|error| error.to_string())
 }
 

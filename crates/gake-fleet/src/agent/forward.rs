@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use gake_core::plan::Plan;
 use gake_core::record::Interval;
-use gake_run::{Message, PartLog, Running, Stop, WrittenLog, beside};
+use gake_run::{Message, Running, SliceLog, SliceLogWriter, Stop, beside};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::voice::ScriptVoice;
@@ -14,8 +14,8 @@ use crate::frame::Frame;
 use crate::message::LastWord;
 
 /// The log of a slice.
-pub(crate) struct SliceLog {
-    pub(crate) log: PartLog,
+pub(crate) struct LogStart {
+    pub(crate) log: SliceLog,
     /// When the slice starts, in ns since 1970.
     pub(crate) started_unix_ns: u64,
     /// Where the sentences go that say what it lacks.
@@ -30,7 +30,7 @@ pub(crate) fn forward(
     plan: Arc<Plan>,
     frames: UnboundedSender<Frame>,
     voice: Option<Arc<ScriptVoice>>,
-    log: Option<SliceLog>,
+    log: Option<LogStart>,
 ) {
     let forward = move || {
         let mut forwarder = Forwarder { running, frames, ended: 0, log_lost: 0 };
@@ -67,13 +67,13 @@ pub(crate) fn forward(
 
 /// A log in progress.
 struct Written {
-    log: io::Result<WrittenLog>,
+    log: io::Result<SliceLogWriter>,
     lacks: Sender<String>,
 }
 
 impl Written {
-    fn start(log: SliceLog, plan: &Plan) -> Self {
-        let SliceLog { log, started_unix_ns, lacks } = log;
+    fn start(log: LogStart, plan: &Plan) -> Self {
+        let LogStart { log, started_unix_ns, lacks } = log;
         Self { log: log.start(plan, started_unix_ns), lacks }
     }
 

@@ -11,10 +11,10 @@ use gake_core::clock::{Clock, SECOND};
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_run::script::LoadedScript;
-use gake_run::{PartLog, Ready, RunClock, Stop, StopHandle, Takeover};
+use gake_run::{Ready, RunClock, SliceLog, Stop, StopHandle, Takeover};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::forward::{SliceLog, forward};
+use super::forward::{LogStart, forward};
 use super::slice_state::{Outcome, SliceState, next_second};
 use super::voice::ScriptVoice;
 use crate::allow::SliceBounds;
@@ -38,7 +38,7 @@ pub(crate) struct SliceRun {
     control: Subscriber,
     ready: Option<Ready>,
     script: Option<SliceScript>,
-    log: Option<PartLog>,
+    log: Option<SliceLog>,
     workers: Option<Workers>,
     state: SliceState,
     bounds: SliceBounds,
@@ -85,7 +85,7 @@ impl SliceRun {
     pub(crate) fn new(
         (run, index, alone_max): (String, usize, Duration),
         plan: Arc<Plan>,
-        (ready, script, log): (Ready, Option<SliceScript>, Option<PartLog>),
+        (ready, script, log): (Ready, Option<SliceScript>, Option<SliceLog>),
         control: Subscriber,
         bounds: SliceBounds,
     ) -> Self {
@@ -138,7 +138,7 @@ impl SliceRun {
         }
         let voice = self.script.as_ref().map(|script| Arc::clone(&script.voice));
         let started_unix_ns = gake_run::unix_now() + (epoch - now);
-        let log = self.log.take().map(|log| SliceLog { log, started_unix_ns, lacks });
+        let log = self.log.take().map(|log| LogStart { log, started_unix_ns, lacks });
         forward(running, Arc::clone(&self.plan), sender, voice, log);
         Ok(())
     }

@@ -11,7 +11,7 @@ use gake_wire::ConnectionPermit;
 
 use super::scenario_users;
 use super::{Keys, LoadedScript, ScriptRun, crews, network};
-use crate::{PartLog, PreparedRun, RunError, UserControl};
+use crate::{PreparedRun, RunError, SliceLog, UserControl};
 
 /// What a process does of a script's run.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct ScriptSlice<'a> {
     /// When they must be loaded.
     pub load_until: Instant,
     /// Where what comes of each request also goes.
-    pub log: Option<&'a mut PartLog>,
+    pub log: Option<&'a mut SliceLog>,
 }
 
 impl LoadedScript {
@@ -76,7 +76,7 @@ impl LoadedScript {
             let load = loads[context.scenario].clone();
             ScriptFactory::new(load, context.slice, context.clock)
         };
-        let log = log.and_then(PartLog::take_sender);
+        let log = log.and_then(SliceLog::take_sender);
         prepare(&prepared.plan, prepared.seed, slice, log, make).map_err(RunError::cannot)
     }
 }
