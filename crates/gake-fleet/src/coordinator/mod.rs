@@ -31,7 +31,7 @@ use find::{Chosen, Finder, Offered};
 use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, Ending, Event, Run};
 use gake_core::spec::RunSpec;
-use gake_run::script::{LostParts, SetUp};
+use gake_run::script::{LostSlices, SetUp};
 use gake_run::{PreparedRun, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
 use gake_text::duration::format_duration;
 use join::{Joiner, Member};
@@ -327,7 +327,7 @@ impl Fleet {
 
     /// Tells the slices of the agents that are lost by now, during the run.
     #[must_use]
-    pub fn lost_parts(&self) -> LostParts {
+    pub fn lost_slices(&self) -> LostSlices {
         let lost = Arc::clone(&self.lost_now);
         let slices: Vec<_> = self.agents.iter().map(Chosen::slice).collect();
         Arc::new(move || {

@@ -52,7 +52,7 @@ pub use module_fetch::fetcher;
 pub use prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 pub use remote_users::{RemoteUsers, SetUp};
 use scenario_users::Crew;
-pub use scenario_users::LostParts;
+pub use scenario_users::LostSlices;
 pub use slice::ScriptSlice;
 pub use source::{STDIN, ScriptSource};
 use stage::StageUser;

@@ -6,7 +6,7 @@ use gake_core::clock::SECOND;
 use gake_core::record::{Counts, Run, Tally};
 use gake_k6::test::Test;
 
-use super::scenario_users::{Crew, LostParts};
+use super::scenario_users::{Crew, LostSlices};
 use crate::{RemoteWorkers, RunError, SecondUpdate};
 
 /// Users of a script in other processes.
@@ -26,7 +26,7 @@ pub trait RemoteUsers {
     fn give_up(&mut self);
 
     /// The parts of the users that are lost by now.
-    fn lost(&self) -> LostParts;
+    fn lost(&self) -> LostSlices;
 }
 
 /// What `setup` gave.

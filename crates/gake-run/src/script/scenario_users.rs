@@ -16,7 +16,7 @@ use super::nanos;
 use crate::UserControl;
 
 /// The slices of a run whose process is lost by now, from any thread.
-pub type LostParts = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
+pub type LostSlices = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
 
 /// The users of one scenario.
 pub(super) struct Crew {
@@ -95,7 +95,7 @@ impl Crew {
 pub(super) fn active(
     crews: &Arc<[Crew]>,
     control: UserControl,
-    lost: Option<LostParts>,
+    lost: Option<LostSlices>,
 ) -> ActiveUsers {
     let crews = Arc::clone(crews);
     Arc::new(move |at| {

@@ -10,7 +10,7 @@ use gake_engine::Stop;
 use gake_k6::files::ScriptFiles;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, LogLine};
-use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptSlice, SetUp, within};
+use gake_run::script::{LoadedScript, LostSlices, RemoteUsers, ScriptSlice, SetUp, within};
 use gake_run::spec::Load;
 use gake_run::{Interrupt, RemoteWorkers, RunError};
 use gake_wire::ConnectionPermit;
@@ -42,7 +42,7 @@ impl RemoteUsers for Refusing {
         self.say("give up");
     }
 
-    fn lost(&self) -> LostParts {
+    fn lost(&self) -> LostSlices {
         Arc::new(Vec::new)
     }
 }

@@ -10,7 +10,7 @@ use gake_fleet::{
 use gake_k6::options::Options;
 use gake_k6::test::Test;
 use gake_run::script::{
-    ConfiguredScript, LoadedScript, LostParts, RemoteUsers, ScriptRun, ScriptSettings, SetUp,
+    ConfiguredScript, LoadedScript, LostSlices, RemoteUsers, ScriptRun, ScriptSettings, SetUp,
 };
 use gake_run::{Interrupt, PreparedRun, RemoteWorkers, RunError};
 
@@ -107,7 +107,7 @@ pub struct ScriptAgents<'a> {
     events: Option<FleetListener>,
     /// What may end the run, or the wait for agents.
     interrupt: Option<Interrupt>,
-    lost: Arc<OnceLock<LostParts>>,
+    lost: Arc<OnceLock<LostSlices>>,
     /// They are there once `setup` has completed.
     fleet: Option<Fleet>,
 }
@@ -242,7 +242,7 @@ impl RemoteUsers for ScriptAgents<'_> {
             }
         }
         // Set once: a script runs once.
-        let _ = self.lost.set(fleet.lost_parts());
+        let _ = self.lost.set(fleet.lost_slices());
         Ok(self.fleet.insert(fleet))
     }
 
@@ -255,7 +255,7 @@ impl RemoteUsers for ScriptAgents<'_> {
         self.fleet = None;
     }
 
-    fn lost(&self) -> LostParts {
+    fn lost(&self) -> LostSlices {
         let lost = Arc::clone(&self.lost);
         Arc::new(move || lost.get().map(|lost| lost()).unwrap_or_default())
     }
