@@ -19,8 +19,8 @@ use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 use super::remote_users::{Followed, RemoteUsers, SetUp};
-use super::scenario_users::{self, Crew};
-use super::{Keys, ScriptRunError, crews, network};
+use super::scenario_users::{self, ScenarioUsers};
+use super::{Keys, ScriptRunError, network, users_by_scenario};
 use crate::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
@@ -75,7 +75,8 @@ impl PreparedRun {
         for life in &mut lives {
             life.make(self, is_void);
             // Set once: a script runs once.
-            let active = scenario_users::active(&life.crews, control.clone(), lost.clone());
+            let active =
+                scenario_users::active(&life.scenario_users, control.clone(), lost.clone());
             if life.of.script.test.active_users.set(active).is_err() {
                 return Err(RunError::cannot("a script runs once: prepare the run again"));
             }
@@ -213,7 +214,7 @@ struct Life<'a> {
     /// Whether `setup` returned, unless it failed.
     setup: Result<bool, ScriptRunError>,
     loads: Vec<ScriptLoad>,
-    crews: Arc<[Crew]>,
+    scenario_users: Arc<[ScenarioUsers]>,
 }
 
 impl<'a> Life<'a> {
@@ -230,8 +231,8 @@ impl<'a> Life<'a> {
             Some(earlier) => (earlier, Ok(true)),
             None => script.set_up(run, (&network, &keys), interrupt),
         };
-        let (loads, crews) = (Vec::new(), Arc::default());
-        Ok(Self { of, network, keys, set_up, setup, loads, crews })
+        let (loads, scenario_users) = (Vec::new(), Arc::default());
+        Ok(Self { of, network, keys, set_up, setup, loads, scenario_users })
     }
 
     fn is_set_up(&self) -> bool {
@@ -246,13 +247,13 @@ impl<'a> Life<'a> {
         let data = (self.set_up.data.as_deref(), Slice::WHOLE);
         self.loads = script.loads(run, &lanes, (&self.network, &self.keys), data);
         self.loads.iter_mut().for_each(|load| load.is_void = is_void);
-        self.crews = crews(run, &self.loads);
+        self.scenario_users = users_by_scenario(run, &self.loads);
         let shown = self.loads.iter().map(|load| (load.scenario.clone(), load.start));
         script.test.show_scenarios(shown.collect());
     }
 
     fn followed(&self) -> Followed<'_> {
-        Followed { test: &self.of.script.test, crews: &self.crews }
+        Followed { test: &self.of.script.test, scenario_users: &self.scenario_users }
     }
 
     /// The thresholds that end the run, if one does.
@@ -283,19 +284,19 @@ impl<'a> Life<'a> {
         run.tally.merge(&self.set_up.recorded);
         run.tally.series.merge(&of_load);
         // As in k6 nothing was left undone where the run was ended from outside.
-        let left: &[Crew] = if is_whole { &self.crews } else { &[] };
+        let left: &[ScenarioUsers] = if is_whole { &self.scenario_users } else { &[] };
         self.add_dropped(left, &mut run.tally);
         ScriptEnd { setup_data: self.set_up.data, setup: self.setup.map(drop), teardown }
     }
 
-    /// Adds the iterations that `crews` left undone, and those of a lost agent.
-    fn add_dropped(&self, crews: &[Crew], tally: &mut Tally) {
+    /// Adds the iterations that `scenario_users` left undone, and those of a lost agent.
+    fn add_dropped(&self, scenario_users: &[ScenarioUsers], tally: &mut Tally) {
         let PreparedScript { script, run, .. } = self.of;
         let book = Book::new(self.keys.iter().map(String::as_str), false);
         if script.test.aborted().is_none() {
-            for (crew, scenario) in crews.iter().zip(&run.spec.scenarios) {
+            for (users, scenario) in scenario_users.iter().zip(&run.spec.scenarios) {
                 let name = Some(scenario.name.as_str());
-                add_dropped(&script.test, &book, name, (crew.left(), 1), tally);
+                add_dropped(&script.test, &book, name, (users.left(), 1), tally);
             }
         }
         add_dropped(&script.test, &book, None, (tally.counts.lost, 1), tally);

@@ -51,8 +51,8 @@ pub use gake_k6::within;
 pub use module_fetch::fetcher;
 pub use prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 pub use remote_users::{RemoteUsers, SetUp};
-use scenario_users::Crew;
 pub use scenario_users::LostSlices;
+use scenario_users::ScenarioUsers;
 pub use slice::ScriptSlice;
 pub use source::{STDIN, ScriptSource};
 use stage::StageUser;
@@ -285,8 +285,8 @@ impl LoadedScript {
 }
 
 /// The users of each scenario.
-fn crews(run: &ScriptRun, loads: &[ScriptLoad]) -> Arc<[Crew]> {
-    run.spec.scenarios.iter().zip(loads).map(|(spec, load)| Crew::of(spec, load)).collect()
+fn users_by_scenario(run: &ScriptRun, loads: &[ScriptLoad]) -> Arc<[ScenarioUsers]> {
+    run.spec.scenarios.iter().zip(loads).map(|(spec, load)| ScenarioUsers::of(spec, load)).collect()
 }
 
 fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {

@@ -6,7 +6,7 @@ use gake_core::clock::SECOND;
 use gake_core::record::{Counts, Run, Tally};
 use gake_k6::test::Test;
 
-use super::scenario_users::{Crew, LostSlices};
+use super::scenario_users::{LostSlices, ScenarioUsers};
 use crate::{RemoteWorkers, RunError, SecondUpdate};
 
 /// Users of a script in other processes.
@@ -41,17 +41,18 @@ pub struct SetUp {
 /// What the users of other processes have done so far, by the figures that came of them.
 pub(super) struct Followed<'a> {
     pub(super) test: &'a Test,
-    pub(super) crews: &'a [Crew],
+    pub(super) scenario_users: &'a [ScenarioUsers],
 }
 
 impl Followed<'_> {
     /// Takes over the counts of the run so far.
     pub(super) fn follow(&self, update: &SecondUpdate<'_>) {
         let second = update.second;
-        for (crew, tally) in self.crews.iter().zip(each(&second.scenarios, &second.tally)) {
+        for (users, tally) in self.scenario_users.iter().zip(each(&second.scenarios, &second.tally))
+        {
             // The mean of the second.
             let running = (tally.in_flight_ns + u128::from(SECOND) / 2) / u128::from(SECOND);
-            crew.progress.running.store(u64::try_from(running).unwrap_or(u64::MAX), Relaxed);
+            users.progress.running.store(u64::try_from(running).unwrap_or(u64::MAX), Relaxed);
         }
         let so_far = update.so_far;
         let several: Vec<_> = so_far.scenarios().map(|(tally, _)| tally.counts).collect();
@@ -65,10 +66,10 @@ impl Followed<'_> {
     }
 
     fn note(&self, several: &[Counts], whole: Counts) {
-        for (crew, counts) in self.crews.iter().zip(each(several, &whole)) {
-            crew.progress.begun.store(counts.started, Relaxed);
+        for (users, counts) in self.scenario_users.iter().zip(each(several, &whole)) {
+            users.progress.begun.store(counts.started, Relaxed);
         }
-        let users: usize = self.crews.iter().map(Crew::users).sum();
+        let users: usize = self.scenario_users.iter().map(ScenarioUsers::users).sum();
         self.test.levels.take_over(users as u64, whole.finished(), whole.interrupted);
     }
 }

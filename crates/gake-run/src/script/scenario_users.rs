@@ -19,7 +19,7 @@ use crate::UserControl;
 pub type LostSlices = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
 
 /// The users of one scenario.
-pub(super) struct Crew {
+pub(super) struct ScenarioUsers {
     load: Load,
     max_in_flight: usize,
     /// The part of it that is in this process.
@@ -30,7 +30,7 @@ pub(super) struct Crew {
     pub(super) progress: Arc<ScenarioProgress>,
 }
 
-impl Crew {
+impl ScenarioUsers {
     pub(super) fn of(spec: &ScenarioSpec, load: &ScriptLoad) -> Self {
         let length = spec.load.length().or(spec.duration);
         let start = nanos(spec.start);
@@ -90,22 +90,22 @@ impl Crew {
     }
 }
 
-/// How many users of all crews are active in this process at an instant of the run, without those
-/// that are lost.
+/// Counts the active users of all scenarios in this process at an instant of the run, without those
+/// of lost slices.
 pub(super) fn active(
-    crews: &Arc<[Crew]>,
+    scenario_users: &Arc<[ScenarioUsers]>,
     control: UserControl,
     lost: Option<LostSlices>,
 ) -> ActiveUsers {
-    let crews = Arc::clone(crews);
+    let scenario_users = Arc::clone(scenario_users);
     Arc::new(move |at| {
         let lost = lost.as_ref().map(|lost| lost()).unwrap_or_default();
-        let there = |(number, crew): (usize, &Crew)| {
-            let active = crew.active(at, control.asked(number));
+        let there = |(number, users): (usize, &ScenarioUsers)| {
+            let active = users.active(at, control.asked(number));
             let gone: usize = lost.iter().map(|slice| slice.part(active)).sum();
             active.saturating_sub(gone)
         };
-        crews.iter().enumerate().map(there).sum()
+        scenario_users.iter().enumerate().map(there).sum()
     })
 }
 
@@ -126,8 +126,15 @@ fn ramped(stages: &[UserStage], mut into: Nanos) -> usize {
 mod tests {
     use super::*;
 
-    fn crew(load: Load, process: Slice) -> Crew {
-        Crew { load, max_in_flight: 5, process, start: 0, end: None, progress: Arc::default() }
+    fn users(load: Load, process: Slice) -> ScenarioUsers {
+        ScenarioUsers {
+            load,
+            max_in_flight: 5,
+            process,
+            start: 0,
+            end: None,
+            progress: Arc::default(),
+        }
     }
 
     #[test]
@@ -137,23 +144,23 @@ mod tests {
             Load::Shared { users: 5, iterations: 7 },
             Load::PerUser { users: 5, iterations: 2 },
         ] {
-            let parts = Slice::WHOLE.split(3).map(|part| crew(load.clone(), part));
-            assert_eq!(parts.map(|crew| crew.active(0, None)).sum::<usize>(), 5, "{load:?}");
+            let parts = Slice::WHOLE.split(3).map(|part| users(load.clone(), part));
+            assert_eq!(parts.map(|users| users.active(0, None)).sum::<usize>(), 5, "{load:?}");
         }
     }
 
     #[test]
-    fn nobody_is_active_once_all_iterations_of_the_process_have_begun() {
+    fn no_user_is_active_once_all_iterations_of_the_process_have_begun() {
         let part = Slice::new(0, 2);
         for (load, own) in [
             (Load::Shared { users: 5, iterations: 7 }, 4),
             (Load::PerUser { users: 5, iterations: 2 }, 6),
         ] {
-            let crew = crew(load, part);
-            crew.progress.begun.store(own - 1, Relaxed);
-            assert_eq!((crew.active(0, None), crew.left()), (3, 1));
-            crew.progress.begun.store(own, Relaxed);
-            assert_eq!((crew.active(0, None), crew.left()), (0, 0));
+            let users = users(load, part);
+            users.progress.begun.store(own - 1, Relaxed);
+            assert_eq!((users.active(0, None), users.left()), (3, 1));
+            users.progress.begun.store(own, Relaxed);
+            assert_eq!((users.active(0, None), users.left()), (0, 0));
         }
     }
 }

@@ -10,7 +10,7 @@ use gake_k6::work::ScriptFactory;
 use gake_wire::ConnectionPermit;
 
 use super::scenario_users;
-use super::{Keys, LoadedScript, ScriptRun, crews, network};
+use super::{Keys, LoadedScript, ScriptRun, network, users_by_scenario};
 use crate::{PreparedRun, RunError, SliceLog, UserControl};
 
 /// What a process does of a script's run.
@@ -65,10 +65,10 @@ impl LoadedScript {
         }
         let _ = self.test.load_until.set(load_until);
         let loads = self.loads(run, &lanes, (&network, &keys), (data, slice));
-        let crews = crews(run, &loads);
+        let scenario_users = users_by_scenario(run, &loads);
         // Those of this process, as users see it.
         let _ = self.test.active_users.set(scenario_users::active(
-            &crews,
+            &scenario_users,
             UserControl::default(),
             None,
         ));
