@@ -28,7 +28,7 @@ impl PreparedRun {
     /// # Errors
     /// When a sink cannot take the run or wants every request, which stay where they are sent, or
     /// the workers cannot be started.
-    pub fn run_elsewhere(
+    pub fn run_remote(
         &self,
         remote: &mut dyn RemoteWorkers,
         options: RunOptions<'_>,

@@ -34,7 +34,7 @@ impl PreparedRun {
     ///
     /// # Errors
     /// When the run cannot be made, or it fires more than one script.
-    pub fn run_users_elsewhere(
+    pub fn run_remote_users(
         &self,
         remote: RemoteScript<'_>,
         options: RunOptions<'_>,
@@ -109,7 +109,7 @@ impl PreparedRun {
             Some(remote) => {
                 let first = lives.first().map(|life| &life.set_up);
                 let ready = remote.assemble(first.unwrap_or(&SetUp::default()));
-                let run = ready.and_then(|workers| self.run_elsewhere(workers, options, each));
+                let run = ready.and_then(|workers| self.run_remote(workers, options, each));
                 let is_known = run.is_ok() || !is_resumed;
                 needs_teardown &= is_known && remote.needs_teardown();
                 // None of them sends anything while `teardown` runs.

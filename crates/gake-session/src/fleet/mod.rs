@@ -143,7 +143,7 @@ impl FleetMaker {
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
         let mut fleet = self.assemble(spec, prepared).map_err(RunError::cannot)?;
-        let recorded = prepared.run_elsewhere(&mut fleet, options, each)?;
+        let recorded = prepared.run_remote(&mut fleet, options, each)?;
         match fleet.lost() {
             0 => Ok(recorded),
             _ => Err(RunError::cannot(AGENT_LOST)),

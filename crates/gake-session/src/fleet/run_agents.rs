@@ -51,10 +51,10 @@ impl RunAgents<'_> {
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
         match self {
-            Self::Requests(fleet) => prepared.run_elsewhere(fleet.as_mut(), options, each),
+            Self::Requests(fleet) => prepared.run_remote(fleet.as_mut(), options, each),
             Self::Script(agents, earlier) => {
                 let earlier = earlier.take().map(|set_up| *set_up);
-                prepared.run_users_elsewhere((agents.as_mut(), earlier), options, each)
+                prepared.run_remote_users((agents.as_mut(), earlier), options, each)
             }
         }
     }
@@ -170,7 +170,7 @@ impl FleetMaker {
         };
         let users = ScriptAgents::new(self, &AgentScript::of(script), (&fired.run, prepared));
         let mut users = users.map_err(RunError::cannot)?;
-        let recorded = prepared.run_users_elsewhere((&mut users, None), options, each)?;
+        let recorded = prepared.run_remote_users((&mut users, None), options, each)?;
         match users.finish().map_or(0, |fleet| fleet.lost()) {
             0 => Ok(recorded),
             _ => Err(RunError::cannot(AGENT_LOST)),
