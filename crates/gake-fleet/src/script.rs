@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gake_core::exact;
 use gake_core::record::Tally;
-use gake_run::script::{LogLevel, LogLine, SetUp};
+use gake_run::script::{LogLevel, LogLine, SetupResult};
 use serde::{Deserialize, Serialize};
 
 use crate::FleetError;
@@ -66,7 +66,7 @@ pub struct OrphanScript {
     /// The archive, as in [`ScriptParcel`].
     pub archive: Vec<u8>,
     /// What `setup` gave.
-    pub set_up: SetUp,
+    pub set_up: SetupResult,
     /// How the result is shown, as in [`ScriptParcel`].
     pub showing: String,
 }
@@ -84,7 +84,7 @@ pub(crate) struct DescribedScript {
 
 impl DescribedScript {
     /// Why the journal cannot have it, if it cannot.
-    pub(crate) fn new(parcel: &ScriptParcel, set_up: &SetUp) -> Result<Self, String> {
+    pub(crate) fn new(parcel: &ScriptParcel, set_up: &SetupResult) -> Result<Self, String> {
         let recorded = exact::encode(&set_up.recorded).map_err(|error| error.to_string())?;
         let data = set_up.data.as_ref().map_or(0, String::len);
         let size = parcel.archive.len() + data + recorded.len();
@@ -106,7 +106,7 @@ impl DescribedScript {
     /// The script; `None` when it cannot be read.
     pub(crate) fn open(&self) -> Option<OrphanScript> {
         let recorded: Tally = exact::decode(self.recorded.as_bytes()).ok()?;
-        let set_up = SetUp { data: self.data.clone(), recorded };
+        let set_up = SetupResult { data: self.data.clone(), recorded };
         let showing = self.showing.clone();
         Some(OrphanScript { archive: from_hex(&self.archive)?, set_up, showing })
     }
@@ -220,7 +220,7 @@ mod tests {
     fn a_journal_has_the_whole_script_unless_it_is_too_large() {
         let mut recorded = Tally::default();
         recorded.counts.started = 3;
-        let set_up = SetUp { data: Some("{}".to_owned()), recorded };
+        let set_up = SetupResult { data: Some("{}".to_owned()), recorded };
         let parcel = |archive: Vec<u8>| ScriptParcel {
             archive,
             seed: None,

@@ -31,7 +31,7 @@ use find::{Chosen, Finder, Offered};
 use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, Ending, Event, Run};
 use gake_core::spec::RunSpec;
-use gake_run::script::{LostSlices, SetUp};
+use gake_run::script::{LostSlices, SetupResult};
 use gake_run::{PreparedRun, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
 use gake_text::duration::format_duration;
 use join::{Joiner, Member};
@@ -122,7 +122,7 @@ impl Fleet {
     pub fn assemble_script(
         settings: FleetSettings,
         (spec, prepared): (&RunSpec, &PreparedRun),
-        (parcel, set_up): (&ScriptParcel, &SetUp),
+        (parcel, set_up): (&ScriptParcel, &SetupResult),
         listener: ScriptListener,
     ) -> Result<Self, FleetError> {
         let settings = FleetSettings { needs_scripts: true, ..settings };

@@ -18,14 +18,14 @@ use gake_wire::{HttpFactory, Network};
 use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
-use super::remote_users::{Followed, RemoteUsers, SetUp};
+use super::remote_users::{Followed, RemoteUsers, SetupResult};
 use super::scenario_users::{self, ScenarioUsers};
 use super::{Keys, ScriptRunError, network, users_by_scenario};
 use crate::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
 /// another one.
-pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetUp>);
+pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetupResult>);
 
 impl PreparedRun {
     /// As [`PreparedRun::run_with`], with the users of the run's script in other processes. `setup`
@@ -108,7 +108,7 @@ impl PreparedRun {
         let recorded = match remote {
             Some(remote) => {
                 let first = lives.first().map(|life| &life.set_up);
-                let ready = remote.assemble(first.unwrap_or(&SetUp::default()));
+                let ready = remote.assemble(first.unwrap_or(&SetupResult::default()));
                 let run = ready.and_then(|workers| self.run_remote(workers, options, each));
                 let is_known = run.is_ok() || !is_resumed;
                 needs_teardown &= is_known && remote.needs_teardown();
@@ -210,7 +210,7 @@ struct Life<'a> {
     of: &'a PreparedScript,
     network: Arc<Network>,
     keys: Keys,
-    set_up: SetUp,
+    set_up: SetupResult,
     /// Whether `setup` returned, unless it failed.
     setup: Result<bool, ScriptRunError>,
     loads: Vec<ScriptLoad>,
@@ -221,7 +221,7 @@ impl<'a> Life<'a> {
     /// Sets the script up, unless an earlier process did.
     fn begin(
         of: &'a PreparedScript,
-        earlier: Option<SetUp>,
+        earlier: Option<SetupResult>,
         interrupt: &Interrupt,
     ) -> Result<Self, RunError> {
         let PreparedScript { script, run, .. } = of;

@@ -50,7 +50,7 @@ pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 pub use gake_k6::within;
 pub use module_fetch::fetcher;
 pub use prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
-pub use remote_users::{RemoteUsers, SetUp};
+pub use remote_users::{RemoteUsers, SetupResult};
 pub use scenario_users::LostSlices;
 use scenario_users::ScenarioUsers;
 pub use slice::ScriptSlice;

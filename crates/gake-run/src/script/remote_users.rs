@@ -15,7 +15,7 @@ pub trait RemoteUsers {
     ///
     /// # Errors
     /// When one of the processes cannot; none of them goes on then.
-    fn assemble(&mut self, set_up: &SetUp) -> Result<&mut dyn RemoteWorkers, RunError>;
+    fn assemble(&mut self, set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError>;
 
     /// Whether `teardown` is this process's to call, once the run is over here: another one may go
     /// on with the run, or may have had all of it.
@@ -31,7 +31,7 @@ pub trait RemoteUsers {
 
 /// What `setup` gave.
 #[derive(Debug, Clone, Default)]
-pub struct SetUp {
+pub struct SetupResult {
     /// What it returned, as JSON.
     pub data: Option<String>,
     /// What it recorded.

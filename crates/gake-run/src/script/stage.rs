@@ -21,7 +21,7 @@ use gake_k6::user::vu::{VuParts, VuStage};
 use gake_wire::{Client, Network};
 use tokio::runtime::{Builder, LocalOptions};
 
-use super::{Keys, LoadedScript, ScriptRun, ScriptRunError, SetUp};
+use super::{Keys, LoadedScript, ScriptRun, ScriptRunError, SetupResult};
 use crate::{Interrupt, RunError};
 
 /// How often it is looked whether a call is to end.
@@ -54,13 +54,13 @@ impl LoadedScript {
         run: &ScriptRun,
         network: (&Arc<Network>, &Keys),
         interrupt: &Interrupt,
-    ) -> (SetUp, Result<bool, ScriptRunError>) {
-        let mut set_up = SetUp::default();
+    ) -> (SetupResult, Result<bool, ScriptRunError>) {
+        let mut set_up = SetupResult::default();
         if interrupt.came() {
             return (set_up, Ok(false));
         }
         match self.setup(run, network, &mut set_up.recorded, || interrupt.came()) {
-            Ok(Called::Returned(data)) => (SetUp { data, ..set_up }, Ok(true)),
+            Ok(Called::Returned(data)) => (SetupResult { data, ..set_up }, Ok(true)),
             Ok(Called::Ended) => (set_up, Ok(false)),
             Err(error) => (set_up, Err(error)),
         }

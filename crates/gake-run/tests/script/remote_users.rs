@@ -10,7 +10,7 @@ use gake_engine::Stop;
 use gake_k6::files::ScriptFiles;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, LogLine};
-use gake_run::script::{LoadedScript, LostSlices, RemoteUsers, ScriptSlice, SetUp, within};
+use gake_run::script::{LoadedScript, LostSlices, RemoteUsers, ScriptSlice, SetupResult, within};
 use gake_run::spec::Load;
 use gake_run::{Interrupt, RemoteWorkers, RunError};
 use gake_wire::ConnectionPermit;
@@ -29,7 +29,7 @@ impl Refusing {
 }
 
 impl RemoteUsers for Refusing {
-    fn assemble(&mut self, _set_up: &SetUp) -> Result<&mut dyn RemoteWorkers, RunError> {
+    fn assemble(&mut self, _set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError> {
         self.say("assemble");
         Err(RunError::cannot("an agent does not start"))
     }

@@ -15,7 +15,7 @@ use gake_fleet::{
     Fleet, FleetError, FleetSettings, FleetToken, NatsKey, NatsSettings, OnLoss, ScriptListener,
     ScriptParcel,
 };
-use gake_run::script::SetUp;
+use gake_run::script::SetupResult;
 use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 use gake_text::duration::format_duration;
 use local::Local;
@@ -158,7 +158,7 @@ impl FleetMaker {
     pub fn assemble_script(
         &self,
         of: (&RunSpec, &PreparedRun),
-        (parcel, set_up, interrupt): (&ScriptParcel, &SetUp, Option<&Interrupt>),
+        (parcel, set_up, interrupt): (&ScriptParcel, &SetupResult, Option<&Interrupt>),
         listener: ScriptListener,
     ) -> Result<Fleet, FleetError> {
         let interrupt = interrupt.or(self.settings.interrupt.as_ref()).cloned();

@@ -6,7 +6,7 @@ use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
-use gake_run::script::{PreparedScript, SetUp};
+use gake_run::script::{PreparedScript, SetupResult};
 use gake_run::search::{EachSecond, PreparedTrial};
 use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
@@ -21,7 +21,7 @@ pub enum RunAgents<'a> {
     Requests(Box<Fleet>),
     /// They run the users of its script, with what `setup` gave in the process that began the run,
     /// if that was another one.
-    Script(Box<ScriptAgents<'a>>, Option<Box<SetUp>>),
+    Script(Box<ScriptAgents<'a>>, Option<Box<SetupResult>>),
 }
 
 impl RunAgents<'_> {

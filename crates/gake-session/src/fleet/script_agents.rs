@@ -10,7 +10,7 @@ use gake_fleet::{
 use gake_k6::options::Options;
 use gake_k6::test::Test;
 use gake_run::script::{
-    ConfiguredScript, LoadedScript, LostSlices, RemoteUsers, ScriptRun, ScriptSettings, SetUp,
+    ConfiguredScript, LoadedScript, LostSlices, RemoteUsers, ScriptRun, ScriptSettings, SetupResult,
 };
 use gake_run::{Interrupt, PreparedRun, RemoteWorkers, RunError};
 
@@ -216,7 +216,7 @@ impl<'a> ScriptAgents<'a> {
 }
 
 impl RemoteUsers for ScriptAgents<'_> {
-    fn assemble(&mut self, set_up: &SetUp) -> Result<&mut dyn RemoteWorkers, RunError> {
+    fn assemble(&mut self, set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError> {
         let listener = Arc::clone(&self.listener);
         let (fleet, has_journal) = match &mut self.origin {
             Origin::New { maker, spec, parcel } => {
