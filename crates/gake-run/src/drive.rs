@@ -15,7 +15,7 @@ use crate::rate_control::{self, RateControl};
 use crate::script::ScriptEnd;
 use crate::second_update::SecondUpdate;
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
-use crate::{Interrupt, PreparedRun, RunError, UserControl, Watching};
+use crate::{Interrupt, PreparedRun, RunError, TargetWatcher, UserControl};
 
 /// What accompanies a run; nothing by default.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub struct RunOptions<'a> {
     pub rate: Option<&'a RateControl>,
     /// Samples the target across several runs; without it, the sources that the spec names are
     /// sampled during this run.
-    pub watching: Option<&'a mut Watching>,
+    pub watching: Option<&'a mut TargetWatcher>,
     /// The origin of the run, which the result carries.
     pub origin: Provenance,
 }
@@ -139,7 +139,7 @@ impl PreparedRun {
         let mut own = None;
         let watching = match options.watching {
             Some(watching) => watching,
-            None => own.insert(Watching::of(self)?),
+            None => own.insert(TargetWatcher::of(self)?),
         };
         let (origin, started_unix_ns) = (options.origin, workers.started_unix_ns());
         let (settings, first) = watching.begin();
@@ -206,7 +206,7 @@ struct Collecting<'a, E> {
     prepared: &'a PreparedRun,
     running: Running,
     collector: Collector,
-    watching: &'a mut Watching,
+    watching: &'a mut TargetWatcher,
     fanout: &'a mut Fanout,
     each: E,
     /// What ends the run early.

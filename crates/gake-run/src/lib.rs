@@ -78,7 +78,7 @@ pub use single_request::{SendError, SingleResponse, send_once};
 pub use sink::Sink;
 pub use slice::Destination;
 pub use slice_log::{SliceLog, SliceLogWriter};
-pub use target_watcher::Watching;
+pub use target_watcher::TargetWatcher;
 pub use user_control::UserControl;
 
 use gake_core::spec::RunSpec;

@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 
 /// What is sampled of the target and of this machine, over one run or several.
 #[derive(Debug, Default)]
-pub struct Watching {
+pub struct TargetWatcher {
     sampler: Option<Sampler>,
     /// The names of the sources that have counters.
     counting: Vec<String>,
@@ -33,14 +33,14 @@ pub struct Watching {
 
 /// What was read since the last time.
 #[derive(Debug, Default)]
-pub(crate) struct Fresh {
+pub(crate) struct NewReadings {
     /// All readings.
     pub(crate) readings: Vec<Reading>,
     /// The same by the instant at which they were read.
     pub(crate) samples: Vec<(Nanos, Vec<Reading>)>,
 }
 
-impl Watching {
+impl TargetWatcher {
     /// Starts to read the sources of one run, and those of this machine, without delaying its
     /// arrivals.
     ///
@@ -82,8 +82,8 @@ impl Watching {
     /// To be called right before a run, whose clock counts from now on. What was read before it is
     /// of no run, but for counters: so what a run adds to them is known. Gives the settings known so
     /// far, and those counters.
-    pub(crate) fn begin(&mut self) -> (&[Setting], Fresh) {
-        let Some(sampler) = &self.sampler else { return (&[], Fresh::default()) };
+    pub(crate) fn begin(&mut self) -> (&[Setting], NewReadings) {
+        let Some(sampler) = &self.sampler else { return (&[], NewReadings::default()) };
         let mut first = Vec::new();
         for batch in sampler.refresh(PATIENCE) {
             match batch {
@@ -101,21 +101,21 @@ impl Watching {
     }
 
     /// Takes in what was read since the last time, and gives it.
-    pub(crate) fn take(&mut self) -> Fresh {
-        let Some(sampler) = &self.sampler else { return Fresh::default() };
+    pub(crate) fn take(&mut self) -> NewReadings {
+        let Some(sampler) = &self.sampler else { return NewReadings::default() };
         let batches: Vec<_> = sampler.batches.try_iter().collect();
         self.add(batches)
     }
 
     /// Takes in the last that is read for a run, and gives it.
-    pub(crate) fn take_last(&mut self) -> Fresh {
-        let Some(sampler) = &self.sampler else { return Fresh::default() };
+    pub(crate) fn take_last(&mut self) -> NewReadings {
+        let Some(sampler) = &self.sampler else { return NewReadings::default() };
         let last = sampler.refresh(PATIENCE);
         self.add(last)
     }
 
-    fn add(&mut self, batches: impl IntoIterator<Item = Batch>) -> Fresh {
-        let mut fresh = Fresh::default();
+    fn add(&mut self, batches: impl IntoIterator<Item = Batch>) -> NewReadings {
+        let mut fresh = NewReadings::default();
         for batch in batches {
             match batch {
                 Batch::Readings { at, readings } => {

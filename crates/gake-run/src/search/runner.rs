@@ -5,7 +5,7 @@ use gake_judge::search::Trial;
 use crate::spec::RunSpec;
 use crate::{
     Interrupt, LoadedRequests, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate,
-    Watching,
+    TargetWatcher,
 };
 
 /// Sees each second of a trial, and may end it.
@@ -36,7 +36,7 @@ pub trait TrialRunner {
     fn run(
         &mut self,
         of: PreparedTrial<'_>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError>;
 }
@@ -49,7 +49,7 @@ impl TrialRunner for LocalTrials {
     fn run(
         &mut self,
         of: PreparedTrial<'_>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         let options = RunOptions {

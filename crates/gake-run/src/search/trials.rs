@@ -20,7 +20,7 @@ use super::trial_spec::Room;
 use super::{reach, trial_spec};
 use crate::script::PreparedScript;
 use crate::spec::RunSpec;
-use crate::{Inputs, LoadedRequests, PreparedRun, RunError, Scripts, Watching};
+use crate::{Inputs, LoadedRequests, PreparedRun, RunError, Scripts, TargetWatcher};
 
 /// How the connections of a trial are made: shared or a user's own, how many, how many requests at
 /// once on each, and how many idle.
@@ -40,7 +40,7 @@ pub struct Trials<'a> {
     room: Room,
     /// The wires of the last trial.
     wires: Option<(Connections, Vec<Arc<Wire>>)>,
-    watching: Watching,
+    watching: TargetWatcher,
     objectives: Vec<Objective>,
     /// The last trial's run, and its load.
     last: Option<(Run, f64)>,
@@ -81,14 +81,14 @@ impl<'a> Trials<'a> {
             has_run: false,
             room: Room { has_scripts, ..Room::default() },
             wires: None,
-            watching: Watching::default(),
+            watching: TargetWatcher::default(),
             objectives: Vec::new(),
             last: None,
             causes: Causes::default(),
             bodies: FailedBodies::default(),
         };
         let first = trials.first()?;
-        trials.watching = Watching::of_any(&first.watch, &first)?;
+        trials.watching = TargetWatcher::of_any(&first.watch, &first)?;
         trials.objectives = first.objectives;
         Ok(trials)
     }

@@ -9,7 +9,7 @@ use gake_run::search::{
     capacity,
 };
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
-use gake_run::{Inputs, RecordedRun, RunError, Stop, Watching};
+use gake_run::{Inputs, RecordedRun, RunError, Stop, TargetWatcher};
 
 use crate::support::{lab, url};
 
@@ -40,7 +40,7 @@ impl TrialRunner for Counting {
     fn run(
         &mut self,
         of: PreparedTrial<'_>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         assert_eq!((of.trial.seed, of.trial.warmup), (of.spec.seed, of.spec.warmup));

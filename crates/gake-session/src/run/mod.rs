@@ -23,7 +23,7 @@ use gake_core::record::Ending;
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
-use gake_run::{PreparedRun, RateControl, RunError, RunOptions, SecondUpdate, Sink, Watching};
+use gake_run::{PreparedRun, RateControl, RunError, RunOptions, SecondUpdate, Sink, TargetWatcher};
 use gake_text::redact::Redactor;
 
 use crate::options::{OutputArgs, SaveArgs, WebArgs};
@@ -70,7 +70,7 @@ impl<'a> Session<'a> {
         let is_plan_seen = !quiet && console.live() && console.out_is_terminal();
         let results = Results::create(output.results(), output.no_color, console)?;
         let results = results.brief(quiet).with_plan_told(is_plan_seen);
-        let mut watching = Watching::of(prepared).map_err(failure)?;
+        let mut watching = TargetWatcher::of(prepared).map_err(failure)?;
         let saving = Saving::start(self.history)?;
         let mut sinks = sinks(output, saving.as_ref()).map_err(failure)?;
         sinks.extend(destinations(&output.sinks, console)?);

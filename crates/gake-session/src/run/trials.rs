@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gake_judge::search::{Trial, TrialLoad};
 use gake_run::search::{EachSecond, PreparedTrial, TrialRunner};
 use gake_run::sink::RunFileSink;
-use gake_run::{RecordedRun, RunError, RunOptions, Sink, Watching};
+use gake_run::{RecordedRun, RunError, RunOptions, Sink, TargetWatcher};
 use gake_text::redact::Redactor;
 
 use crate::fleet::FleetMaker;
@@ -74,7 +74,7 @@ impl<'a> SessionTrials<'a> {
         &self,
         of: PreparedTrial<'_>,
         sinks: Vec<Box<dyn Sink>>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         let options = RunOptions {
@@ -95,7 +95,7 @@ impl TrialRunner for SessionTrials<'_> {
     fn run(
         &mut self,
         of: PreparedTrial<'_>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
     ) -> Result<RecordedRun, RunError> {
         let sinks = self.sinks(of.trial)?;
