@@ -62,9 +62,9 @@ impl Sink for ExportSink {
         self.exporter.name().to_owned()
     }
 
-    fn takes(&self) -> Takes {
+    fn takes(&self) -> SinkInterests {
         let bounds = |batches| OutcomeBounds { batches, bytes: usize::MAX };
-        Takes { outcomes: self.exporter.outcome_batches().map(bounds) }
+        SinkInterests { outcomes: self.exporter.outcome_batches().map(bounds) }
     }
 
     fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {

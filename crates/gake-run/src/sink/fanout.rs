@@ -245,7 +245,7 @@ mod tests {
     use gake_core::record::{Ending, Provenance};
     use gake_engine::Collector;
 
-    use super::super::Takes;
+    use super::super::SinkInterests;
     use super::*;
 
     /// Says when it was given a second, and waits until it may go on.
@@ -259,8 +259,8 @@ mod tests {
             "a stuck sink".to_owned()
         }
 
-        fn takes(&self) -> Takes {
-            Takes::default()
+        fn takes(&self) -> SinkInterests {
+            SinkInterests::default()
         }
 
         fn begin(&mut self, _: &SinkStart<'_>) -> Result<(), String> {

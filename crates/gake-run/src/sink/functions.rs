@@ -41,8 +41,8 @@ where
         "the results".to_owned()
     }
 
-    fn takes(&self) -> Takes {
-        Takes { outcomes: Some(OutcomeBounds { batches: QUEUE, bytes: BYTES }) }
+    fn takes(&self) -> SinkInterests {
+        SinkInterests { outcomes: Some(OutcomeBounds { batches: QUEUE, bytes: BYTES }) }
     }
 
     fn begin(&mut self, _: &SinkStart<'_>) -> Result<(), String> {

@@ -85,9 +85,9 @@ impl Sink for LogSink {
         self.path.display().to_string()
     }
 
-    fn takes(&self) -> Takes {
+    fn takes(&self) -> SinkInterests {
         // No answers are kept for it.
-        Takes { outcomes: Some(OutcomeBounds { batches: Self::QUEUE, bytes: usize::MAX }) }
+        SinkInterests { outcomes: Some(OutcomeBounds { batches: Self::QUEUE, bytes: usize::MAX }) }
     }
 
     fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {

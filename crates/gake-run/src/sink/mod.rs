@@ -39,8 +39,8 @@ pub trait Sink: Send {
     fn name(&self) -> String;
 
     /// What it takes besides seconds.
-    fn takes(&self) -> Takes {
-        Takes::default()
+    fn takes(&self) -> SinkInterests {
+        SinkInterests::default()
     }
 
     /// The run is about to start; nothing has been sent.
@@ -90,7 +90,7 @@ pub trait Sink: Send {
 
 /// What a sink takes besides seconds and readings.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Takes {
+pub struct SinkInterests {
     /// Whether it takes every outcome, and how many may wait.
     pub outcomes: Option<OutcomeBounds>,
 }

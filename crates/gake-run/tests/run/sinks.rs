@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use gake_core::record::{Outcome, Run};
 use gake_run::sink::{
-    LogSink, OutcomeBounds, OutcomeSink, RunFileSink, Sink, SinkLosses, SinkSecond, SinkStart,
-    Takes,
+    LogSink, OutcomeBounds, OutcomeSink, RunFileSink, Sink, SinkInterests, SinkLosses, SinkSecond,
+    SinkStart,
 };
 use gake_run::spec::{Load, RunSpec, ScenarioSpec};
 use gake_run::{Inputs, PreparedRun, RecordedRun, RunError, RunOptions};
@@ -29,7 +29,7 @@ struct Seen {
 #[derive(Default)]
 struct Probe {
     seen: Arc<Mutex<Seen>>,
-    takes: Takes,
+    takes: SinkInterests,
     /// Time it takes for a second, and for a batch of outcomes.
     slow: Duration,
     fails: bool,
@@ -39,7 +39,8 @@ struct Probe {
 
 impl Probe {
     fn with_outcomes() -> Self {
-        let takes = Takes { outcomes: Some(OutcomeBounds { batches: 2, bytes: usize::MAX }) };
+        let takes =
+            SinkInterests { outcomes: Some(OutcomeBounds { batches: 2, bytes: usize::MAX }) };
         Self { takes, ..Self::default() }
     }
 
@@ -56,7 +57,7 @@ impl Sink for Probe {
         "a probe".to_owned()
     }
 
-    fn takes(&self) -> Takes {
+    fn takes(&self) -> SinkInterests {
         self.takes
     }
 
