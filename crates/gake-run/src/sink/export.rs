@@ -10,7 +10,7 @@ use gake_core::record::{Outcome, Reading, Run};
 use gake_judge::{Summary, Validity, Verdict};
 use gake_sinks::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 
-use super::{OutcomeBounds, Sink, SinkLosses, SinkSecond, SinkStart, Takes};
+use super::{OutcomeBounds, Sink, SinkInterests, SinkLosses, SinkSecond, SinkStart};
 
 /// Sends the figures of a run to a destination during the run.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::io;
 
 use gake_core::record::{Outcome, Run};
 
-use super::{OutcomeBounds, Sink, SinkLosses, SinkStart, SinkStep, Takes};
+use super::{OutcomeBounds, Sink, SinkInterests, SinkLosses, SinkStart, SinkStep};
 
 /// Batches of outcomes that may wait: a million outcomes or so.
 const QUEUE: usize = 512;

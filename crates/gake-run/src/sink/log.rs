@@ -10,7 +10,7 @@ use gake_files::Access;
 use gake_report::{Log, LogFormat};
 
 use super::run_file::cannot;
-use super::{OutcomeBounds, Sink, SinkLosses, SinkStart, SinkStep, Takes};
+use super::{OutcomeBounds, Sink, SinkInterests, SinkLosses, SinkStart, SinkStep};
 use crate::RunError;
 
 /// Writes a line for each request: CSV or JSON, by the file's ending.
