@@ -72,9 +72,9 @@ pub(crate) trait Workers {
 }
 
 /// Workers that a function starts in this process.
-struct Here<S>(S);
+struct LocalWorkers<S>(S);
 
-impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for Here<S> {
+impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for LocalWorkers<S> {
     fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError> {
         self.0(log)
     }
@@ -122,7 +122,7 @@ impl PreparedRun {
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
         let mut make = Some(make);
-        let workers = Here(|log| match make.take() {
+        let workers = LocalWorkers(|log| match make.take() {
             Some(make) => start(&self.plan, self.seed, log, make).map_err(RunError::cannot),
             None => Err(RunError::cannot("the workers have been started already")),
         });
@@ -160,7 +160,7 @@ impl PreparedRun {
         if let Some(rate) = options.rate {
             rate.attach(running.rate.clone());
         }
-        let mut collecting = Collecting {
+        let mut collect = CollectLoop {
             prepared: self,
             collector: Collector::new(&self.plan, self.seed, running.workers),
             running,
@@ -171,11 +171,11 @@ impl PreparedRun {
             reason: None,
             changes: Vec::new(),
         };
-        gake_engine::beside(&self.plan, || collecting.collect(Until::NoWorker))?;
+        gake_engine::beside(&self.plan, || collect.collect(CollectUntil::NoWorker))?;
         // On a machine whose cores others have, what is left would take the lowest class minutes.
-        collecting.collect(Until::Over)?;
-        let memory = collecting.running.memory.clone();
-        let (collector, reason, changes) = collecting.finish();
+        collect.collect(CollectUntil::Over)?;
+        let memory = collect.running.memory.clone();
+        let (collector, reason, changes) = collect.finish();
         let ending = match reason {
             Some(reason) => Ending::Aborted(reason),
             None if options.interrupt.is_some_and(Interrupt::came) => Ending::Interrupted,
@@ -202,7 +202,7 @@ impl PreparedRun {
 }
 
 /// What takes in what the workers hand over.
-struct Collecting<'a, E> {
+struct CollectLoop<'a, E> {
     prepared: &'a PreparedRun,
     running: Running,
     collector: Collector,
@@ -219,17 +219,17 @@ struct Collecting<'a, E> {
 
 /// How long to take messages in.
 #[derive(Clone, Copy, PartialEq)]
-enum Until {
+enum CollectUntil {
     /// Until the last worker has ended, whatever is left to take in.
     NoWorker,
     /// Until everything is taken in.
     Over,
 }
 
-impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> Collecting<'_, E> {
-    fn collect(&mut self, until: Until) -> Result<(), RunError> {
+impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
+    fn collect(&mut self, until: CollectUntil) -> Result<(), RunError> {
         while !self.collector.is_over() {
-            if until == Until::NoWorker && self.running.has_ended() {
+            if until == CollectUntil::NoWorker && self.running.has_ended() {
                 break;
             }
             let Ok(message) = self.running.messages.recv() else {

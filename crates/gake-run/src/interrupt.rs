@@ -9,10 +9,10 @@ use gake_engine::{Stop, StopHandle};
 ///
 /// [`Ending::Interrupted`]: gake_core::record::Ending::Interrupted
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<Mutex<State>>);
+pub struct Interrupt(Arc<Mutex<InterruptState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct InterruptState {
     asked: Option<Stop>,
     is_urgent: bool,
     running: Option<StopHandle>,
@@ -52,12 +52,12 @@ impl Interrupt {
         state.tell();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InterruptState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl InterruptState {
     fn tell(&self) {
         if let (Some(stop), Some(running)) = (self.asked, &self.running) {
             running.stop(stop);

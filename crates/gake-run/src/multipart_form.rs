@@ -6,7 +6,7 @@ use crate::bodies::body_file;
 
 /// One field of a form.
 #[derive(Debug, PartialEq)]
-struct Part {
+struct FormPart {
     name: String,
     filename: Option<String>,
     content_type: Option<String>,
@@ -45,11 +45,11 @@ pub fn multipart_form<'a>(
 }
 
 /// The first boundary that no field contains, so that the same form is always the same bytes.
-fn boundary(parts: &[Part]) -> String {
+fn boundary(parts: &[FormPart]) -> String {
     let mut number = 0_u64;
     loop {
         let boundary = format!("----formdata-gake-{number:032x}");
-        let holds = |part: &Part| {
+        let holds = |part: &FormPart| {
             part.content.windows(boundary.len()).any(|bytes| bytes == boundary.as_bytes())
         };
         if !parts.iter().any(holds) {
@@ -60,7 +60,7 @@ fn boundary(parts: &[Part]) -> String {
 }
 
 /// `name=text`, `name=@file` or `name=<file`, with `;type=` and `;filename=` behind.
-fn part(field: &str) -> Result<Part, String> {
+fn part(field: &str) -> Result<FormPart, String> {
     let wrong = |why: &str| format!("-F {field:?}: {why}");
     let (name, rest) =
         field.split_once('=').ok_or_else(|| wrong("write name=value or name=@file"))?;
@@ -83,7 +83,7 @@ fn part(field: &str) -> Result<Part, String> {
     if content_type.as_deref().is_some_and(|text| text.contains(char::is_control)) {
         return Err(wrong("its type holds a control character"));
     }
-    Ok(Part {
+    Ok(FormPart {
         name: name.to_owned(),
         filename: attribute("filename").or_else(|| own_name.map(str::to_owned)),
         content_type,

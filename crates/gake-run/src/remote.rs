@@ -34,13 +34,13 @@ impl PreparedRun {
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
-        self.drive(Elsewhere(remote), options, each)
+        self.drive(RemoteAdapter(remote), options, each)
     }
 }
 
-struct Elsewhere<'a>(&'a mut dyn RemoteWorkers);
+struct RemoteAdapter<'a>(&'a mut dyn RemoteWorkers);
 
-impl Workers for Elsewhere<'_> {
+impl Workers for RemoteAdapter<'_> {
     fn started_unix_ns(&self) -> u64 {
         self.0.started_unix_ns()
     }

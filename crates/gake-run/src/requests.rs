@@ -72,13 +72,13 @@ pub(crate) fn read(
                 return Ok(None);
             }
             let at = list.index(i);
-            Reader { spec, scenario, at, inputs, bodies: &mut bodies }.read().map(Some)
+            RequestReader { spec, scenario, at, inputs, bodies: &mut bodies }.read().map(Some)
         })
         .collect()
 }
 
 /// What is known while a scenario's requests are read.
-struct Reader<'a, 'b> {
+struct RequestReader<'a, 'b> {
     spec: &'a RunSpec,
     scenario: &'a ScenarioSpec,
     at: FieldPath,
@@ -86,7 +86,7 @@ struct Reader<'a, 'b> {
     bodies: &'a mut Bodies,
 }
 
-impl Reader<'_, '_> {
+impl RequestReader<'_, '_> {
     fn read(mut self) -> Result<RequestSet, RunError> {
         match &self.scenario.source {
             RequestSource::Url(url) => self.url(url),
@@ -242,7 +242,7 @@ impl Reader<'_, '_> {
                 return Err(wrong(&format!("it holds more than {TARGETS_MAX} targets")));
             }
             let line = target.line;
-            let defaults = Defaults {
+            let defaults = TargetDefaults {
                 request: &self.scenario.request,
                 headers: &headers,
                 body: body.as_ref(),
@@ -278,7 +278,7 @@ fn joined(common: &[(String, String)], own: &[(String, String)]) -> Vec<(String,
 }
 
 /// What the targets of a file have in common.
-struct Defaults<'a> {
+struct TargetDefaults<'a> {
     request: &'a RequestDefaults,
     headers: &'a [(String, String)],
     body: Option<&'a Arc<[u8]>>,
@@ -286,7 +286,7 @@ struct Defaults<'a> {
 
 fn of_target(
     target: Target,
-    defaults: &Defaults<'_>,
+    defaults: &TargetDefaults<'_>,
     bodies: &mut Bodies,
 ) -> Result<WeightedRequest, String> {
     Location::parse(&target.url).map_err(|error| error.to_string())?;

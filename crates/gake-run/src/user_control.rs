@@ -6,10 +6,10 @@ use gake_engine::UsersHandle;
 
 /// Sets how many users the externally controlled scenarios of a run have, and pauses them.
 #[derive(Debug, Clone, Default)]
-pub struct UserControl(Arc<Mutex<Controlled>>);
+pub struct UserControl(Arc<Mutex<ControlState>>);
 
 #[derive(Debug, Default)]
-struct Controlled {
+struct ControlState {
     /// By scenario; `None` where the number is not set from outside.
     handles: Vec<Option<UsersHandle>>,
     /// While paused: the users that each scenario gets when it resumes.
@@ -21,7 +21,7 @@ impl UserControl {
     /// Returns the most that it can have, beyond which nothing changes; `None` when the run has no
     /// such scenario, or has not started.
     pub fn scale(&self, users: usize) -> Option<usize> {
-        let Controlled { handles, paused } = &mut *self.lock();
+        let ControlState { handles, paused } = &mut *self.lock();
         let mut all = handles.iter().enumerate();
         let (number, handle) = all.find_map(|(number, one)| Some((number, one.as_ref()?)))?;
         let most = handle.max();
@@ -36,7 +36,7 @@ impl UserControl {
     /// Takes the users of every controlled scenario away until [`resume`](Self::resume). Returns
     /// whether the run has such a scenario and has started.
     pub fn pause(&self) -> bool {
-        let Controlled { handles, paused } = &mut *self.lock();
+        let ControlState { handles, paused } = &mut *self.lock();
         if paused.is_none() {
             let asked =
                 |handle: &Option<UsersHandle>| handle.as_ref().map_or(0, UsersHandle::asked);
@@ -50,7 +50,7 @@ impl UserControl {
 
     /// Gives each paused scenario its users again.
     pub fn resume(&self) {
-        let Controlled { handles, paused } = &mut *self.lock();
+        let ControlState { handles, paused } = &mut *self.lock();
         for (handle, users) in handles.iter().zip(paused.take().unwrap_or_default()) {
             handle.as_ref().map(|handle| handle.set(users));
         }
@@ -64,10 +64,10 @@ impl UserControl {
 
     /// The run that starts is controlled through `handles`, by scenario.
     pub(crate) fn attach(&self, handles: Vec<Option<UsersHandle>>) {
-        *self.lock() = Controlled { handles, paused: None };
+        *self.lock() = ControlState { handles, paused: None };
     }
 
-    fn lock(&self) -> MutexGuard<'_, Controlled> {
+    fn lock(&self) -> MutexGuard<'_, ControlState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

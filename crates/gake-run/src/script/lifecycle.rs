@@ -18,9 +18,9 @@ use gake_wire::{HttpFactory, Network};
 use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
-use super::remote_users::{Followed, RemoteUsers, SetupResult};
+use super::remote_users::{RemoteProgress, RemoteUsers, SetupResult};
 use super::scenario_users::{self, ScenarioUsers};
-use super::{Keys, ScriptRunError, network, users_by_scenario};
+use super::{ScriptRunError, TagKeys, network, users_by_scenario};
 use crate::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
 /// Users in other processes, and what `setup` gave in the process that began the run, if that was
@@ -62,10 +62,11 @@ impl PreparedRun {
         let is_resumed = earlier.is_some();
         let phase = Arc::new(RunPhase::default());
         let ticker = self.user_ticker(&phase, &interrupt);
-        let lives = self.scripts.iter().map(|of| Life::begin(of, earlier.take(), &interrupt));
+        let lives =
+            self.scripts.iter().map(|of| ScriptLifecycle::begin(of, earlier.take(), &interrupt));
         let mut lives = lives.collect::<Result<Vec<_>, _>>()?;
         // As in k6: after a setup that failed or was interrupted nothing runs, teardown neither.
-        let is_set_up = lives.iter().all(Life::is_set_up);
+        let is_set_up = lives.iter().all(ScriptLifecycle::is_set_up);
         // Users that run already must be told to end.
         let is_void = !is_set_up || interrupt.came() && !is_resumed;
         // Where nothing runs no other process is needed.
@@ -86,12 +87,13 @@ impl PreparedRun {
         if is_void {
             interrupt.stop(Stop::Now);
         }
-        let followed = remote.is_some().then(|| lives.first().map(Life::followed)).flatten();
+        let remote_progress =
+            remote.is_some().then(|| lives.first().map(ScriptLifecycle::remote_progress)).flatten();
         let each = |update: &SecondUpdate<'_>| {
-            if let Some(followed) = &followed {
-                followed.follow(update);
+            if let Some(remote_progress) = &remote_progress {
+                remote_progress.follow(update);
             }
-            if followed.is_some() {
+            if remote_progress.is_some() {
                 // Before what changes with the second.
                 let at = (update.second.second * SECOND).saturating_sub(1);
                 phase.followed.store(at, Relaxed);
@@ -132,8 +134,8 @@ impl PreparedRun {
             ends.push((teardown, aside));
         }
         let mut recorded = recorded?;
-        if let Some(followed) = &followed {
-            followed.end(&recorded.run);
+        if let Some(remote_progress) = &remote_progress {
+            remote_progress.end(&recorded.run);
         }
         let seen = ticker.map(UserTicker::finish).unwrap_or_default();
         for (life, (teardown, aside)) in lives.into_iter().zip(ends) {
@@ -163,7 +165,7 @@ impl PreparedRun {
     /// Runs the users in this process.
     fn run_users(
         &self,
-        lives: &[Life<'_>],
+        lives: &[ScriptLifecycle<'_>],
         phase: &Arc<RunPhase>,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
@@ -206,10 +208,10 @@ impl PreparedRun {
 }
 
 /// One script while it runs.
-struct Life<'a> {
+struct ScriptLifecycle<'a> {
     of: &'a PreparedScript,
     network: Arc<Network>,
-    keys: Keys,
+    keys: TagKeys,
     set_up: SetupResult,
     /// Whether `setup` returned, unless it failed.
     setup: Result<bool, ScriptRunError>,
@@ -217,7 +219,7 @@ struct Life<'a> {
     scenario_users: Arc<[ScenarioUsers]>,
 }
 
-impl<'a> Life<'a> {
+impl<'a> ScriptLifecycle<'a> {
     /// Sets the script up, unless an earlier process did.
     fn begin(
         of: &'a PreparedScript,
@@ -226,7 +228,7 @@ impl<'a> Life<'a> {
     ) -> Result<Self, RunError> {
         let PreparedScript { script, run, .. } = of;
         let network = Arc::new(network(run, script.key_log(run)?, None)?);
-        let keys: Keys = run.keys.clone().into();
+        let keys: TagKeys = run.keys.clone().into();
         let (set_up, setup) = match earlier {
             Some(earlier) => (earlier, Ok(true)),
             None => script.set_up(run, (&network, &keys), interrupt),
@@ -252,8 +254,8 @@ impl<'a> Life<'a> {
         script.test.show_scenarios(shown.collect());
     }
 
-    fn followed(&self) -> Followed<'_> {
-        Followed { test: &self.of.script.test, scenario_users: &self.scenario_users }
+    fn remote_progress(&self) -> RemoteProgress<'_> {
+        RemoteProgress { test: &self.of.script.test, scenario_users: &self.scenario_users }
     }
 
     /// The thresholds that end the run, if one does.

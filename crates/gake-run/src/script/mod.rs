@@ -58,7 +58,7 @@ pub use source::{STDIN, ScriptSource};
 use stage::StageUser;
 
 /// Tags that sub-metrics may select by, besides those that the summary needs.
-type Keys = Arc<[String]>;
+type TagKeys = Arc<[String]>;
 
 /// Why a script's run has no result.
 #[derive(Debug, thiserror::Error)]
@@ -250,7 +250,7 @@ impl LoadedScript {
         &self,
         run: &ScriptRun,
         lanes: &[usize],
-        (network, keys): (&Arc<Network>, &Keys),
+        (network, keys): (&Arc<Network>, &TagKeys),
         (data, slice): (Option<&str>, Slice),
     ) -> Vec<ScriptLoad> {
         let data: Option<Arc<str>> = data.map(Arc::from);

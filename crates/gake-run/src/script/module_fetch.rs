@@ -86,32 +86,32 @@ fn download(url: &str) -> Result<Vec<u8>, String> {
     let mut url = url.to_owned();
     for _ in 0..=REDIRECTS_MAX {
         match hop(&url)? {
-            Reply::Module(text) => return Ok(text),
-            Reply::Elsewhere(to) => url = redirected(&url, &to)?,
+            ModuleResponse::Module(text) => return Ok(text),
+            ModuleResponse::Redirect(to) => url = redirected(&url, &to)?,
         }
     }
     Err(format!("it is redirected more than {REDIRECTS_MAX} times"))
 }
 
 /// What one request brings.
-enum Reply {
+enum ModuleResponse {
     Module(Vec<u8>),
     /// Where it redirects to.
-    Elsewhere(String),
+    Redirect(String),
 }
 
 /// Sends one request. Redirects are not the client's: it would follow them to clear text.
-fn hop(url: &str) -> Result<Reply, String> {
+fn hop(url: &str) -> Result<ModuleResponse, String> {
     let agent = ("User-Agent".to_owned(), concat!("gake/", env!("CARGO_PKG_VERSION")).to_owned());
     let get = HttpRequest { headers: vec![agent], ..HttpRequest::new("GET", url) };
     let answer = send_once(&get, BYTES_MAX, TIMEOUT).map_err(|error| error.to_string())?;
     let location = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
     match (answer.status, location) {
-        (301 | 302 | 303 | 307 | 308, Some((_, to))) => Ok(Reply::Elsewhere(to.clone())),
+        (301 | 302 | 303 | 307 | 308, Some((_, to))) => Ok(ModuleResponse::Redirect(to.clone())),
         (200..=299, _) if !answer.is_whole => {
             Err(format!("it is larger than {} MiB", BYTES_MAX >> 20))
         }
-        (200..=299, _) => Ok(Reply::Module(answer.body)),
+        (200..=299, _) => Ok(ModuleResponse::Module(answer.body)),
         (status, _) => Err(format!("the answer has the status {status}")),
     }
 }

@@ -39,12 +39,12 @@ pub struct SetupResult {
 }
 
 /// What the users of other processes have done so far, by the figures that came of them.
-pub(super) struct Followed<'a> {
+pub(super) struct RemoteProgress<'a> {
     pub(super) test: &'a Test,
     pub(super) scenario_users: &'a [ScenarioUsers],
 }
 
-impl Followed<'_> {
+impl RemoteProgress<'_> {
     /// Takes over the counts of the run so far.
     pub(super) fn follow(&self, update: &SecondUpdate<'_>) {
         let second = update.second;

@@ -10,7 +10,7 @@ use gake_k6::work::ScriptFactory;
 use gake_wire::ConnectionPermit;
 
 use super::scenario_users;
-use super::{Keys, LoadedScript, ScriptRun, network, users_by_scenario};
+use super::{LoadedScript, ScriptRun, TagKeys, network, users_by_scenario};
 use crate::{PreparedRun, RunError, SliceLog, UserControl};
 
 /// What a process does of a script's run.
@@ -57,7 +57,7 @@ impl LoadedScript {
     ) -> Result<Ready, RunError> {
         let ScriptSlice { slice, data, permit, load_until, log } = part;
         let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
-        let keys: Keys = run.keys.clone().into();
+        let keys: TagKeys = run.keys.clone().into();
         let lanes: Vec<usize> = prepared.plan.scenarios().iter().map(Plan::lanes).collect();
         if let Some(share) = share(slice, lanes.iter().copied()) {
             // Set once, as what follows: a script runs once.

@@ -21,12 +21,12 @@ pub struct ScriptSource {
     /// What it may read.
     pub(super) files: ScriptFiles,
     /// What its archive says, if it comes from one.
-    pub(super) archived: Option<Archived>,
+    pub(super) archived: Option<ArchivedOptions>,
 }
 
 /// What an archive says of its script.
 #[derive(Debug)]
-pub(super) struct Archived {
+pub(super) struct ArchivedOptions {
     /// Its options, as JSON.
     pub(super) options: String,
     /// What was added to its environment.
@@ -83,7 +83,7 @@ impl ScriptSource {
     /// When it is not one.
     pub fn of_archive(bytes: &[u8]) -> Result<Self, ArchiveError> {
         let Archive { script, options, environment, files } = Archive::read(bytes)?;
-        let archived = Some(Archived { options: options.to_string(), environment });
+        let archived = Some(ArchivedOptions { options: options.to_string(), environment });
         Ok(Self { path: script, files: ScriptFiles::of_archive(files), archived })
     }
 }

@@ -21,7 +21,7 @@ use gake_k6::user::vu::{VuParts, VuStage};
 use gake_wire::{Client, Network};
 use tokio::runtime::{Builder, LocalOptions};
 
-use super::{Keys, LoadedScript, ScriptRun, ScriptRunError, SetupResult};
+use super::{LoadedScript, ScriptRun, ScriptRunError, SetupResult, TagKeys};
 use crate::{Interrupt, RunError};
 
 /// How often it is looked whether a call is to end.
@@ -29,14 +29,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// How a call of a function ended.
 #[derive(Debug)]
-pub(super) enum Called {
+pub(super) enum CallOutcome {
     /// It returned this, as JSON.
     Returned(Option<String>),
     /// It did not: the script ended the test, or it was cut.
     Ended,
 }
 
-impl Called {
+impl CallOutcome {
     /// What it returned, as JSON.
     pub(super) fn returned(self) -> Option<String> {
         match self {
@@ -52,7 +52,7 @@ impl LoadedScript {
     pub(super) fn set_up(
         &self,
         run: &ScriptRun,
-        network: (&Arc<Network>, &Keys),
+        network: (&Arc<Network>, &TagKeys),
         interrupt: &Interrupt,
     ) -> (SetupResult, Result<bool, ScriptRunError>) {
         let mut set_up = SetupResult::default();
@@ -60,8 +60,8 @@ impl LoadedScript {
             return (set_up, Ok(false));
         }
         match self.setup(run, network, &mut set_up.recorded, || interrupt.came()) {
-            Ok(Called::Returned(data)) => (SetupResult { data, ..set_up }, Ok(true)),
-            Ok(Called::Ended) => (set_up, Ok(false)),
+            Ok(CallOutcome::Returned(data)) => (SetupResult { data, ..set_up }, Ok(true)),
+            Ok(CallOutcome::Ended) => (set_up, Ok(false)),
             Err(error) => (set_up, Err(error)),
         }
     }
@@ -70,12 +70,12 @@ impl LoadedScript {
     fn setup(
         &self,
         run: &ScriptRun,
-        network: (&Arc<Network>, &Keys),
+        network: (&Arc<Network>, &TagKeys),
         aside: &mut Tally,
         is_cut: impl Fn() -> bool,
-    ) -> Result<Called, ScriptRunError> {
+    ) -> Result<CallOutcome, ScriptRunError> {
         let Some(limit) = run.setup.filter(|_| self.has("setup")) else {
-            return Ok(Called::Returned(None));
+            return Ok(CallOutcome::Returned(None));
         };
         let user = StageUser::load(&self.test, Some(network))?;
         user.call(VuStage::Setup, "setup", None, limit, aside, is_cut)
@@ -85,7 +85,7 @@ impl LoadedScript {
     pub(super) fn teardown(
         &self,
         run: &ScriptRun,
-        network: (&Arc<Network>, &Keys),
+        network: (&Arc<Network>, &TagKeys),
         data: Option<&str>,
         aside: &mut Tally,
         is_cut: impl Fn() -> bool,
@@ -128,7 +128,7 @@ impl StageUser {
     /// Loads the script; with a network it can send requests.
     pub(super) fn load(
         test: &Arc<Test>,
-        network: Option<(&Arc<Network>, &Keys)>,
+        network: Option<(&Arc<Network>, &TagKeys)>,
     ) -> Result<Self, ScriptRunError> {
         let clock = UserClock::new(RunClock::starting_in(0));
         let keys = network.map(|(_, keys)| &**keys).unwrap_or_default();
@@ -162,7 +162,7 @@ impl StageUser {
         limit: Duration,
         tally: &mut Tally,
         is_cut: impl Fn() -> bool,
-    ) -> Result<Called, ScriptRunError> {
+    ) -> Result<CallOutcome, ScriptRunError> {
         let cannot = |error: std::io::Error| RunError::cannot(error);
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -208,12 +208,12 @@ impl StageUser {
         let (recorded, _) = recorder.take(Tally::default());
         tally.merge(&recorded);
         match end {
-            Ok(CallEnd::Returned(json)) => Ok(Called::Returned(json)),
+            Ok(CallEnd::Returned(json)) => Ok(CallOutcome::Returned(json)),
             Ok(CallEnd::Rejected(exception)) => Err(ScriptRunError::Rejected(exception)),
             Ok(CallEnd::NoData(wrong)) => Err(ScriptRunError::SetupData(wrong)),
             Ok(CallEnd::Thrown(exception)) => Err(ScriptRunError::Thrown { stage, exception }),
             // The script ended the test, which everybody learns from the test, or a user did.
-            Ok(CallEnd::Ended) => Ok(Called::Ended),
+            Ok(CallEnd::Ended) => Ok(CallOutcome::Ended),
             Err(_) => Err(ScriptRunError::Late { stage, function, limit }),
         }
     }

@@ -22,7 +22,7 @@ const SCRIPT_USERS: usize = 50;
 
 /// What the number of connections of a trial follows from.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Room {
+pub(super) struct ConnectionNeeds {
     /// The latency that must be kept, in seconds.
     pub(super) limit: f64,
     /// The response time without load, in seconds; 0 while it is not known.
@@ -31,7 +31,7 @@ pub(super) struct Room {
     pub(super) has_scripts: bool,
 }
 
-impl Room {
+impl ConnectionNeeds {
     /// Enough connections that the bound on them is not what an objective meets.
     fn connections_for(self, rate: f64, options: &CapacityOptions) -> usize {
         let longest = self.limit.max(UNLOADED_TIMES * self.unloaded);
@@ -43,10 +43,15 @@ impl Room {
 }
 
 /// The spec of `trial`, which sends what `spec` sends.
-pub(super) fn of(trial: &Trial, spec: &RunSpec, options: &CapacityOptions, room: Room) -> RunSpec {
+pub(super) fn of(
+    trial: &Trial,
+    spec: &RunSpec,
+    options: &CapacityOptions,
+    needs: ConnectionNeeds,
+) -> RunSpec {
     let dimension = options.search.dimension;
     let (rate, connections, idle) = match trial.load {
-        TrialLoad::Rate(rate) => (Some(rate), room.connections_for(rate, options), 0),
+        TrialLoad::Rate(rate) => (Some(rate), needs.connections_for(rate, options), 0),
         TrialLoad::Users(_) if dimension == Dimension::Streams => {
             (None, options.connections.unwrap_or(1).min(options.connections_max), 0)
         }
@@ -75,7 +80,7 @@ pub(super) fn of(trial: &Trial, spec: &RunSpec, options: &CapacityOptions, room:
             start: Duration::ZERO,
             connections,
             max_in_flight,
-            graceful_stop: DRAIN.max(Duration::from_secs_f64(2.0 * room.unloaded.min(60.0))),
+            graceful_stop: DRAIN.max(Duration::from_secs_f64(2.0 * needs.unloaded.min(60.0))),
             ..scenario.clone()
         };
     }

@@ -16,7 +16,7 @@ use super::backlog::Backlog;
 use super::iterations::{judged, judged_run};
 use super::options::CapacityOptions;
 use super::runner::{EachSecond, PreparedTrial, TrialRunner};
-use super::trial_spec::Room;
+use super::trial_spec::ConnectionNeeds;
 use super::{reach, trial_spec};
 use crate::script::PreparedScript;
 use crate::spec::RunSpec;
@@ -24,7 +24,7 @@ use crate::{Inputs, LoadedRequests, PreparedRun, RunError, Scripts, TargetWatche
 
 /// How the connections of a trial are made: shared or a user's own, how many, how many requests at
 /// once on each, and how many idle.
-type Connections = (bool, usize, usize, usize);
+type WireKey = (bool, usize, usize, usize);
 
 /// The trials of a search, one after the other.
 pub struct Trials<'a> {
@@ -37,9 +37,9 @@ pub struct Trials<'a> {
     scripts: Option<&'a dyn Scripts>,
     /// Whether the scripts that are loaded have run.
     has_run: bool,
-    room: Room,
+    needs: ConnectionNeeds,
     /// The wires of the last trial.
-    wires: Option<(Connections, Vec<Arc<Wire>>)>,
+    wires: Option<(WireKey, Vec<Arc<Wire>>)>,
     watching: TargetWatcher,
     objectives: Vec<Objective>,
     /// The last trial's run, and its load.
@@ -79,7 +79,7 @@ impl<'a> Trials<'a> {
             loaded,
             scripts,
             has_run: false,
-            room: Room { has_scripts, ..Room::default() },
+            needs: ConnectionNeeds { has_scripts, ..ConnectionNeeds::default() },
             wires: None,
             watching: TargetWatcher::default(),
             objectives: Vec::new(),
@@ -107,12 +107,12 @@ impl<'a> Trials<'a> {
     /// Makes room for the requests in flight that these objectives allow.
     pub(super) fn make_room_for(&mut self, clauses: &[Clause]) {
         let limit = clauses.iter().filter_map(Clause::limit).max().unwrap_or(0);
-        self.room.limit = limit as f64 / 1e9;
+        self.needs.limit = limit as f64 / 1e9;
     }
 
     /// Makes room for a target that takes `unloaded` seconds for a request without load.
     pub(super) fn learn(&mut self, unloaded: f64) {
-        self.room.unloaded = unloaded;
+        self.needs.unloaded = unloaded;
     }
 
     /// Checks that something listens at the target.
@@ -155,7 +155,7 @@ impl<'a> Trials<'a> {
         let prepared = self.prepare(trial, &spec)?;
         let mut observer = Observer::new(clauses, &prepared.plan.labels);
         let warmup = trial.warmup.as_secs_f64();
-        let mut backlog = Backlog::new(trial.load, self.room.limit, self.room.unloaded);
+        let mut backlog = Backlog::new(trial.load, self.needs.limit, self.needs.unloaded);
         let run = self.fire(trial, &spec, &prepared, &mut |update| {
             let second = update.second;
             observer.second(&judged(&prepared.plan, &second.tally));
@@ -234,13 +234,13 @@ impl<'a> Trials<'a> {
     }
 
     fn spec_of(&self, trial: &Trial) -> RunSpec {
-        trial_spec::of(trial, self.spec, self.options, self.room)
+        trial_spec::of(trial, self.spec, self.options, self.needs)
     }
 
     /// The run of a trial, over the wires of the last one when their connections are made in the
     /// same way.
     fn prepare(&mut self, trial: &Trial, spec: &RunSpec) -> Result<PreparedRun, RunError> {
-        if std::mem::take(&mut self.has_run) && self.room.has_scripts {
+        if std::mem::take(&mut self.has_run) && self.needs.has_scripts {
             self.loaded.load_scripts_again(spec, self.scripts)?;
         }
         let pooled = !matches!(trial.load, TrialLoad::Users(_));

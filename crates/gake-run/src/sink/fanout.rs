@@ -10,7 +10,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{Reading, Run};
 use gake_engine::{JoinedSecond, LogBatch, LogSender, log_channel};
 
-use super::mailbox::{Item, Mailbox};
+use super::mailbox::{Mailbox, SinkItem};
 use super::threads::spawn;
 use super::{Loss, Sink, SinkLosses, SinkSecond, SinkStart, SinkStep};
 use crate::RunError;
@@ -26,16 +26,16 @@ const SHARED_MAX: usize = 4;
 
 /// The sinks of a run in progress.
 pub(crate) struct Fanout {
-    feeds: Vec<Feed>,
+    feeds: Vec<SinkFeed>,
     /// Seconds whose memory is used again when every sink has let go of them.
     shared: Vec<Arc<SinkSecond>>,
     distributor: Option<JoinHandle<()>>,
 }
 
 /// One sink's queue, thread and losses.
-struct Feed {
+struct SinkFeed {
     mailbox: Arc<Mailbox>,
-    thread: JoinHandle<Fed>,
+    thread: JoinHandle<SinkWorker>,
     takes_outcomes: bool,
     seconds_lost: u64,
     readings_lost: u64,
@@ -44,7 +44,7 @@ struct Feed {
 }
 
 /// A sink that takes what comes; its thread gives it back.
-struct Fed {
+struct SinkWorker {
     sink: Box<dyn Sink>,
     /// The first one.
     error: Option<(SinkStep, std::io::Error)>,
@@ -67,7 +67,7 @@ impl Fanout {
         }
         let wanted: Vec<_> = sinks.iter().filter_map(|sink| sink.takes().outcomes).collect();
         let alone = wanted.len() == 1;
-        let feeds = sinks.into_iter().map(|sink| Feed::start(sink, alone));
+        let feeds = sinks.into_iter().map(|sink| SinkFeed::start(sink, alone));
         let feeds = feeds.collect::<Result<Vec<_>, _>>()?;
         let mut fanout = Self { feeds, shared: Vec::new(), distributor: None };
         let (batches, bytes) = (
@@ -98,7 +98,7 @@ impl Fanout {
         }
         let second = Arc::new(SinkSecond { second, asked });
         for feed in &mut self.feeds {
-            let offered = feed.mailbox.offer(Item::Second(Arc::clone(&second)));
+            let offered = feed.mailbox.offer(SinkItem::Second(Arc::clone(&second)));
             feed.seconds_lost += u64::from(offered.is_err());
         }
         self.shared.push(second);
@@ -119,7 +119,7 @@ impl Fanout {
     pub(crate) fn readings(&mut self, at: Nanos, readings: &[Reading]) {
         let readings: Arc<[Reading]> = readings.into();
         for feed in &mut self.feeds {
-            let offered = feed.mailbox.offer(Item::Readings(at, Arc::clone(&readings)));
+            let offered = feed.mailbox.offer(SinkItem::Readings(at, Arc::clone(&readings)));
             feed.readings_lost += u64::from(offered.is_err());
         }
     }
@@ -145,7 +145,7 @@ impl Fanout {
     }
 }
 
-impl Feed {
+impl SinkFeed {
     /// `alone`: no other sink takes outcomes, so that the workers' channel is its queue.
     fn start(sink: Box<dyn Sink>, alone: bool) -> Result<Self, RunError> {
         let bounds = sink.takes().outcomes;
@@ -171,40 +171,40 @@ impl Feed {
             outcomes: self.outcomes_lost.load(Relaxed) + log_lost,
             error: None,
         };
-        let Ok(mut fed) = self.thread.join() else {
+        let Ok(mut worker) = self.thread.join() else {
             // It catches panics, so that there is always a sink to end.
             return losses.sentences("a sink");
         };
         while let Some(item) = self.mailbox.rest() {
-            fed.give(&item, &self.mailbox);
+            worker.give(&item, &self.mailbox);
         }
-        losses.error = fed.error;
-        if let Err(error) = fed.sink.end(run)
+        losses.error = worker.error;
+        if let Err(error) = worker.sink.end(run)
             && losses.error.is_none()
         {
             losses.error = Some((SinkStep::End, error));
         }
-        fed.sink.losses(&losses)
+        worker.sink.losses(&losses)
     }
 }
 
 /// Gives a sink what comes, until its mailbox is closed.
-fn feed(sink: Box<dyn Sink>, mailbox: &Mailbox) -> Fed {
-    let mut fed = Fed { sink, error: None, is_cut: false };
+fn feed(sink: Box<dyn Sink>, mailbox: &Mailbox) -> SinkWorker {
+    let mut worker = SinkWorker { sink, error: None, is_cut: false };
     while let Some(item) = mailbox.take() {
-        fed.give(&item, mailbox);
+        worker.give(&item, mailbox);
     }
-    fed
+    worker
 }
 
-impl Fed {
-    fn give(&mut self, item: &Item, mailbox: &Mailbox) {
+impl SinkWorker {
+    fn give(&mut self, item: &SinkItem, mailbox: &Mailbox) {
         let Self { sink, is_cut, .. } = self;
         let call = AssertUnwindSafe(|| match item {
-            Item::Second(second) => (SinkStep::Second, sink.second(second)),
-            Item::Outcomes(_) if *is_cut => (SinkStep::Outcomes, Ok(())),
-            Item::Outcomes(batch) => (SinkStep::Outcomes, sink.outcomes(batch)),
-            Item::Readings(at, readings) => (SinkStep::Readings, sink.readings(*at, readings)),
+            SinkItem::Second(second) => (SinkStep::Second, sink.second(second)),
+            SinkItem::Outcomes(_) if *is_cut => (SinkStep::Outcomes, Ok(())),
+            SinkItem::Outcomes(batch) => (SinkStep::Outcomes, sink.outcomes(batch)),
+            SinkItem::Readings(at, readings) => (SinkStep::Readings, sink.readings(*at, readings)),
         });
         let (step, result) = catch_unwind(call).unwrap_or_else(|_| {
             mailbox.abandon();
@@ -223,11 +223,11 @@ fn distribute(receiver: &Receiver<LogBatch>, takers: &[(Arc<Mailbox>, Arc<Atomic
     for batch in receiver {
         let batch = Arc::new(batch);
         if let [(only, _)] = takers {
-            only.put(Item::Outcomes(batch));
+            only.put(SinkItem::Outcomes(batch));
             continue;
         }
         for (mailbox, lost) in takers {
-            if mailbox.offer(Item::Outcomes(Arc::clone(&batch))).is_err() {
+            if mailbox.offer(SinkItem::Outcomes(Arc::clone(&batch))).is_err() {
                 lost.fetch_add(batch.len() as u64, Relaxed);
             }
         }
@@ -249,12 +249,12 @@ mod tests {
     use super::*;
 
     /// Says when it was given a second, and waits until it may go on.
-    struct Stuck {
+    struct StuckSink {
         taken: Sender<()>,
         go_on: Receiver<()>,
     }
 
-    impl Sink for Stuck {
+    impl Sink for StuckSink {
         fn name(&self) -> String {
             "a stuck sink".to_owned()
         }
@@ -285,7 +285,7 @@ mod tests {
         let plan = Arc::new(Plan::new("http://127.0.0.1:1/", load));
         let (taken_sender, taken) = channel();
         let (hold, go_on) = channel::<()>();
-        let sink: Box<dyn Sink> = Box::new(Stuck { taken: taken_sender, go_on });
+        let sink: Box<dyn Sink> = Box::new(StuckSink { taken: taken_sender, go_on });
         let origin = Provenance::default();
         let start = SinkStart { plan: &plan, started_unix_ns: 1, origin: &origin, settings: &[] };
         let (mut fanout, _) = Fanout::start(vec![sink], &start).unwrap();

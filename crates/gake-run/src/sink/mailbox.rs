@@ -11,20 +11,20 @@ use super::SinkSecond;
 
 /// What waits for a sink.
 #[derive(Debug, Clone)]
-pub(super) enum Item {
+pub(super) enum SinkItem {
     Second(Arc<SinkSecond>),
     Outcomes(Arc<LogBatch>),
     Readings(Nanos, Arc<[Reading]>),
 }
 
 /// Maximum number of items of each kind: seconds, batches of outcomes, readings.
-pub(super) type Bounds = [usize; 3];
+pub(super) type MailboxBounds = [usize; 3];
 
 /// A queue with one reader.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    state: Mutex<State>,
-    bounds: Bounds,
+    state: Mutex<MailboxState>,
+    bounds: MailboxBounds,
     /// Notified when there is something to take, or never will be.
     filled: Condvar,
     /// Notified when there is room.
@@ -32,8 +32,8 @@ pub(super) struct Mailbox {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    items: VecDeque<Item>,
+struct MailboxState {
+    items: VecDeque<SinkItem>,
     counts: [usize; 3],
     /// The reader has been asked to leave what is left to somebody else.
     closed: bool,
@@ -41,7 +41,7 @@ struct State {
     abandoned: bool,
 }
 
-impl Item {
+impl SinkItem {
     fn kind(&self) -> usize {
         match self {
             Self::Second(_) => 0,
@@ -52,13 +52,13 @@ impl Item {
 }
 
 impl Mailbox {
-    pub(super) fn new(bounds: Bounds) -> Self {
+    pub(super) fn new(bounds: MailboxBounds) -> Self {
         let (filled, emptied) = (Condvar::new(), Condvar::new());
         Self { state: Mutex::default(), bounds, filled, emptied }
     }
 
     /// Puts an item in, when there is room for its kind or no reader.
-    pub(super) fn offer(&self, item: Item) -> Result<(), Item> {
+    pub(super) fn offer(&self, item: SinkItem) -> Result<(), SinkItem> {
         let mut state = self.lock();
         if state.abandoned || !self.has_room(&state, item.kind()) {
             return Err(item);
@@ -68,7 +68,7 @@ impl Mailbox {
     }
 
     /// Puts an item in, and waits for room while there is a reader.
-    pub(super) fn put(&self, item: Item) {
+    pub(super) fn put(&self, item: SinkItem) {
         let kind = item.kind();
         let mut state = self.lock();
         while !state.abandoned && !self.has_room(&state, kind) {
@@ -80,18 +80,18 @@ impl Mailbox {
     }
 
     /// What comes when the reader is gone is the last of a run, and bounded by its own queue.
-    fn has_room(&self, state: &State, kind: usize) -> bool {
+    fn has_room(&self, state: &MailboxState, kind: usize) -> bool {
         state.closed || state.counts[kind] < self.bounds[kind]
     }
 
-    fn push(&self, state: &mut State, item: Item) {
+    fn push(&self, state: &mut MailboxState, item: SinkItem) {
         state.counts[item.kind()] += 1;
         state.items.push_back(item);
         self.filled.notify_one();
     }
 
     /// Takes the next item; waits for it. `None` when the mailbox is closed.
-    pub(super) fn take(&self) -> Option<Item> {
+    pub(super) fn take(&self) -> Option<SinkItem> {
         let mut state = self.lock();
         loop {
             if state.closed {
@@ -114,7 +114,7 @@ impl Mailbox {
     }
 
     /// Takes the next item that the reader left.
-    pub(super) fn rest(&self) -> Option<Item> {
+    pub(super) fn rest(&self) -> Option<SinkItem> {
         self.lock().items.pop_front()
     }
 
@@ -126,7 +126,7 @@ impl Mailbox {
         self.emptied.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MailboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -137,13 +137,13 @@ mod tests {
 
     use super::*;
 
-    fn reading(at: Nanos) -> Item {
-        Item::Readings(at, Arc::new([]))
+    fn reading(at: Nanos) -> SinkItem {
+        SinkItem::Readings(at, Arc::new([]))
     }
 
-    fn instant(item: Option<Item>) -> Option<Nanos> {
+    fn instant(item: Option<SinkItem>) -> Option<Nanos> {
         match item? {
-            Item::Readings(at, _) => Some(at),
+            SinkItem::Readings(at, _) => Some(at),
             other => panic!("{other:?}"),
         }
     }

@@ -20,23 +20,23 @@ pub enum TargetErrorKind {
     Empty,
     /// A line that should start a target does not.
     #[error("expected \"METHOD URL\", found {0}")]
-    RequestLine(Quoted),
+    RequestLine(QuotedText),
     /// The method is not valid: upper-case letters in the http format, a token in the json format.
     #[error("expected an HTTP method such as GET, found {0}")]
-    Method(Quoted),
+    Method(QuotedText),
     /// The URL is empty or holds a control character. The code that resolves it may report more
     /// faults of this kind.
     #[error("expected a URL, found {0}")]
-    Url(Quoted),
+    Url(QuotedText),
     /// A line after the request line is not a header.
     #[error("expected \"Name: value\", found {0}")]
-    Header(Quoted),
+    Header(QuotedText),
     /// `@` without a file name.
     #[error("expected a file name after the @")]
     BodyFile,
     /// A `# gake:` comment that cannot be understood.
     #[error("expected weight=NUMBER or label=NAME after \"# gake:\", found {0}")]
-    Directive(Quoted),
+    Directive(QuotedText),
     /// A `# gake:` comment that no target follows.
     #[error("no target follows the \"# gake:\" comment")]
     Dangling,
@@ -81,9 +81,9 @@ impl std::error::Error for TargetError {}
 
 /// A text from the file, quoted, escaped and cut to fit a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quoted(String);
+pub struct QuotedText(String);
 
-impl Quoted {
+impl QuotedText {
     /// Quotes `text`.
     pub fn new(text: &str) -> Self {
         const SHOWN: usize = 60;
@@ -94,7 +94,7 @@ impl Quoted {
     }
 }
 
-impl fmt::Display for Quoted {
+impl fmt::Display for QuotedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -6,7 +6,7 @@ use super::{MAX_LINE, TargetError, TargetErrorKind};
 
 /// Reads trimmed lines.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     reader: R,
     /// The number of the line in `text`, from 1; 0 before the first.
     number: usize,
@@ -15,7 +15,7 @@ pub(super) struct Lines<R> {
     held: bool,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub(super) const fn new(reader: R) -> Self {
         Self { reader, number: 0, text: Vec::new(), held: false }
     }

@@ -31,9 +31,9 @@ mod tests;
 use std::io::BufRead;
 use std::path::PathBuf;
 
-pub use error::{Quoted, TargetError, TargetErrorKind};
+pub use error::{QuotedText, TargetError, TargetErrorKind};
 
-use line_reader::Lines;
+use line_reader::LineReader;
 
 /// Bytes of the longest line, its line feed included: room for a large body in the json format.
 pub const MAX_LINE: usize = 64 << 20;
@@ -103,7 +103,7 @@ impl TargetFormat {
 /// A fault ends the iteration.
 #[derive(Debug)]
 pub struct Targets<R> {
-    lines: Lines<R>,
+    lines: LineReader<R>,
     format: TargetFormat,
     ended: bool,
 }
@@ -111,7 +111,7 @@ pub struct Targets<R> {
 impl<R: BufRead> Targets<R> {
     /// The targets in `reader`, which is in this format.
     pub const fn new(reader: R, format: TargetFormat) -> Self {
-        Self { lines: Lines::new(reader), format, ended: false }
+        Self { lines: LineReader::new(reader), format, ended: false }
     }
 
     /// The targets in `reader`, in the format that its first line shows.
@@ -119,7 +119,7 @@ impl<R: BufRead> Targets<R> {
     /// # Errors
     /// The first line cannot be read or is not text.
     pub fn detect(reader: R) -> Result<Self, TargetError> {
-        let mut lines = Lines::new(reader);
+        let mut lines = LineReader::new(reader);
         let format = loop {
             match lines.next()? {
                 Some((_, "")) => {}

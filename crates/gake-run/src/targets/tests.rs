@@ -192,13 +192,13 @@ fn faults_of_the_reader() {
     let error = Targets::detect(endless).unwrap_err();
     assert_eq!(error.to_string(), "line 1: the line is longer than 64 MiB");
     #[derive(Debug)]
-    struct Broken;
-    impl Read for Broken {
+    struct FailingReader;
+    impl Read for FailingReader {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
             Err(std::io::Error::other("no disk"))
         }
     }
-    let error = Targets::detect(BufReader::new(Broken)).unwrap_err();
+    let error = Targets::detect(BufReader::new(FailingReader)).unwrap_err();
     assert_eq!(error.to_string(), "line 1: the file cannot be read: no disk");
 }
 

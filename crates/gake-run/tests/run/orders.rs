@@ -22,26 +22,26 @@ const EXCHANGE_NS: u64 = 2_000_000;
 
 /// The metrics of the orders.
 #[derive(Clone)]
-struct Metrics {
+struct OrderMetrics {
     checks: Arc<Definition>,
     items: Arc<Definition>,
 }
 
 /// An order: of four, the payment of one fails; every other one is large.
-struct Order {
+struct OrderWork {
     clock: RunClock,
     timer: Timer,
-    metrics: Metrics,
+    metrics: OrderMetrics,
 }
 
-impl Order {
+impl OrderWork {
     /// Three checks, one of which fails every fourth time, and two samples.
     fn record(&self, iteration: &Iteration<'_>) {
         let (number, recorder) = (iteration.arrival.number, iteration.recorder());
         let series = |metric: &Arc<Definition>, key, value| -> SeriesId {
             recorder.intern(metric, &Tags::new([(key, value)]))
         };
-        let Metrics { checks, items } = &self.metrics;
+        let OrderMetrics { checks, items } = &self.metrics;
         iteration.check(series(checks, "check", "paid"), !number.is_multiple_of(4));
         iteration.check(series(checks, "check", "sent"), true);
         iteration.check(series(checks, "check", "received"), true);
@@ -51,7 +51,7 @@ impl Order {
     }
 }
 
-impl Work for Order {
+impl Work for OrderWork {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
         let mut now = iteration.fired;
         for _ in 0..EXCHANGES {
@@ -77,18 +77,18 @@ impl Work for Order {
     }
 }
 
-struct Orders {
+struct OrderFactory {
     clock: RunClock,
     timer: Timer,
-    metrics: Metrics,
+    metrics: OrderMetrics,
 }
 
-impl Factory for Orders {
-    type Work = Order;
+impl Factory for OrderFactory {
+    type Work = OrderWork;
 
-    fn work(&self, _: usize) -> Order {
+    fn work(&self, _: usize) -> OrderWork {
         let (clock, timer) = (self.clock.clone(), self.timer.clone());
-        Order { clock, timer, metrics: self.metrics.clone() }
+        OrderWork { clock, timer, metrics: self.metrics.clone() }
     }
 
     fn observe(&self, _: &mut Tally) -> Gauges {
@@ -115,9 +115,9 @@ pub fn judged(spec: &RunSpec) -> Result<Summary, RunError> {
         registry.define(Definition { name: name.to_owned(), kind, unit }).unwrap()
     };
     let checks = define("checks", MetricKind::Rate);
-    let metrics = Metrics { checks, items: define("items", MetricKind::Trend) };
+    let metrics = OrderMetrics { checks, items: define("items", MetricKind::Trend) };
     let prepared = PreparedRun::of_works(spec, &["orders".to_owned()], &[], &registry)?;
-    let make = move |context: WorkerContext| Orders {
+    let make = move |context: WorkerContext| OrderFactory {
         timer: Timer::new(context.clock.clone()).unwrap(),
         clock: context.clock,
         metrics: metrics.clone(),

@@ -30,13 +30,13 @@ fn options() -> CapacityOptions {
 
 /// Counts the trials, and the seconds that it passes on.
 #[derive(Default)]
-struct Counting {
+struct CountingRunner {
     trials: usize,
     seconds: usize,
     sent: u64,
 }
 
-impl TrialRunner for Counting {
+impl TrialRunner for CountingRunner {
     fn run(
         &mut self,
         of: PreparedTrial<'_>,
@@ -59,7 +59,7 @@ impl TrialRunner for Counting {
 fn a_runner_has_every_trial_and_an_interrupt_gives_the_answer_so_far() {
     let lab = lab();
     let (spec, options) = (spec(url(&lab, "/fast"), EASY), options());
-    let mut runner = Counting::default();
+    let mut runner = CountingRunner::default();
     let trials = Trials::new(&spec, &options, Inputs::default(), &mut runner).unwrap();
     let (clauses, seconds) = (Mutex::new(Vec::new()), Mutex::new(0));
     let report = trials.capacity(|event| match event {
@@ -121,7 +121,7 @@ fn the_iterations_of_a_script_are_trials_and_its_thresholds_do_not_end_them() {
     let source =
         RequestSource::Script(ScriptSpec { path, function: None, environment: Vec::new() });
     let (spec, options) = (spec(source, EASY), options());
-    let mut runner = Counting::default();
+    let mut runner = CountingRunner::default();
     let trials = Trials::new(&spec, &options, Inputs::default(), &mut runner).unwrap();
     let report = trials.capacity(|event| {
         if let SearchEvent::Step(_, search) = event

@@ -17,7 +17,7 @@ use crate::support::*;
 
 /// What a sink was called for, in order.
 #[derive(Debug, Default)]
-struct Seen {
+struct SinkCalls {
     calls: Vec<&'static str>,
     sent: u64,
     outcomes: u64,
@@ -27,8 +27,8 @@ struct Seen {
 
 /// A sink whose behaviour a test says.
 #[derive(Default)]
-struct Probe {
-    seen: Arc<Mutex<Seen>>,
+struct ProbeSink {
+    seen: Arc<Mutex<SinkCalls>>,
     takes: SinkInterests,
     /// Time it takes for a second, and for a batch of outcomes.
     slow: Duration,
@@ -37,7 +37,7 @@ struct Probe {
     refuses: bool,
 }
 
-impl Probe {
+impl ProbeSink {
     fn with_outcomes() -> Self {
         let takes =
             SinkInterests { outcomes: Some(OutcomeBounds { batches: 2, bytes: usize::MAX }) };
@@ -52,7 +52,7 @@ impl Probe {
     }
 }
 
-impl Sink for Probe {
+impl Sink for ProbeSink {
     fn name(&self) -> String {
         "a probe".to_owned()
     }
@@ -95,14 +95,14 @@ fn run(spec: &RunSpec, sinks: Vec<Box<dyn Sink>>) -> Result<RecordedRun, RunErro
     prepared.run_with(RunOptions { sinks, ..RunOptions::default() }, |_| None)
 }
 
-fn seen(of: &Arc<Mutex<Seen>>) -> std::sync::MutexGuard<'_, Seen> {
+fn seen(of: &Arc<Mutex<SinkCalls>>) -> std::sync::MutexGuard<'_, SinkCalls> {
     of.lock().unwrap()
 }
 
 #[test]
 fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
     let lab = lab();
-    let probes = [Probe::default(), Probe::with_outcomes(), Probe::with_outcomes()];
+    let probes = [ProbeSink::default(), ProbeSink::with_outcomes(), ProbeSink::with_outcomes()];
     let all: Vec<_> = probes.iter().map(|probe| Arc::clone(&probe.seen)).collect();
     let sinks = probes.into_iter().map(|probe| Box::new(probe) as Box<dyn Sink>).collect();
     let load = Load::rate(100.0, ms(2_200));
@@ -124,7 +124,8 @@ fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
 #[test]
 fn a_sink_that_fails_is_told_and_the_others_go_on() {
     let lab = lab();
-    let (bad, good) = (Probe { fails: true, ..Probe::with_outcomes() }, Probe::with_outcomes());
+    let (bad, good) =
+        (ProbeSink { fails: true, ..ProbeSink::with_outcomes() }, ProbeSink::with_outcomes());
     let (bad_seen, good_seen) = (Arc::clone(&bad.seen), Arc::clone(&good.seen));
     let recorded = run(&counted(&lab, 50), vec![Box::new(bad), Box::new(good)]).unwrap();
     assert_eq!(recorded.run.tally.counts.ok, 50);
@@ -140,7 +141,8 @@ fn a_sink_that_fails_is_told_and_the_others_go_on() {
 #[test]
 fn a_sink_that_panics_takes_nobody_with_it() {
     let lab = lab();
-    let (bad, good) = (Probe { panics: true, ..Probe::with_outcomes() }, Probe::with_outcomes());
+    let (bad, good) =
+        (ProbeSink { panics: true, ..ProbeSink::with_outcomes() }, ProbeSink::with_outcomes());
     let good_seen = Arc::clone(&good.seen);
     let recorded = run(&counted(&lab, 20_000), vec![Box::new(bad), Box::new(good)]).unwrap();
     assert_eq!(recorded.run.tally.counts.ok, 20_000);
@@ -153,8 +155,8 @@ fn a_sink_that_panics_takes_nobody_with_it() {
 fn a_slow_sink_loses_what_it_cannot_take_counted_and_delays_nobody() {
     let lab = lab();
     // Two takers, so that each has a queue of its own: two batches of up to 2,048.
-    let slow = Probe { slow: ms(300), ..Probe::with_outcomes() };
-    let fast = Probe::with_outcomes();
+    let slow = ProbeSink { slow: ms(300), ..ProbeSink::with_outcomes() };
+    let fast = ProbeSink::with_outcomes();
     let all = [Arc::clone(&slow.seen), Arc::clone(&fast.seen)];
     let load = Load::Shared { users: 4, iterations: 40_000 };
     let spec = RunSpec::new(ScenarioSpec::new(url(&lab, "/fast"), load));
@@ -173,7 +175,7 @@ fn a_slow_sink_loses_what_it_cannot_take_counted_and_delays_nobody() {
 #[test]
 fn a_sink_that_cannot_take_the_run_keeps_it_from_starting() {
     let lab = lab();
-    let refusing = Probe { refuses: true, ..Probe::default() };
+    let refusing = ProbeSink { refuses: true, ..ProbeSink::default() };
     let error = run(&counted(&lab, 5), vec![Box::new(refusing)]).unwrap_err();
     assert_eq!(error, RunError::Sink("a probe wants none of it".to_owned()));
     assert_eq!(lab.shutdown().requests, 0);

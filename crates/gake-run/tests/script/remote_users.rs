@@ -15,12 +15,12 @@ use gake_run::spec::Load;
 use gake_run::{Interrupt, RemoteWorkers, RunError};
 use gake_wire::ConnectionPermit;
 
-use crate::support::{Case, Log};
+use crate::support::{Log, ScriptCase};
 
 /// Users who cannot be made.
-struct Refusing(Log);
+struct RefusingUsers(Log);
 
-impl Refusing {
+impl RefusingUsers {
     fn say(&self, message: &str) {
         let line =
             LogLine { level: LogLevel::Info, message: message.to_owned(), fields: Vec::new() };
@@ -28,7 +28,7 @@ impl Refusing {
     }
 }
 
-impl RemoteUsers for Refusing {
+impl RemoteUsers for RefusingUsers {
     fn assemble(&mut self, _set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError> {
         self.say("assemble");
         Err(RunError::cannot("an agent does not start"))
@@ -47,13 +47,13 @@ impl RemoteUsers for Refusing {
     }
 }
 
-fn case(teardown: &str) -> Case {
-    let mut case = Case::of(&format!(
+fn case(teardown: &str) -> ScriptCase {
+    let mut case = ScriptCase::of(&format!(
         "export function setup() {{ console.log('setup') }}
          export default function () {{ console.log('iteration') }}
          export function teardown() {{ console.log('teardown'); {teardown} }}"
     ));
-    case.remote = Some(Box::new(|log| Box::new(Refusing(log))));
+    case.remote = Some(Box::new(|log| Box::new(RefusingUsers(log))));
     case
 }
 
@@ -109,7 +109,7 @@ fn init_code_without_an_end_is_ended() {
         let there = format!("if (__VU > 0) {{ {endless} }} export default function () {{}}");
         let script = load(&there).unwrap();
         script.test.settings.set(Default::default()).unwrap();
-        let mut case = Case::of(&there);
+        let mut case = ScriptCase::of(&there);
         case.load = Load::PerUser { users: 3, iterations: 1 };
         let run = case.script_run(Path::new("/script.js"));
         let prepared = script.prepare(&run).unwrap();

@@ -17,12 +17,12 @@ use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
 use gake_run::{Interrupt, RecordedRun, RunOptions};
 
 /// A script's run.
-pub struct Ran {
+pub struct CaseResult {
     pub result: Result<RecordedRun, ScriptRunError>,
     pub log: Vec<LogLine>,
 }
 
-impl Ran {
+impl CaseResult {
     pub fn run(&self) -> &Run {
         &self.result.as_ref().unwrap().run
     }
@@ -72,7 +72,7 @@ pub type Log = Arc<Mutex<Vec<LogLine>>>;
 pub type MakeRemote = Box<dyn FnOnce(Log) -> Box<dyn RemoteUsers>>;
 
 /// A script and how it runs.
-pub struct Case {
+pub struct ScriptCase {
     pub text: String,
     pub load: Load,
     pub duration: Option<Duration>,
@@ -84,7 +84,7 @@ pub struct Case {
     pub keys: Vec<String>,
 }
 
-impl Case {
+impl ScriptCase {
     /// One iteration of a default function with this body.
     pub fn new(body: &str) -> Self {
         Self::of(&format!(
@@ -108,13 +108,13 @@ impl Case {
     }
 
     /// Runs it; `BASE` in its text is the lab's URL.
-    pub fn run(self, lab: Option<&Lab>) -> Ran {
+    pub fn run(self, lab: Option<&Lab>) -> CaseResult {
         let folder = tempfile::tempdir().unwrap();
         self.run_in(lab, folder.path())
     }
 
     /// Runs it beside other files.
-    pub fn run_in(self, lab: Option<&Lab>, folder: &Path) -> Ran {
+    pub fn run_in(self, lab: Option<&Lab>, folder: &Path) -> CaseResult {
         let base = lab.map_or_else(String::new, |lab| format!("http://{}", lab.addr()));
         let path = folder.join("script.js");
         let log = Log::default();
@@ -125,7 +125,7 @@ impl Case {
         let result = LoadedScript::load(&path, files, Vec::new(), Secrets::none(), sink)
             .and_then(|script| self.fire(&script, &path, &log));
         let log = log.lock().unwrap().clone();
-        Ran { result, log }
+        CaseResult { result, log }
     }
 
     fn fire(
