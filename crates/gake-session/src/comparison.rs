@@ -10,7 +10,7 @@ use gake_judge::compare::{
 use gake_report::compare::{CompareReport, json, markdown, text};
 use gake_report::{Format, ReadError, RunSeconds, html, read_run};
 
-use crate::options::Form;
+use crate::options::ResultFormat;
 use crate::{Console, Exit, Failure, Results};
 
 /// Compares two run files.
@@ -33,11 +33,13 @@ pub fn files(
 /// # Errors
 /// When it cannot be written.
 pub fn put(results: Results, report: &CompareReport<'_>, console: &Console) -> Result<(), Failure> {
-    results.put(console, |form, style| {
-        let text = match form {
-            Form::Summary(Format::Json) => json(report)?,
-            Form::Summary(Format::Markdown) => markdown(report),
-            Form::Summary(Format::Html) => html::compare(report).map_err(io::Error::other)?,
+    results.put(console, |format, style| {
+        let text = match format {
+            ResultFormat::Summary(Format::Json) => json(report)?,
+            ResultFormat::Summary(Format::Markdown) => markdown(report),
+            ResultFormat::Summary(Format::Html) => {
+                html::compare(report).map_err(io::Error::other)?
+            }
             _ => text(report, style),
         };
         Ok(text.into_bytes())

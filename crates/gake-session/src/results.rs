@@ -12,14 +12,14 @@ use gake_text::foreign;
 
 use crate::console::Console;
 use crate::exit::Failure;
-use crate::options::{Form, OutputSpec};
+use crate::options::{OutputSpec, ResultFormat};
 
 /// The results asked for, their files created beforehand: a bad path costs nothing then.
 #[derive(Debug)]
 pub struct Results {
     /// What goes to standard output.
-    printed: Option<Form>,
-    files: Vec<(Form, PathBuf, File)>,
+    printed: Option<ResultFormat>,
+    files: Vec<(ResultFormat, PathBuf, File)>,
     style: Style,
 }
 
@@ -61,7 +61,7 @@ impl Results {
         }
         let mut results = Self { printed: None, files: Vec::new(), style };
         for output in outputs {
-            if output.form == Form::Summary(Format::Html) {
+            if output.format == ResultFormat::Summary(Format::Html) {
                 gake_report::html::check().map_err(Failure::could_not)?;
             }
             match &output.file {
@@ -70,16 +70,16 @@ impl Results {
                         "only one format can be printed; give the others a file: -o json=FILE",
                     ));
                 }
-                None => results.printed = Some(output.form),
+                None => results.printed = Some(output.format),
                 Some(path) => {
                     let file =
                         gake_files::create(path, access).map_err(|error| cannot(path, &error))?;
-                    results.files.push((output.form, path.clone(), file));
+                    results.files.push((output.format, path.clone(), file));
                 }
             }
         }
         if results.printed.is_none() {
-            results.printed = Some(Form::Summary(Format::Text));
+            results.printed = Some(ResultFormat::Summary(Format::Text));
         }
         Ok(results)
     }
@@ -109,11 +109,13 @@ impl Results {
         console: &Console,
         hlog: &dyn Fn(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let write = |form: Form, style: Style| {
+        let write = |format: ResultFormat, style: Style| {
             let mut text = Vec::new();
-            match form {
-                Form::Summary(format) => gake_report::write(summary, format, style, &mut text)?,
-                Form::Hlog => hlog(&mut text)?,
+            match format {
+                ResultFormat::Summary(format) => {
+                    gake_report::write(summary, format, style, &mut text)?
+                }
+                ResultFormat::Hlog => hlog(&mut text)?,
             }
             Ok(text)
         };
@@ -127,17 +129,17 @@ impl Results {
     pub fn put(
         self,
         console: &Console,
-        write: impl Fn(Form, Style) -> io::Result<Vec<u8>>,
+        write: impl Fn(ResultFormat, Style) -> io::Result<Vec<u8>>,
     ) -> Result<(), Failure> {
         let mut result = Ok(());
-        for (form, path, mut file) in self.files {
-            let written = write(form, Style::default())
-                .map(|text| shown(form, text))
+        for (format, path, mut file) in self.files {
+            let written = write(format, Style::default())
+                .map(|text| shown(format, text))
                 .and_then(|text| file.write_all(&text));
             result = result.and(written.map_err(|error| cannot(&path, &error)));
         }
-        if let Some(form) = self.printed {
-            let text = write(form, self.style).map_err(Failure::could_not)?;
+        if let Some(format) = self.printed {
+            let text = write(format, self.style).map_err(Failure::could_not)?;
             console.result(&String::from_utf8_lossy(&text))?;
         }
         result
@@ -145,10 +147,10 @@ impl Results {
 }
 
 /// A result as a file holds it: what is read as text holds nothing that a terminal would obey.
-fn shown(form: Form, text: Vec<u8>) -> Vec<u8> {
-    match form {
-        Form::Hlog | Form::Summary(Format::Html) => text,
-        Form::Summary(_) => match foreign::lines(&String::from_utf8_lossy(&text)) {
+fn shown(format: ResultFormat, text: Vec<u8>) -> Vec<u8> {
+    match format {
+        ResultFormat::Hlog | ResultFormat::Summary(Format::Html) => text,
+        ResultFormat::Summary(_) => match foreign::lines(&String::from_utf8_lossy(&text)) {
             Cow::Owned(text) => text.into_bytes(),
             Cow::Borrowed(_) => text,
         },

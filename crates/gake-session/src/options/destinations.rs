@@ -6,7 +6,7 @@ use clap::Args;
 use gake_report::Format;
 use gake_sinks::SinkAddress;
 
-use super::output::{self, Form, OutputSpec};
+use super::output::{self, OutputSpec, ResultFormat};
 use super::values;
 
 /// The results and where they go.
@@ -82,7 +82,7 @@ impl OutputArgs {
     pub fn is_text_printed(&self) -> bool {
         let printed = self.results().find(|output| output.file.is_none());
         printed.is_none_or(|output| {
-            matches!(output.form, Form::Summary(Format::Text | Format::Markdown))
+            matches!(output.format, ResultFormat::Summary(Format::Text | Format::Markdown))
         })
     }
 

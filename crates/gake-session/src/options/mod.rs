@@ -21,7 +21,7 @@ pub use fleet::{AttachArgs, FleetArgs, NatsArgs, OnLossArg};
 pub use history::SaveArgs;
 #[cfg(feature = "fleet")]
 pub use manifest::ManifestArgs;
-pub use output::{Form, OutputSpec};
+pub use output::{OutputSpec, ResultFormat};
 pub use redaction::RedactionArgs;
 pub use spec::SpecFormat;
 pub use trace::TraceArgs;

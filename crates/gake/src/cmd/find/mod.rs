@@ -14,7 +14,7 @@ use gake_report::{Format, Style, html};
 use gake_run::search::{CapacityOptions, Trials, connections_max};
 use gake_session::fleet::{self, FleetMaker};
 use gake_session::history::{Entry, Store, folder};
-use gake_session::options::Form;
+use gake_session::options::ResultFormat;
 use gake_session::redaction::redactor;
 use gake_session::run::SessionTrials;
 use gake_session::{Console, Exit, Failure, Results, Signals, descriptors, files};
@@ -161,10 +161,10 @@ fn demo_config() -> Result<LabConfig, Failure> {
 }
 
 fn show(report: &FindReport, results: Results, console: &Console) -> Result<(), Failure> {
-    results.put(console, |form, style| {
-        Ok(match form {
-            Form::Summary(Format::Json) => gake_report::find::json(report)?,
-            Form::Summary(Format::Html) => html::find(report).map_err(io::Error::other)?,
+    results.put(console, |format, style| {
+        Ok(match format {
+            ResultFormat::Summary(Format::Json) => gake_report::find::json(report)?,
+            ResultFormat::Summary(Format::Html) => html::find(report).map_err(io::Error::other)?,
             _ => gake_report::find::text(report, style),
         }
         .into_bytes())
