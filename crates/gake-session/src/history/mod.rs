@@ -13,7 +13,7 @@ use gake_report::find::FindReport;
 
 use crate::exit::Failure;
 pub use revision::Revision;
-pub use store::Store;
+pub use store::HistoryStore;
 
 /// The folder of a project's history.
 const FOLDER: &str = ".gake";
@@ -29,7 +29,7 @@ const RUNS: &str = "runs";
 
 /// A run or search that was saved.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// Its number; 0 before it is saved.
     pub id: i64,
     /// When it began, in Unix nanoseconds.
@@ -60,7 +60,7 @@ pub struct Entry {
     pub text: Option<String>,
 }
 
-impl Entry {
+impl HistoryEntry {
     /// A run, whose run file is `file`.
     pub fn of_run(summary: &Summary, file: String) -> Self {
         let run = &summary.run;

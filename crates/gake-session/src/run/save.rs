@@ -13,13 +13,13 @@ use gake_run::{RunError, Sink};
 use crate::comparison;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::history::{Entry, Store, folder, new_run_file, run_file};
+use crate::history::{HistoryEntry, HistoryStore, folder, new_run_file, run_file};
 use crate::options::SaveArgs;
 
 /// A run that is kept.
 #[derive(Debug)]
 pub struct Saving {
-    store: Store,
+    store: HistoryStore,
     name: String,
     path: PathBuf,
     baseline: Option<Baseline>,
@@ -43,7 +43,7 @@ impl Saving {
             return Ok(None);
         }
         let folder = folder()?;
-        let store = Store::create(&folder)?;
+        let store = HistoryStore::create(&folder)?;
         let baseline = args.baseline.as_ref().map(|name| {
             let entry = store.named(name)?;
             let file = entry.file.ok_or_else(|| {
@@ -83,7 +83,7 @@ impl Saving {
         is_text: bool,
         console: &Console,
     ) -> Result<Exit, Failure> {
-        let id = self.store.add(&Entry::of_run(summary, self.name))?;
+        let id = self.store.add(&HistoryEntry::of_run(summary, self.name))?;
         console.note(&format!("saved as run {id} of the history"));
         let Some(baseline) = self.baseline else { return Ok(exit) };
         let [a, b] = [&baseline.file, &self.path].map(|path| path.to_string_lossy().into_owned());

@@ -13,7 +13,7 @@ use gake_report::find::FindReport;
 use gake_report::{Format, Style, html};
 use gake_run::search::{CapacityOptions, Trials, connections_max};
 use gake_session::fleet::{self, FleetMaker};
-use gake_session::history::{Entry, Store, folder};
+use gake_session::history::{HistoryEntry, HistoryStore, folder};
 use gake_session::options::ResultFormat;
 use gake_session::redaction::redactor;
 use gake_session::run::SessionTrials;
@@ -78,17 +78,17 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     show(&report, results, console)?;
     if let Some(history) = history {
         let text = gake_report::find::text(&report, Style::default());
-        history.add(&Entry::of_search(&report, text))?;
+        history.add(&HistoryEntry::of_search(&report, text))?;
     }
     Ok(exit(&report.answer, signals.came()))
 }
 
 /// The history, when the answer is to be kept.
-fn history(is_kept: bool) -> Result<Option<Store>, Failure> {
+fn history(is_kept: bool) -> Result<Option<HistoryStore>, Failure> {
     if !is_kept {
         return Ok(None);
     }
-    Store::create(&folder()?).map(Some)
+    HistoryStore::create(&folder()?).map(Some)
 }
 
 /// Rejects what a search by streams, and one of a WebSocket or a script, cannot have.
