@@ -12,6 +12,7 @@ pub mod exit;
 pub mod files;
 #[cfg_attr(not(feature = "fleet"), path = "without_fleet.rs")]
 pub mod fleet;
+pub mod generated_requests;
 pub mod history;
 pub mod options;
 pub mod origin;
@@ -29,7 +30,6 @@ pub mod spec_error;
 pub mod status_line;
 #[cfg_attr(not(feature = "tui"), path = "without_tui.rs")]
 pub mod tui;
-pub mod varying;
 
 pub use console::{Color, Console};
 pub use exit::{Exit, Failure};

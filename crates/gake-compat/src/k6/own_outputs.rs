@@ -3,14 +3,14 @@
 use gake_judge::Summary;
 use gake_run::{Interrupt, PreparedRun, Sink};
 use gake_session::options::{SaveArgs, SinkArgs, WebArgs};
-use gake_session::run::{Controls, Saving, Web, destinations};
+use gake_session::run::{Controls, HistoryWriter, Web, destinations};
 use gake_session::{Console, Exit, Failure};
 
 /// gake's own outputs of a script's run.
 #[derive(Debug)]
 pub struct OwnOutputs {
     web: Web,
-    saving: Option<Saving>,
+    history: Option<HistoryWriter>,
 }
 
 impl OwnOutputs {
@@ -24,15 +24,15 @@ impl OwnOutputs {
         interrupt: &Interrupt,
         console: &Console,
     ) -> Result<(Self, Vec<Box<dyn Sink>>), Failure> {
-        let saving = Saving::start(history)?;
+        let history = HistoryWriter::start(history)?;
         let mut sinks = destinations(sinks, console)?;
-        if let Some(saving) = &saving {
-            sinks.push(saving.sink().map_err(Failure::could_not)?);
+        if let Some(history) = &history {
+            sinks.push(history.sink().map_err(Failure::could_not)?);
         }
         let controls = Controls { interrupt, rate: None };
         let web = Web::start(web, prepared, controls, Some(*console), console)?;
         sinks.extend(web.sink());
-        Ok((Self { web, saving }, sinks))
+        Ok((Self { web, history }, sinks))
     }
 
     /// Makes the page the report, keeps the run and compares it. The exit code: `exit`, that of
@@ -42,8 +42,8 @@ impl OwnOutputs {
     /// When the history cannot be written.
     pub fn finish(self, summary: &Summary, exit: Exit, console: &Console) -> Result<Exit, Failure> {
         self.web.finish(summary);
-        match self.saving {
-            Some(saving) => saving.finish(summary, exit, true, console),
+        match self.history {
+            Some(history) => history.finish(summary, exit, true, console),
             None => Ok(exit),
         }
     }

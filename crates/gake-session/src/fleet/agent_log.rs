@@ -15,7 +15,7 @@ type Lost = Arc<Mutex<BTreeMap<String, u64>>>;
 
 /// The lines that scripts log on agents.
 #[derive(Debug, Clone)]
-pub(super) struct AgentLines {
+pub(super) struct AgentLog {
     waiting: SyncSender<Waiting>,
     lost: Lost,
 }
@@ -28,7 +28,7 @@ enum Waiting {
     Flush(SyncSender<()>),
 }
 
-impl AgentLines {
+impl AgentLog {
     /// Starts the thread that writes them to the log of `test`. It ends with the last clone.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ mod tests {
         let (gate, closed) = (Arc::new(Mutex::new(())), Arc::clone(&written));
         let held = gate.lock().unwrap();
         let behind = Arc::clone(&gate);
-        let lines = AgentLines::written_by(move |_, message, fields| {
+        let lines = AgentLog::written_by(move |_, message, fields| {
             drop(behind.lock());
             closed.lock().unwrap().push(format!("{} {message}", fields.last().unwrap().1));
         });

@@ -1,6 +1,6 @@
 //! The fleet that a command uses: its NATS server and token, from flags and environment.
 
-mod agent_lines;
+mod agent_log;
 mod local;
 pub mod manifest;
 mod run_agents;

@@ -15,7 +15,7 @@ use gake_run::script::{
 use gake_run::{Interrupt, PreparedRun, RemoteWorkers, RunError};
 
 use super::FleetMaker;
-use super::agent_lines::AgentLines;
+use super::agent_log::AgentLog;
 use crate::Console;
 
 /// Names of the environment that begin so are gake's own: its tokens are no agent's business.
@@ -99,7 +99,7 @@ impl<'a> AgentScript<'a> {
 pub struct ScriptAgents<'a> {
     origin: Origin<'a>,
     prepared: &'a PreparedRun,
-    lines: AgentLines,
+    lines: AgentLog,
     listener: ScriptListener,
     /// Where the agents are described once they are there.
     console: Option<&'a Console>,
@@ -138,8 +138,7 @@ impl<'a> ScriptAgents<'a> {
     ) -> Result<Self, FleetError> {
         Fleet::check(&run.spec)?;
         let test = &script.script.test;
-        let lines =
-            AgentLines::start(test).map_err(|error| FleetError::System(error.to_string()))?;
+        let lines = AgentLog::start(test).map_err(|error| FleetError::System(error.to_string()))?;
         let parcel = Box::new(script.parcel(run)?);
         Ok(Self::of(Origin::New { maker, spec: &run.spec, parcel }, lines, test, prepared))
     }
@@ -153,15 +152,14 @@ impl<'a> ScriptAgents<'a> {
         test: &Arc<Test>,
         prepared: &'a PreparedRun,
     ) -> Result<Self, FleetError> {
-        let lines =
-            AgentLines::start(test).map_err(|error| FleetError::System(error.to_string()))?;
+        let lines = AgentLog::start(test).map_err(|error| FleetError::System(error.to_string()))?;
         let origin = Origin::Orphan(Some(Box::new(orphan)));
         Ok(Self::of(origin, lines, test, prepared))
     }
 
     fn of(
         origin: Origin<'a>,
-        lines: AgentLines,
+        lines: AgentLog,
         test: &Arc<Test>,
         prepared: &'a PreparedRun,
     ) -> Self {
@@ -262,7 +260,7 @@ impl RemoteUsers for ScriptAgents<'_> {
 }
 
 /// Lets what a script does on an agent happen here: its log is written, and it ends the run of all.
-fn listener(test: &Arc<Test>, lines: AgentLines) -> ScriptListener {
+fn listener(test: &Arc<Test>, lines: AgentLog) -> ScriptListener {
     let test = Arc::clone(test);
     Arc::new(move |agent, event| match event {
         ScriptEvent::Line(line) => lines.line(agent, line.into()),

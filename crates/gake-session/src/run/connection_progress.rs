@@ -21,7 +21,7 @@ const LIMITS: [Fault; 6] = [
 
 /// The opening of a run's connections.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct ConnectionProgress {
     /// Connections of users.
     users: u64,
     idle: u64,
@@ -29,7 +29,7 @@ pub(super) struct Opening {
     has_limit: bool,
 }
 
-impl Opening {
+impl ConnectionProgress {
     pub(super) fn of(plan: &Plan) -> Self {
         let users = plan.scenarios().iter().map(|plan| plan.kept_connections() as u64).sum();
         let idle = plan.scenarios().iter().map(|plan| plan.idle_connections as u64).sum();
@@ -95,21 +95,21 @@ mod tests {
 
     #[test]
     fn connections_of_users_count_when_they_were_answered() {
-        let mut opening = Opening::of(&plan(2_000, 0));
+        let mut opening = ConnectionProgress::of(&plan(2_000, 0));
         let progress = opening.progress(&answered(1_500), 2_000);
         assert_eq!(progress.as_deref(), Some("1,500 of 2,000 connections open"));
         assert_eq!(opening.progress(&answered(2_000), 2_000), None);
         // What is opened again later is not told.
         assert_eq!(opening.progress(&answered(1_500), 1_500), None);
-        let mut opening = Opening::of(&plan(1_000, 3_000));
+        let mut opening = ConnectionProgress::of(&plan(1_000, 3_000));
         let progress = opening.progress(&answered(1_000), 2_500);
         assert_eq!(progress.as_deref(), Some("2,500 of 4,000 connections open"));
-        assert_eq!(Opening::of(&plan(50, 0)).progress(&answered(0), 0), None);
+        assert_eq!(ConnectionProgress::of(&plan(50, 0)).progress(&answered(0), 0), None);
     }
 
     #[test]
     fn the_first_limit_is_told_once() {
-        let mut opening = Opening::of(&plan(30_000, 0));
+        let mut opening = ConnectionProgress::of(&plan(30_000, 0));
         let mut tally = answered(20);
         assert_eq!(opening.limit(&tally, 20), None);
         tally.add_fault(Fault::NoLocalPort, 12);

@@ -18,7 +18,7 @@ use crate::options::SaveArgs;
 
 /// A run that is kept.
 #[derive(Debug)]
-pub struct Saving {
+pub struct HistoryWriter {
     store: HistoryStore,
     name: String,
     path: PathBuf,
@@ -33,7 +33,7 @@ struct Baseline {
     tolerance: f64,
 }
 
-impl Saving {
+impl HistoryWriter {
     /// Opens the history, when that is asked for, and finds the baseline: a wrong name costs no run.
     ///
     /// # Errors

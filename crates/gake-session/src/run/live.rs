@@ -12,7 +12,7 @@ use crate::options::OutputArgs;
 use crate::status_line::StatusLine;
 use crate::tui::{self, Tui};
 
-use super::opening::Opening;
+use super::connection_progress::ConnectionProgress;
 
 /// A progress bar on a terminal, a line a second when asked for, or nothing.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct RunLive {
     verbose: bool,
     /// Whether nobody is told that the run is being stopped.
     quiet: bool,
-    opening: Opening,
+    opening: ConnectionProgress,
     /// How long arrivals come, when a time ends them.
     length: Option<Duration>,
 }
@@ -37,7 +37,7 @@ impl RunLive {
         let length = plan.length();
         let bar = if watched { console.moving(length) } else { None };
         let (verbose, quiet) = (output.verbose, output.quiet);
-        let opening = Opening::of(plan);
+        let opening = ConnectionProgress::of(plan);
         Self { bar, tui: None, wants_tui, verbose, quiet, opening, length }
     }
 

@@ -1,11 +1,11 @@
 //! From a prepared run to its result: where figures go meanwhile, what is shown of it, its exit code.
 
+mod connection_progress;
 mod destinations;
+mod history_writer;
 mod live;
-mod opening;
 mod reconcile;
 mod rows;
-mod save;
 mod traces;
 mod trials;
 mod web;
@@ -13,8 +13,8 @@ pub mod writes;
 
 pub use crate::fleet::{EndedAgents, RunAgents, assemble};
 pub use destinations::destinations;
+pub use history_writer::HistoryWriter;
 pub use reconcile::Reconciliation;
-pub use save::Saving;
 pub use traces::start as start_traces;
 pub use trials::SessionTrials;
 pub use web::{Controls, Web};
@@ -50,7 +50,7 @@ pub struct Session<'a> {
 
 /// The agents of a run, when it is not this process that does it, and what is counted before and
 /// after it.
-pub type Begun<'a> = (Option<RunAgents<'a>>, Option<Reconciliation>);
+pub type RunParticipants<'a> = (Option<RunAgents<'a>>, Option<Reconciliation>);
 
 impl<'a> Session<'a> {
     /// Runs `prepared`, whose spans go to `spans`, and shows it. `begin` does what must be done once the files are there: it
@@ -62,7 +62,7 @@ impl<'a> Session<'a> {
         self,
         prepared: &PreparedRun,
         spans: Vec<Box<dyn Sink>>,
-        begin: impl FnOnce() -> Result<Begun<'a>, Failure>,
+        begin: impl FnOnce() -> Result<RunParticipants<'a>, Failure>,
         failure: &dyn Fn(RunError) -> Failure,
     ) -> Result<Exit, Failure> {
         let Self { output, console, .. } = self;
@@ -71,8 +71,8 @@ impl<'a> Session<'a> {
         let results = Results::create(output.results(), output.no_color, console)?;
         let results = results.brief(quiet).with_plan_told(is_plan_seen);
         let mut watching = TargetWatcher::of(prepared).map_err(failure)?;
-        let saving = Saving::start(self.history)?;
-        let mut sinks = sinks(output, saving.as_ref()).map_err(failure)?;
+        let history = HistoryWriter::start(self.history)?;
+        let mut sinks = sinks(output, history.as_ref()).map_err(failure)?;
         sinks.extend(destinations(&output.sinks, console)?);
         sinks.extend(spans);
         let (mut agents, reconciliation) = begin()?;
@@ -136,8 +136,8 @@ impl<'a> Session<'a> {
             ended.conclude((prepared, &summary.run.agents), says_nothing, exit, console)
         });
         web.finish(&summary);
-        let exit = match saving {
-            Some(saving) => saving.finish(&summary, exit, output.is_text_printed(), console)?,
+        let exit = match history {
+            Some(history) => history.finish(&summary, exit, output.is_text_printed(), console)?,
             None => exit,
         };
         shown?;
@@ -150,10 +150,13 @@ impl<'a> Session<'a> {
 
 /// The files written while the run goes on. They are created before it, so that a bad path costs
 /// nothing.
-fn sinks(args: &OutputArgs, saving: Option<&Saving>) -> Result<Vec<Box<dyn Sink>>, RunError> {
+fn sinks(
+    args: &OutputArgs,
+    history: Option<&HistoryWriter>,
+) -> Result<Vec<Box<dyn Sink>>, RunError> {
     let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
-    if let Some(saving) = saving {
-        sinks.push(saving.sink()?);
+    if let Some(history) = history {
+        sinks.push(history.sink()?);
     }
     if let Some(path) = &args.out {
         sinks.push(Box::new(RunFileSink::create(path)?));
