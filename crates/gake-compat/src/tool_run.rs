@@ -9,7 +9,7 @@ use gake_judge::Summary;
 use gake_run::sink::OutcomeSink;
 use gake_run::{Inputs, PreparedRun, RunOptions, SecondUpdate, Sink};
 use gake_session::origin::origin;
-use gake_session::redaction::usual;
+use gake_session::redaction::redactor_for;
 use gake_session::{Console, Failure, Signals, announce, descriptors, recording};
 use gake_text::redact::Names;
 
@@ -95,7 +95,7 @@ impl<'a> ToolRun<'a> {
         sinks.extend(self.native.sink()?);
         let signals = Signals::watch().map_err(Failure::signals)?;
         // The tool prints what it prints; the run file keeps no secrets.
-        let redactor = usual(Names::default())?;
+        let redactor = redactor_for(Names::default())?;
         let mut prepared = self.prepared.clone();
         prepared.redact(&redactor);
         let options = RunOptions {

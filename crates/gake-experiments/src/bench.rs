@@ -6,7 +6,7 @@ use gake_run::spec::RunSpec;
 use gake_run::{Inputs, Interrupt, PreparedRun, RunOptions, SecondUpdate, unix_now};
 use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
-use gake_session::redaction::usual;
+use gake_session::redaction::redactor_for;
 use gake_session::{Console, Failure, Signals, StatusLine, spec_error};
 use gake_text::redact::{Names, Redactor};
 
@@ -57,7 +57,7 @@ impl<'a> Bench<'a> {
         agents: Option<FleetMaker>,
         console: &'a Console,
     ) -> Result<Self, Failure> {
-        let redactor = usual(Names::default())?;
+        let redactor = redactor_for(Names::default())?;
         let target = match (&settings.target, &settings.database) {
             (Some(url), _) => redactor.text(url).into_owned(),
             (None, Some((_, store))) => format!("the built-in lab on {store}"),
@@ -71,7 +71,7 @@ impl<'a> Bench<'a> {
             redactor,
             signals,
             agents,
-            bar: if settings.quiet { None } else { console.moving(None) },
+            bar: if settings.quiet { None } else { console.status_line(None) },
             report: ExperimentReport {
                 name: definition.name.clone(),
                 about: definition.about.clone(),

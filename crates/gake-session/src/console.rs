@@ -69,7 +69,7 @@ pub fn stdin() -> io::Stdin {
 }
 
 /// Tells of a panic as of anything else: what is in its message may come from outside.
-pub fn tell_of_panics() {
+pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("<unnamed>");
@@ -248,16 +248,16 @@ impl Console {
 
     /// A line that moves while something goes on, of this length when it is known; `None` when
     /// nobody watches standard error.
-    pub fn moving(&self, length: Option<Duration>) -> Option<StatusLine> {
+    pub fn status_line(&self, length: Option<Duration>) -> Option<StatusLine> {
         self.live.then(|| StatusLine::start(length))
     }
 
     /// The same of a line that says what `text` gives each time it is drawn.
-    pub fn moving_with(
+    pub fn status_line_with(
         &self,
         text: impl Fn() -> String + Send + Sync + 'static,
     ) -> Option<StatusLine> {
-        self.live.then(|| StatusLine::telling(text))
+        self.live.then(|| StatusLine::with_text(text))
     }
 
     /// A warning.

@@ -15,14 +15,18 @@ const NONE: &str = "none";
 /// # Errors
 /// When the flags contradict each other, or the system has no randomness.
 pub fn redactor(args: &RedactionArgs, console: &Console) -> Result<Redactor, Failure> {
-    told(args, false, console)
+    redactor_with(args, false, console)
 }
 
 /// The same; `off` is an older flag that says `--redact none`.
 ///
 /// # Errors
 /// As [`redactor`].
-pub fn told(args: &RedactionArgs, off: bool, console: &Console) -> Result<Redactor, Failure> {
+pub fn redactor_with(
+    args: &RedactionArgs,
+    off: bool,
+    console: &Console,
+) -> Result<Redactor, Failure> {
     if off || args.redact.iter().any(|name| name == NONE) {
         if args.redact.iter().any(|name| name != NONE) || !args.keep.is_empty() {
             return Err(Failure::usage(
@@ -32,14 +36,14 @@ pub fn told(args: &RedactionArgs, off: bool, console: &Console) -> Result<Redact
         console.warn("nothing is redacted: secrets are stored and shown as they are");
         return Ok(Redactor::off());
     }
-    usual(Names::new(&args.redact, &args.keep))
+    redactor_for(Names::new(&args.redact, &args.keep))
 }
 
 /// What hides secrets by these names, under a new key.
 ///
 /// # Errors
 /// When the system has no randomness.
-pub fn usual(names: Names) -> Result<Redactor, Failure> {
+pub fn redactor_for(names: Names) -> Result<Redactor, Failure> {
     let key = random::bytes()
         .map_err(|error| Failure::could_not(format!("no key for the redaction: {error}")))?;
     Ok(Redactor::new(key, names))

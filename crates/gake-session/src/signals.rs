@@ -24,14 +24,14 @@ impl Signals {
     /// # Errors
     /// When the handlers cannot be installed.
     pub fn watch() -> std::io::Result<Self> {
-        Self::telling(|_| ())
+        Self::watch_each(|_| ())
     }
 
     /// Watches, and tells `each` the number of every signal that comes, from 1.
     ///
     /// # Errors
     /// When the handlers cannot be installed.
-    pub fn telling(each: impl FnMut(u32) + Send + 'static) -> std::io::Result<Self> {
+    pub fn watch_each(each: impl FnMut(u32) + Send + 'static) -> std::io::Result<Self> {
         Self::in_steps(Stop::Drain, each)
     }
 

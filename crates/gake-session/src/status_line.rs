@@ -58,15 +58,15 @@ impl StatusLine {
     }
 
     /// A line that says what `text` gives each time it is drawn.
-    pub fn telling(text: impl Fn() -> String + Send + Sync + 'static) -> Self {
+    pub fn with_text(text: impl Fn() -> String + Send + Sync + 'static) -> Self {
         let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {told}") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {text}") {
             let text = Arc::new(text);
-            let told = move |_: &ProgressState, out: &mut dyn Write| {
+            let draw = move |_: &ProgressState, out: &mut dyn Write| {
                 // Writing to a String cannot fail.
                 let _ = write!(out, "{}", foreign::line(&text()));
             };
-            bar.set_style(style.with_key("told", told));
+            bar.set_style(style.with_key("text", draw));
         }
         Self::ticking(bar)
     }

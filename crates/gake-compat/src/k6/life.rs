@@ -11,7 +11,7 @@ use gake_run::{RunOptions, SecondUpdate};
 use gake_session::fleet::FleetMaker;
 use gake_session::options::{EmbeddedArgs, SpecFormat};
 use gake_session::origin::origin;
-use gake_session::redaction::usual;
+use gake_session::redaction::redactor_for;
 use gake_session::run::{EndedAgents, Reconciliation, RunAgents};
 use gake_session::{Console, Exit, Failure, Signals, descriptors};
 use gake_text::redact::Names;
@@ -50,7 +50,7 @@ pub fn run(
         Err(refused) => return Ok(refused.tell(console)),
     };
     let execution = maker.as_ref().map(|maker| format!("{} agents", maker.agents()));
-    let redactor = usual(Names::default())?;
+    let redactor = redactor_for(Names::default())?;
     ready.prepared.redact(&redactor);
     let execution = execution.as_deref().unwrap_or("local");
     progress::head(flags, &ready.loaded.options, execution, &redactor, console)?;

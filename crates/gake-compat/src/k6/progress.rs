@@ -128,7 +128,7 @@ pub(super) fn line(
     let test = Arc::downgrade(test);
     let began = OnceLock::new();
     let text = move || test.upgrade().map_or_else(String::new, |test| status(&test, users, &began));
-    if flags.quiet { None } else { console.moving_with(text) }
+    if flags.quiet { None } else { console.status_line_with(text) }
 }
 
 /// How far it is: `users` are made before the first of them runs, which sets when it `began`.
@@ -154,11 +154,11 @@ mod tests {
     use gake_text::redact::Names;
 
     use super::*;
-    use gake_session::redaction::usual;
+    use gake_session::redaction::redactor_for;
 
     #[test]
     fn the_password_of_an_output_is_not_told() {
-        let redactor = usual(Names::default()).unwrap();
+        let redactor = redactor_for(Names::default()).unwrap();
         let outputs = ["json=a.json", "influxdb=http://me:s3cr3t@db:8086/k6"].map(str::to_owned);
         let told = what_runs("local", "s.js", &outputs, &redactor);
         let (start, output) = told.split_once("        output: json=a.json, influxdb=").unwrap();

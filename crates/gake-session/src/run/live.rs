@@ -35,7 +35,7 @@ impl RunLive {
         let wants_tui = output.tui;
         let watched = !output.quiet && !output.verbose && !wants_tui;
         let length = plan.length();
-        let bar = if watched { console.moving(length) } else { None };
+        let bar = if watched { console.status_line(length) } else { None };
         let (verbose, quiet) = (output.verbose, output.quiet);
         let opening = ConnectionProgress::of(plan);
         Self { bar, tui: None, wants_tui, verbose, quiet, opening, length }

@@ -77,7 +77,7 @@ impl<'a> Session<'a> {
         sinks.extend(spans);
         let (mut agents, reconciliation) = begin()?;
         let mut live = RunLive::new(output, console, &prepared.plan);
-        let signals = Signals::telling(live.stopper(console)).map_err(Failure::signals)?;
+        let signals = Signals::watch_each(live.stopper(console)).map_err(Failure::signals)?;
         let told = (!quiet && !output.tui).then_some(*console);
         // Agents know no other rate than the plan's.
         let rate = agents.is_none() && RateControl::suits(&prepared.plan);

@@ -23,7 +23,7 @@ pub struct SearchLive<'a> {
 impl<'a> SearchLive<'a> {
     /// What suits the terminal and the flags, for a search of `target`.
     pub fn new(args: &'a FindArgs, target: &str, has_scripts: bool, console: &'a Console) -> Self {
-        let bar = if args.output.quiet { None } else { console.moving(None) };
+        let bar = if args.output.quiet { None } else { console.status_line(None) };
         Self { args, console, bar, target: target.to_owned(), has_scripts }
     }
 

@@ -83,7 +83,7 @@ pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
     let started_unix_ns = traffic.started_unix_ns();
     let requests = first.into_iter().chain(traffic.by_ref());
     let kind = args.output.extension().and_then(|extension| extension.to_str());
-    let redactor = redaction::told(&args.redaction, args.secrets, console)?;
+    let redactor = redaction::redactor_with(&args.redaction, args.secrets, console)?;
     let create = || {
         let created = gake_files::create(&args.output, Access::Owner);
         created.map_err(|error| about(&args.output, &error))
