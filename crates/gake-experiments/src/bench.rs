@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
         let each = |update: &SecondUpdate<'_>| -> Option<String> {
             if let Some(bar) = bar {
                 let point = &update.second.point;
-                bar.say(&format!(
+                bar.set_message(&format!(
                     "second {}: {} ok, {:.0} in flight, {} connections",
                     point.second + 1,
                     point.counts.ok,

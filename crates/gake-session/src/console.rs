@@ -81,13 +81,13 @@ pub fn install_panic_hook() {
 }
 
 /// Bytes on their way to a terminal.
-struct Shown<W> {
+struct EscapingWriter<W> {
     out: W,
     /// The start of a character.
     held: Vec<u8>,
 }
 
-impl<W: Write> Write for Shown<W> {
+impl<W: Write> Write for EscapingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.held.extend_from_slice(bytes);
         // A character is four bytes at most: fewer at the end may be the start of one.
@@ -176,7 +176,7 @@ impl Console {
     pub fn script_plain(&self, text: &str) {
         let text = of_script(text, self.live);
         // Nobody is left to tell when this fails.
-        let _ = status_line::aside(|| io::stderr().write_all(text.as_bytes()));
+        let _ = status_line::suspended(|| io::stderr().write_all(text.as_bytes()));
     }
 
     /// The same on standard error, as a line.
@@ -186,7 +186,7 @@ impl Console {
 
     fn write_result(text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        match status_line::aside(|| out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
+        match status_line::suspended(|| out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::OutputClosed),
             Err(error) => Err(Failure::could_not(format!("the result cannot be written: {error}"))),
@@ -197,7 +197,11 @@ impl Console {
     /// On a terminal its controls are escapes too.
     pub fn output(&self) -> Box<dyn Write + Send> {
         let out = io::BufWriter::new(io::stdout());
-        if self.out_is_terminal { Box::new(Shown { out, held: Vec::new() }) } else { Box::new(out) }
+        if self.out_is_terminal {
+            Box::new(EscapingWriter { out, held: Vec::new() })
+        } else {
+            Box::new(out)
+        }
     }
 
     /// Whether people read standard output.
@@ -223,14 +227,16 @@ impl Console {
     /// Writes to standard error without a line's end.
     pub fn plain(&self, text: &str) {
         // Nobody is left to tell when this fails.
-        let _ =
-            status_line::aside(|| io::stderr().write_all(safe(text, self.colour_err).as_bytes()));
+        let _ = status_line::suspended(|| {
+            io::stderr().write_all(safe(text, self.colour_err).as_bytes())
+        });
     }
 
     /// Tells the user something that is not the result.
     pub fn note(&self, text: &str) {
         // Nobody is left to tell when this fails.
-        let _ = status_line::aside(|| writeln!(io::stderr(), "{}", safe(text, self.colour_err)));
+        let _ =
+            status_line::suspended(|| writeln!(io::stderr(), "{}", safe(text, self.colour_err)));
     }
 
     /// What clap has to say: help and versions are results.
@@ -287,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_terminal_is_shown_what_bytes_would_make_it_do() {
-        let mut shown = Shown { out: Vec::new(), held: Vec::new() };
+        let mut shown = EscapingWriter { out: Vec::new(), held: Vec::new() };
         for byte in "é\u{1b}]0;x\u{7}\u{9b}2J\n".as_bytes() {
             shown.write_all(&[*byte]).unwrap();
         }

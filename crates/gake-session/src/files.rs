@@ -36,32 +36,32 @@ pub fn distinct<'a>(
     outputs: impl IntoIterator<Item = &'a Path>,
     inputs: impl IntoIterator<Item = &'a Path>,
 ) -> Result<(), Failure> {
-    let inputs: Vec<_> = inputs.into_iter().filter_map(Place::of_input).collect();
-    let mut taken: Vec<Place> = Vec::new();
+    let inputs: Vec<_> = inputs.into_iter().filter_map(FileIdentity::of_input).collect();
+    let mut taken: Vec<FileIdentity> = Vec::new();
     for output in outputs {
-        let Some(place) = Place::of(output) else { continue };
+        let Some(file) = FileIdentity::of(output) else { continue };
         let path = output.display();
-        if inputs.contains(&place) {
+        if inputs.contains(&file) {
             return Err(Failure::usage(format!("{path} is read and cannot be written to as well")));
         }
-        if taken.contains(&place) {
+        if taken.contains(&file) {
             return Err(Failure::usage(format!("two outputs cannot be one file: {path}")));
         }
-        taken.push(place);
+        taken.push(file);
     }
     Ok(())
 }
 
 /// What a name leads to.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum FileIdentity {
     /// A file: its device and number there, whatever the names and links that lead to it.
     Known(u64, u64),
     /// None yet: the folder it would be in, and its name.
     New(PathBuf, Box<OsStr>),
 }
 
-impl Place {
+impl FileIdentity {
     /// `None` where any number of outputs may go.
     fn of(path: &Path) -> Option<Self> {
         let Ok(metadata) = path.metadata() else {
@@ -79,7 +79,7 @@ impl Place {
 
     /// What is read exists.
     fn of_input(path: &Path) -> Option<Self> {
-        Self::of(path).filter(|place| matches!(place, Self::Known(..)))
+        Self::of(path).filter(|file| matches!(file, Self::Known(..)))
     }
 }
 

@@ -82,7 +82,7 @@ pub fn of_data(path: &Path, scenario: &mut ScenarioDraft) -> Result<(), Failure>
     let name = path.display().to_string();
     let data = gake_files::read(path, "a data file", DATA_MAX)
         .map_err(|error| Failure::could_not(error.to_string()))?;
-    let table = Table::read(&data).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
+    let table = CsvTable::read(&data).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
     let body = match scenario.body.take() {
         Some(BodyValue(BodySpec::File(path))) if path.as_os_str() != "-" => {
             let text = gake_files::read_to_string(&path, "a body", gake_run::BODY_BYTES_MAX);
@@ -99,7 +99,7 @@ pub fn of_data(path: &Path, scenario: &mut ScenarioDraft) -> Result<(), Failure>
         None => None,
     };
     let headers = std::mem::take(&mut scenario.headers);
-    let template = Template { url: &url, headers: &headers, body: body.as_deref() };
+    let template = RequestTemplate { url: &url, headers: &headers, body: body.as_deref() };
     scenario.request = template
         .requests(&table)
         .map_err(|why| Failure::usage(format!("--data-file {name}: {why}")))?;
@@ -107,12 +107,12 @@ pub fn of_data(path: &Path, scenario: &mut ScenarioDraft) -> Result<(), Failure>
 }
 
 /// The rows of a CSV file whose first line names the columns.
-struct Table {
+struct CsvTable {
     columns: Vec<String>,
     rows: Vec<csv::StringRecord>,
 }
 
-impl Table {
+impl CsvTable {
     fn read(data: &[u8]) -> Result<Self, String> {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::Headers).from_reader(data);
         let said = |error: csv::Error| error.to_string();
@@ -132,21 +132,21 @@ impl Table {
 }
 
 /// What one request is made of.
-struct Template<'a> {
+struct RequestTemplate<'a> {
     url: &'a str,
     headers: &'a [HeaderValue],
     body: Option<&'a str>,
 }
 
-impl Template<'_> {
-    fn requests(&self, table: &Table) -> Result<Vec<RequestDraft>, String> {
-        let url = Pieces::of(self.url, table)?;
+impl RequestTemplate<'_> {
+    fn requests(&self, table: &CsvTable) -> Result<Vec<RequestDraft>, String> {
+        let url = TextTemplate::of(self.url, table)?;
         let headers: Vec<_> = self
             .headers
             .iter()
-            .map(|HeaderValue(name, value)| Ok((name, Pieces::of(value, table)?)))
+            .map(|HeaderValue(name, value)| Ok((name, TextTemplate::of(value, table)?)))
             .collect::<Result<_, String>>()?;
-        let body = self.body.map(|body| Pieces::of(body, table)).transpose()?;
+        let body = self.body.map(|body| TextTemplate::of(body, table)).transpose()?;
         let varies = url.varies
             || headers.iter().any(|(_, value)| value.varies)
             || body.as_ref().is_some_and(|body| body.varies);
@@ -182,14 +182,14 @@ impl Template<'_> {
 }
 
 /// A text with columns to fill in.
-struct Pieces<'a> {
+struct TextTemplate<'a> {
     /// Each with the column behind it.
     parts: Vec<(&'a str, Option<usize>)>,
     varies: bool,
 }
 
-impl<'a> Pieces<'a> {
-    fn of(text: &'a str, table: &Table) -> Result<Self, String> {
+impl<'a> TextTemplate<'a> {
+    fn of(text: &'a str, table: &CsvTable) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -271,18 +271,21 @@ mod tests {
 
     #[test]
     fn rows_fill_in_url_headers_and_body() {
-        let table = Table::read(b"id, name\n1,Ann\n2,\"B, c\"\n").unwrap();
+        let table = CsvTable::read(b"id, name\n1,Ann\n2,\"B, c\"\n").unwrap();
         let headers = [HeaderValue("X-Name".to_owned(), "<${name}>".to_owned())];
-        let template =
-            Template { url: "http://h/${id}?n=${name}", headers: &headers, body: Some("{${id}}") };
+        let template = RequestTemplate {
+            url: "http://h/${id}?n=${name}",
+            headers: &headers,
+            body: Some("{${id}}"),
+        };
         let requests = template.requests(&table).unwrap();
         assert_eq!(requests.len(), 2);
         assert_eq!(requests[1].url.as_deref(), Some("http://h/2?n=B,%20c"));
         assert_eq!(requests[1].headers, [HeaderValue("X-Name".to_owned(), "<B, c>".to_owned())]);
         assert_eq!(requests[1].body, Some(BodyValue(BodySpec::text("{2}"))));
-        let url = |url| Template { url, headers: &[], body: None }.requests(&table);
+        let url = |url| RequestTemplate { url, headers: &[], body: None }.requests(&table);
         assert!(url("http://h/${no}").unwrap_err().contains("there are id, name"));
         assert!(url("http://h/").unwrap_err().contains("no ${name} is used"));
-        assert!(Table::read(b"id\n").is_err() && Table::read(b"id\n1,2\n").is_err());
+        assert!(CsvTable::read(b"id\n").is_err() && CsvTable::read(b"id\n1,2\n").is_err());
     }
 }

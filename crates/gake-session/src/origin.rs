@@ -27,11 +27,11 @@ pub fn origin(objectives: &[Objective], redactor: &Redactor) -> Provenance {
 }
 
 /// Longest spec that is kept, in bytes: one may hold thousands of requests.
-const KEPT_MAX: usize = 256 << 10;
+const SPEC_JSON_MAX: usize = 256 << 10;
 
 /// `spec` as JSON that a run file keeps, without its secrets; `None` when it is longer than
 /// 256 KiB, or a path in it is not UTF-8.
-pub fn kept(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
+pub fn spec_json(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
     let mut spec = spec.clone();
     for scenario in &mut spec.scenarios {
         hide_headers(&mut scenario.request.headers, redactor);
@@ -47,7 +47,7 @@ pub fn kept(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
         }
     }
     let json = serde_json::to_string(&spec).ok()?;
-    Some(redactor.json(&json, false).into_owned()).filter(|kept| kept.len() <= KEPT_MAX)
+    Some(redactor.json(&json, false).into_owned()).filter(|kept| kept.len() <= SPEC_JSON_MAX)
 }
 
 fn hide_headers(headers: &mut [(String, String)], redactor: &Redactor) {
@@ -174,13 +174,13 @@ mod tests {
             duration = "10s"
         "#;
         let spec = SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
-        let json = kept(&spec, &redactor()).unwrap();
+        let json = spec_json(&spec, &redactor()).unwrap();
         assert!(!json.contains("s3cret"), "{json}");
         let again = SpecFile::read("a.json", json.as_bytes()).unwrap().spec().unwrap();
         assert_eq!(again.scenarios[0].load, spec.scenarios[0].load);
         assert_eq!(again.scenarios[0].duration, spec.scenarios[0].duration);
         assert_eq!(again.scenarios[0].request.headers[2], ("A".to_owned(), "b".to_owned()));
-        let whole = kept(&spec, &Redactor::off()).unwrap();
+        let whole = spec_json(&spec, &Redactor::off()).unwrap();
         assert_eq!(SpecFile::read("a.json", whole.as_bytes()).unwrap().spec().unwrap(), spec);
     }
 

@@ -88,14 +88,14 @@ impl Recordings for RecordedTraffic {
             TrafficError::Format => RunError::spec(at.key("recording"), format!("{name}: {error}")),
             error => RunError::cannot(format!("{name}: {error}")),
         })?;
-        let mut reading = Reading::new(recording, scenario, at)?;
-        reading.all(traffic).map_err(|error| RunError::cannot(format!("{name}: {error}")))?;
-        reading.finish(&name, at)
+        let mut builder = ReplayBuilder::new(recording, scenario, at)?;
+        builder.all(traffic).map_err(|error| RunError::cannot(format!("{name}: {error}")))?;
+        builder.finish(&name, at)
     }
 }
 
 /// What is known while a recording is read.
-struct Reading<'a> {
+struct ReplayBuilder<'a> {
     scenario: &'a ScenarioSpec,
     /// Scheme, user and authority, before each target.
     origin: String,
@@ -112,18 +112,18 @@ struct Reading<'a> {
     /// Whether the duration asked for ended it.
     cut: bool,
     notes: Vec<String>,
-    left_out: LeftOut,
+    skipped: SkippedCounts,
 }
 
 #[derive(Default)]
-struct LeftOut {
+struct SkippedCounts {
     unselected: u64,
     truncated: u64,
     unsendable: u64,
     redacted: u64,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ReplayBuilder<'a> {
     fn new(
         recording: &RecordingSpec,
         scenario: &'a ScenarioSpec,
@@ -160,7 +160,7 @@ impl<'a> Reading<'a> {
             first: None,
             cut: false,
             notes: Vec::new(),
-            left_out: LeftOut::default(),
+            skipped: SkippedCounts::default(),
         })
     }
 
@@ -182,15 +182,15 @@ impl<'a> Reading<'a> {
         let path = target.split('?').next().unwrap_or_default();
         let line = format!("{} {path}", record.method);
         if !self.select.is_empty() && !self.select.iter().any(|glob| glob.matches(&line)) {
-            self.left_out.unselected += 1;
+            self.skipped.unselected += 1;
             return Ok(true);
         }
         if record.truncated {
-            self.left_out.truncated += 1;
+            self.skipped.truncated += 1;
             return Ok(true);
         }
         if !is_sendable(&record, &target) {
-            self.left_out.unsendable += 1;
+            self.skipped.unsendable += 1;
             return Ok(true);
         }
         let first = *self.first.get_or_insert(record.offset);
@@ -205,7 +205,7 @@ impl<'a> Reading<'a> {
                 || self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
         };
         record.headers.retain(|(name, _)| !own(name));
-        self.left_out.redacted += u64::from(record.is_redacted());
+        self.skipped.redacted += u64::from(record.is_redacted());
         record.headers.retain(|(_, value)| !Record::is_taken_out(value));
         record.target = target;
         let number = self.intern(record)?;
@@ -216,13 +216,13 @@ impl<'a> Reading<'a> {
 
     /// The number of a request among the different ones.
     fn intern(&mut self, record: Record) -> anyhow::Result<u32> {
-        let part = |salt: u8| {
+        let half = |salt: u8| {
             let mut hasher = DefaultHasher::new();
             (salt, &record.method, &record.target, &record.headers, &record.body).hash(&mut hasher);
             u128::from(hasher.finish())
         };
         // Two requests with the same 128 bits are the same.
-        let key = part(0) << 64 | part(1);
+        let key = half(0) << 64 | half(1);
         if let Some(&number) = self.known.get(&key) {
             return Ok(number);
         }
@@ -257,7 +257,7 @@ impl<'a> Reading<'a> {
     }
 
     fn finish(mut self, name: &str, at: &FieldPath) -> Result<Replay, RunError> {
-        let LeftOut { unselected, truncated, unsendable, redacted } = self.left_out;
+        let SkippedCounts { unselected, truncated, unsendable, redacted } = self.skipped;
         for (count, what) in [
             (unselected, "requests are not selected"),
             (truncated, "requests are left out: their bodies were not recorded whole"),

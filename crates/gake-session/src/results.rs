@@ -91,10 +91,10 @@ impl Results {
         self
     }
 
-    /// The same results, whose text does not tell the plan again where it is printed.
+    /// Sets whether the printed text contains the plan.
     #[must_use]
-    pub fn with_plan_told(mut self, told: bool) -> Self {
-        self.style.plan = !told;
+    pub fn with_plan(mut self, plan: bool) -> Self {
+        self.style.plan = plan;
         self
     }
 

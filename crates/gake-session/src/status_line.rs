@@ -18,7 +18,7 @@ static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Writes to a terminal what does not know of the line that moves there, with the line out of the
 /// way.
-pub fn aside<T>(write: impl FnOnce() -> T) -> T {
+pub fn suspended<T>(write: impl FnOnce() -> T) -> T {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match shown {
         Some(line) => line.suspend(write),
@@ -78,7 +78,7 @@ impl StatusLine {
     }
 
     /// Changes what it says.
-    pub fn say(&self, text: &str) {
+    pub fn set_message(&self, text: &str) {
         self.0.set_message(foreign::line(text).into_owned());
     }
 

@@ -11,17 +11,17 @@ use gake_k6::test::{LogLevel, LogLine, Test};
 const WAITING_MAX: usize = 1_000;
 
 /// Lines left out, by agent.
-type Lost = Arc<Mutex<BTreeMap<String, u64>>>;
+type DroppedCounts = Arc<Mutex<BTreeMap<String, u64>>>;
 
 /// The lines that scripts log on agents.
 #[derive(Debug, Clone)]
 pub(super) struct AgentLog {
-    waiting: SyncSender<Waiting>,
-    lost: Lost,
+    waiting: SyncSender<LogCommand>,
+    dropped: DroppedCounts,
 }
 
 #[derive(Debug)]
-enum Waiting {
+enum LogCommand {
     /// The name of an agent, and a line of its log.
     Line(String, LogLine),
     /// Answered when everything before it is written.
@@ -42,29 +42,29 @@ impl AgentLog {
         write: impl Fn(LogLevel, &str, &[(&'static str, &str)]) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (sender, waiting) = sync_channel(WAITING_MAX);
-        let lost = Lost::default();
-        let told = Arc::clone(&lost);
+        let dropped = DroppedCounts::default();
+        let told = Arc::clone(&dropped);
         let thread = std::thread::Builder::new().name("gake-agent-log".to_owned());
         thread.spawn(move || write_all(&waiting, &told, &write))?;
-        Ok(Self { waiting: sender, lost })
+        Ok(Self { waiting: sender, dropped })
     }
 
     /// Writes a line when its turn comes. Never waits: one line too many is counted.
     pub(super) fn line(&self, agent: &str, line: LogLine) {
-        if self.waiting.try_send(Waiting::Line(agent.to_owned(), line)).is_err() {
+        if self.waiting.try_send(LogCommand::Line(agent.to_owned(), line)).is_err() {
             self.lost(agent, 1);
         }
     }
 
     /// Counts lines of an agent that were left out; the log says so before its next line.
     pub(super) fn lost(&self, agent: &str, count: u64) {
-        *lock(&self.lost).entry(agent.to_owned()).or_default() += count;
+        *lock(&self.dropped).entry(agent.to_owned()).or_default() += count;
     }
 
     /// Waits until everything is written.
     pub(super) fn flush(&self) {
         let (done, flushed) = sync_channel(1);
-        if self.waiting.send(Waiting::Flush(done)).is_ok() {
+        if self.waiting.send(LogCommand::Flush(done)).is_ok() {
             // Without an answer the thread is gone, and its lines with it.
             let _ = flushed.recv();
         }
@@ -72,31 +72,31 @@ impl AgentLog {
 }
 
 fn write_all(
-    waiting: &Receiver<Waiting>,
-    lost: &Lost,
+    waiting: &Receiver<LogCommand>,
+    dropped: &DroppedCounts,
     write: &impl Fn(LogLevel, &str, &[(&'static str, &str)]),
 ) {
     for waiting in waiting {
         // A statement of its own: the lock is not held while a line is written.
-        let left_out = std::mem::take(&mut *lock(lost));
+        let left_out = std::mem::take(&mut *lock(dropped));
         for (agent, count) in left_out {
             let message = format!("{count} lines of the log were left out: there were too many");
             write(LogLevel::Warning, &message, &[("agent", &agent)]);
         }
         match waiting {
-            Waiting::Line(agent, LogLine { level, message, fields }) => {
+            LogCommand::Line(agent, LogLine { level, message, fields }) => {
                 let own = fields.iter().map(|(key, value)| (*key, value.as_str()));
                 let fields: Vec<_> = own.chain([("agent", agent.as_str())]).collect();
                 write(level, &message, &fields);
             }
             // Whoever asked may have gone.
-            Waiting::Flush(done) => drop(done.send(())),
+            LogCommand::Flush(done) => drop(done.send(())),
         }
     }
 }
 
-fn lock(lost: &Lost) -> MutexGuard<'_, BTreeMap<String, u64>> {
-    lost.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(dropped: &DroppedCounts) -> MutexGuard<'_, BTreeMap<String, u64>> {
+    dropped.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const LISTENING: &str = "Listening for client connections on ";
 
 /// The processes of a local fleet. They end with this value, or with this process.
 #[derive(Debug)]
-pub struct Local {
+pub struct LocalFleet {
     children: Vec<Child>,
     /// The server.
     pub nats: NatsSettings,
@@ -22,7 +22,7 @@ pub struct Local {
     pub token: FleetToken,
 }
 
-impl Local {
+impl LocalFleet {
     /// Starts a server and `agents` agents.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Local {
     }
 }
 
-impl Drop for Local {
+impl Drop for LocalFleet {
     fn drop(&mut self) {
         for child in &mut self.children {
             // It may have ended already.

@@ -18,12 +18,12 @@ use gake_fleet::{
 use gake_run::script::SetupResult;
 use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 use gake_text::duration::format_duration;
-use local::Local;
+use local::LocalFleet;
 
 use crate::exit::Failure;
 use crate::options::{FleetArgs, NatsArgs, OnLossArg};
 pub use run_agents::{EndedAgents, RunAgents, assemble};
-pub use script_agents::{AgentScript, ScriptAgents, TORN_DOWN};
+pub use script_agents::{AgentScript, ScriptAgents, TEARDOWN_STARTED};
 pub use unsupported::unsupported;
 
 /// Bytes that are read of a file with a token, a key or credentials.
@@ -43,7 +43,7 @@ pub const AGENT_LOST: &str = "an agent was lost, and the figures need all of the
 pub struct FleetMaker {
     settings: FleetSettings,
     /// The processes that were started for the command.
-    _local: Option<Local>,
+    _local: Option<LocalFleet>,
 }
 
 impl FleetMaker {
@@ -59,7 +59,7 @@ impl FleetMaker {
                 false => Ok(None),
             };
         };
-        let local = args.local.map(Local::start).transpose()?;
+        let local = args.local.map(LocalFleet::start).transpose()?;
         let (nats, token) = match &local {
             Some(local) => (local.nats.clone(), local.token.clone()),
             None => settings(&args.nats)?,

@@ -10,7 +10,7 @@ use gake_run::script::{PreparedScript, SetupResult};
 use gake_run::search::{EachSecond, PreparedTrial};
 use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
-use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TORN_DOWN, failure};
+use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TEARDOWN_STARTED, failure};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
@@ -100,7 +100,7 @@ impl EndedAgents {
         let tears_down =
             |one: &PreparedScript| one.run.teardown.is_some() && one.script.has("teardown");
         let has_torn_down = self.fleet.was_over() && prepared.scripts.iter().any(tears_down);
-        has_torn_down.then_some(TORN_DOWN)
+        has_torn_down.then_some(TEARDOWN_STARTED)
     }
 
     /// What is reported of the agents after a run that would end with `exit`, and how it ends.

@@ -22,7 +22,7 @@ use crate::Console;
 const OWN: &str = "GAKE_";
 
 /// What is reported where another process began `teardown`, or was about to.
-pub const TORN_DOWN: &str = "the process that had started the run had all of its figures and began \
+pub const TEARDOWN_STARTED: &str = "the process that had started the run had all of its figures and began \
                              teardown: it is not run again, and what it recorded is not in the \
                              summary";
 
@@ -97,7 +97,7 @@ impl<'a> AgentScript<'a> {
 
 /// The agents of a script's run.
 pub struct ScriptAgents<'a> {
-    origin: Origin<'a>,
+    source: AgentSource<'a>,
     prepared: &'a PreparedRun,
     lines: AgentLog,
     listener: ScriptListener,
@@ -119,7 +119,7 @@ impl std::fmt::Debug for ScriptAgents<'_> {
 }
 
 /// Where agents come from.
-enum Origin<'a> {
+enum AgentSource<'a> {
     /// They are to be found.
     New { maker: &'a FleetMaker, spec: &'a RunSpec, parcel: Box<ScriptParcel> },
     /// Another process started them; until this one goes on with them.
@@ -140,7 +140,7 @@ impl<'a> ScriptAgents<'a> {
         let test = &script.script.test;
         let lines = AgentLog::start(test).map_err(|error| FleetError::System(error.to_string()))?;
         let parcel = Box::new(script.parcel(run)?);
-        Ok(Self::of(Origin::New { maker, spec: &run.spec, parcel }, lines, test, prepared))
+        Ok(Self::of(AgentSource::New { maker, spec: &run.spec, parcel }, lines, test, prepared))
     }
 
     /// The agents of a run whose coordinator is gone.
@@ -153,18 +153,18 @@ impl<'a> ScriptAgents<'a> {
         prepared: &'a PreparedRun,
     ) -> Result<Self, FleetError> {
         let lines = AgentLog::start(test).map_err(|error| FleetError::System(error.to_string()))?;
-        let origin = Origin::Orphan(Some(Box::new(orphan)));
-        Ok(Self::of(origin, lines, test, prepared))
+        let source = AgentSource::Orphan(Some(Box::new(orphan)));
+        Ok(Self::of(source, lines, test, prepared))
     }
 
     fn of(
-        origin: Origin<'a>,
+        source: AgentSource<'a>,
         lines: AgentLog,
         test: &Arc<Test>,
         prepared: &'a PreparedRun,
     ) -> Self {
         Self {
-            origin,
+            source,
             prepared,
             listener: listener(test, lines.clone()),
             lines,
@@ -181,9 +181,9 @@ impl<'a> ScriptAgents<'a> {
     /// # Errors
     /// When there are too few that run scripts.
     pub fn find(&self) -> Result<(), FleetError> {
-        match &self.origin {
-            Origin::New { maker, .. } => maker.find(),
-            Origin::Orphan(_) => Ok(()),
+        match &self.source {
+            AgentSource::New { maker, .. } => maker.find(),
+            AgentSource::Orphan(_) => Ok(()),
         }
     }
 
@@ -202,7 +202,7 @@ impl<'a> ScriptAgents<'a> {
     /// Whether another process began the run.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
-        matches!(self.origin, Origin::Orphan(_))
+        matches!(self.source, AgentSource::Orphan(_))
     }
 
     /// The agents after the run. Their log is written then.
@@ -216,13 +216,13 @@ impl<'a> ScriptAgents<'a> {
 impl RemoteUsers for ScriptAgents<'_> {
     fn assemble(&mut self, set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError> {
         let listener = Arc::clone(&self.listener);
-        let (fleet, has_journal) = match &mut self.origin {
-            Origin::New { maker, spec, parcel } => {
+        let (fleet, has_journal) = match &mut self.source {
+            AgentSource::New { maker, spec, parcel } => {
                 let script = (&**parcel, set_up, self.interrupt.as_ref());
                 let fleet = maker.assemble_script((*spec, self.prepared), script, listener);
                 (fleet, maker.keeps_journal())
             }
-            Origin::Orphan(orphan) => {
+            AgentSource::Orphan(orphan) => {
                 let gone = || RunError::cannot("the agents have been taken over already");
                 let orphan = orphan.take().ok_or_else(gone)?;
                 let interrupt = self.interrupt.clone().unwrap_or_default();

@@ -125,7 +125,7 @@ impl RunLive {
             console.note(&format!("{:>5}s  {text}", second.second));
         }
         if let Some(bar) = &self.bar {
-            bar.say(&text);
+            bar.set_message(&text);
         }
     }
 

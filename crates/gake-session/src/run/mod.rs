@@ -27,7 +27,7 @@ use gake_run::{PreparedRun, RateControl, RunError, RunOptions, SecondUpdate, Sin
 use gake_text::redact::Redactor;
 
 use crate::options::{OutputArgs, SaveArgs, WebArgs};
-use crate::origin::{kept, origin};
+use crate::origin::{origin, spec_json};
 use crate::{Console, Exit, Failure, Results, Signals, script};
 use live::RunLive;
 
@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
         let quiet = output.quiet;
         let is_plan_seen = !quiet && console.live() && console.out_is_terminal();
         let results = Results::create(output.results(), output.no_color, console)?;
-        let results = results.brief(quiet).with_plan_told(is_plan_seen);
+        let results = results.brief(quiet).with_plan(!is_plan_seen);
         let mut watching = TargetWatcher::of(prepared).map_err(failure)?;
         let history = HistoryWriter::start(self.history)?;
         let mut sinks = sinks(output, history.as_ref()).map_err(failure)?;
@@ -87,7 +87,7 @@ impl<'a> Session<'a> {
         sinks.extend(web.sink());
         live.open(console, prepared, signals.interrupt())?;
         let mut origin = origin(&prepared.objectives, self.redactor);
-        origin.specs.extend(self.spec.and_then(|spec| kept(spec, self.redactor)));
+        origin.specs.extend(self.spec.and_then(|spec| spec_json(spec, self.redactor)));
         if let Some(agents) = &mut agents {
             agents.follow(live.agents_reporter(console), signals.interrupt());
         }

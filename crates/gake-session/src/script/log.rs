@@ -43,7 +43,7 @@ impl ScriptLogFormat {
 }
 
 /// Where lines of the log go.
-enum Place {
+enum LogDestination {
     Error,
     Result,
     File(Mutex<File>),
@@ -60,10 +60,10 @@ pub fn log(
     format: ScriptLogFormat,
     verbose: bool,
 ) -> Result<ScriptLog, String> {
-    let place = match output {
-        None | Some("stderr") => Place::Error,
-        Some("stdout") => Place::Result,
-        Some("none") => Place::Nowhere,
+    let destination = match output {
+        None | Some("stderr") => LogDestination::Error,
+        Some("stdout") => LogDestination::Result,
+        Some("none") => LogDestination::Nowhere,
         Some(other) => {
             let path = other.strip_prefix("file=").ok_or_else(|| {
                 format!(
@@ -72,7 +72,7 @@ pub fn log(
                 )
             })?;
             let file = gake_files::create(path.as_ref(), gake_files::Access::Mask);
-            Place::File(Mutex::new(file.map_err(|error| format!("{path}: {error}"))?))
+            LogDestination::File(Mutex::new(file.map_err(|error| format!("{path}: {error}"))?))
         }
     };
     let (console, began) = (*console, Instant::now());
@@ -80,15 +80,17 @@ pub fn log(
         if line.level == LogLevel::Debug && !verbose {
             return;
         }
-        match &place {
-            Place::Nowhere => {}
-            Place::Error if console.live() && format == ScriptLogFormat::Text => {
+        match &destination {
+            LogDestination::Nowhere => {}
+            LogDestination::Error if console.live() && format == ScriptLogFormat::Text => {
                 console.note(&for_people(line, began));
             }
-            Place::Error => console.script_note(&format.written(line)),
+            LogDestination::Error => console.script_note(&format.written(line)),
             // A closed pipe is no news.
-            Place::Result => drop(console.script_result(&format!("{}\n", format.written(line)))),
-            Place::File(file) => write(file, &format.written(line)),
+            LogDestination::Result => {
+                drop(console.script_result(&format!("{}\n", format.written(line))))
+            }
+            LogDestination::File(file) => write(file, &format.written(line)),
         }
     }))
 }

@@ -11,14 +11,14 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
 
-use super::state::{SecondPoint, State};
+use super::state::{ChartPoint, TuiState};
 
 /// Lines and columns from which on there is room for charts, and for two of them side by side.
 const CHARTS: (u16, u16) = (18, 50);
 const BESIDE: u16 = 100;
 
 /// Draws everything.
-pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
+pub(super) fn draw(frame: &mut Frame<'_>, state: &TuiState) {
     let area = frame.area();
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(2), Constraint::Min(0), Constraint::Length(1)])
@@ -47,7 +47,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
     trouble(frame, right, state);
 }
 
-fn header(frame: &mut Frame<'_>, area: Rect, state: &State) {
+fn header(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let elapsed = state.elapsed();
     let time = match state.length {
         Some(length) if elapsed > length => {
@@ -67,7 +67,7 @@ fn header(frame: &mut Frame<'_>, area: Rect, state: &State) {
 }
 
 /// The time that has passed, as a bar when it is known how much there is.
-fn progress(state: &State, elapsed: Duration, width: u16, time: &str) -> Line<'static> {
+fn progress(state: &TuiState, elapsed: Duration, width: u16, time: &str) -> Line<'static> {
     let Some(length) = state.length else { return Line::from(format!(" {time}")) };
     let columns = usize::from(width).saturating_sub(time.len() + 3);
     let part = elapsed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -80,7 +80,7 @@ fn progress(state: &State, elapsed: Duration, width: u16, time: &str) -> Line<'s
 }
 
 /// The figures so far: counts, rates, percentiles, objectives.
-fn figures(frame: &mut Frame<'_>, area: Rect, state: &State) {
+fn figures(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let [left, middle, right] =
         Layout::horizontal([Constraint::Min(26), Constraint::Length(20), Constraint::Fill(1)])
             .areas(area);
@@ -105,36 +105,36 @@ fn figures(frame: &mut Frame<'_>, area: Rect, state: &State) {
         quantiles.map(|(name, ns)| Line::from(format!("{name:<7}{:>9}", time_of(*ns)))).collect();
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" response ")), middle);
     frame.render_widget(
-        Paragraph::new(goals(state)).block(Block::bordered().title(" objectives ")),
+        Paragraph::new(objectives(state)).block(Block::bordered().title(" objectives ")),
         right,
     );
 }
 
-fn rates_of(last: &SecondPoint) -> String {
+fn rates_of(last: &ChartPoint) -> String {
     match last.asked {
         Some(asked) => format!("{} of {}", rate(last.sent as f64), rate(asked)),
         None => rate(last.sent as f64),
     }
 }
 
-fn goals(state: &State) -> Vec<Line<'static>> {
-    if state.goals.is_empty() {
+fn objectives(state: &TuiState) -> Vec<Line<'static>> {
+    if state.objectives.is_empty() {
         return vec![Line::styled("none: --slo 'p99<50ms'", quiet(state))];
     }
-    let line = |goal: &super::state::Goal| {
-        let (mark, style) = match goal.is_met {
+    let line = |objective: &super::state::ObjectiveState| {
+        let (mark, style) = match objective.is_met {
             Some(true) => ("✔", paint(state, Color::Green)),
             Some(false) => ("✘", bad(state)),
             None => ("·", quiet(state)),
         };
-        Line::styled(format!("{mark} {}  {}", goal.text, goal.shown), style)
+        Line::styled(format!("{mark} {}  {}", objective.text, objective.shown), style)
     };
-    state.goals.iter().map(line).collect()
+    state.objectives.iter().map(line).collect()
 }
 
 /// Requests a second: asked for, sent, failed.
-fn rates(frame: &mut Frame<'_>, area: Rect, state: &State) {
-    let series = |of: fn(&SecondPoint) -> Option<f64>| -> Vec<(f64, f64)> {
+fn rates(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
+    let series = |of: fn(&ChartPoint) -> Option<f64>| -> Vec<(f64, f64)> {
         let points = state.seconds.iter();
         points.filter_map(|second| Some((second.at as f64, of(second)?))).collect()
     };
@@ -152,8 +152,8 @@ fn rates(frame: &mut Frame<'_>, area: Rect, state: &State) {
 }
 
 /// Percentiles of each second's response times.
-fn latencies(frame: &mut Frame<'_>, area: Rect, state: &State) {
-    let series = |of: fn(&SecondPoint) -> u64| -> Vec<(f64, f64)> {
+fn latencies(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
+    let series = |of: fn(&ChartPoint) -> u64| -> Vec<(f64, f64)> {
         let points = state.seconds.iter().filter(|second| second.p99 > 0);
         points.map(|second| (second.at as f64, of(second) as f64)).collect()
     };
@@ -163,14 +163,14 @@ fn latencies(frame: &mut Frame<'_>, area: Rect, state: &State) {
 }
 
 /// Name, points and colour of a line.
-type Series<'a> = (&'a str, &'a Vec<(f64, f64)>, Color);
+type ChartLine<'a> = (&'a str, &'a Vec<(f64, f64)>, Color);
 
 fn chart(
     frame: &mut Frame<'_>,
     area: Rect,
-    state: &State,
+    state: &TuiState,
     title: &'static str,
-    lines: &[Series<'_>],
+    lines: &[ChartLine<'_>],
     label: impl Fn(f64) -> String,
 ) {
     let points = || lines.iter().flat_map(|(_, points, _)| points.iter());
@@ -200,7 +200,7 @@ fn chart(
 }
 
 /// Response times so far, in bars of equal ratio.
-fn histogram(frame: &mut Frame<'_>, area: Rect, state: &State) {
+fn histogram(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let most = state.bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     let width = usize::from(area.width).saturating_sub(22);
     let lines: Vec<_> = state
@@ -219,7 +219,7 @@ fn histogram(frame: &mut Frame<'_>, area: Rect, state: &State) {
 }
 
 /// Statuses and faults.
-fn trouble(frame: &mut Frame<'_>, area: Rect, state: &State) {
+fn trouble(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let statuses = state.statuses.iter().map(|(code, n, is_expected)| {
         let style = if *is_expected { Style::new() } else { bad(state) };
         Line::styled(format!("{:>12}  status {code}", count(*n)), style)
@@ -237,15 +237,15 @@ fn time_of(ns: u64) -> String {
     duration(ns as f64)
 }
 
-fn paint(state: &State, colour: Color) -> Style {
+fn paint(state: &TuiState, colour: Color) -> Style {
     if state.has_colours { Style::new().fg(colour) } else { Style::new() }
 }
 
-fn bad(state: &State) -> Style {
+fn bad(state: &TuiState) -> Style {
     paint(state, Color::Red).add_modifier(Modifier::BOLD)
 }
 
-fn quiet(state: &State) -> Style {
+fn quiet(state: &TuiState) -> Style {
     paint(state, Color::DarkGray)
 }
 
@@ -257,7 +257,7 @@ mod tests {
     use super::super::state::tests::state;
     use super::*;
 
-    fn drawn(width: u16, height: u16, state: &State) -> String {
+    fn drawn(width: u16, height: u16, state: &TuiState) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, state)).unwrap();
         terminal.backend().to_string()

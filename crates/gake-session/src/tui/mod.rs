@@ -25,7 +25,7 @@ use ratatui::crossterm::{cursor, execute};
 
 use crate::console::Console;
 use crate::exit::Failure;
-use state::State;
+use state::TuiState;
 
 /// How often it is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// The view; when it is dropped the terminal is as it was before.
 #[derive(Debug)]
 pub struct Tui {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<TuiState>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -54,9 +54,9 @@ impl Tui {
         };
         let cannot = |error: io::Error| Failure::could_not(format!("--tui: {error}"));
         let terminal = open(screen).map_err(cannot)?;
-        let state = Arc::new(Mutex::new(State::new(&prepared.plan, console.colour_err())));
+        let state = Arc::new(Mutex::new(TuiState::new(&prepared.plan, console.colour_err())));
         let is_over = Arc::new(AtomicBool::new(false));
-        let view = View {
+        let view = TuiThread {
             terminal,
             state: Arc::clone(&state),
             is_over: Arc::clone(&is_over),
@@ -120,21 +120,21 @@ fn open(mut screen: Stderr) -> io::Result<Terminal<CrosstermBackend<Stderr>>> {
 }
 
 /// A panic elsewhere cannot leave it half written: it is written field by field.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<TuiState>) -> MutexGuard<'_, TuiState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What draws.
-struct View {
+struct TuiThread {
     terminal: Terminal<CrosstermBackend<Stderr>>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<TuiState>>,
     is_over: Arc<AtomicBool>,
     interrupt: Interrupt,
     /// How often the user has asked for the end.
     asked: u32,
 }
 
-impl View {
+impl TuiThread {
     fn run(mut self) {
         while !self.is_over.load(Ordering::Relaxed) {
             let state = lock(&self.state).clone();

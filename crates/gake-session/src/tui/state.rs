@@ -20,7 +20,7 @@ const QUANTILES: [(&str, f64); 5] =
 
 /// One second.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct SecondPoint {
+pub(super) struct ChartPoint {
     /// Seconds since the start, at its end.
     pub(super) at: u64,
     pub(super) asked: Option<f64>,
@@ -34,7 +34,7 @@ pub(super) struct SecondPoint {
 
 /// An objective so far.
 #[derive(Debug, Clone)]
-pub(super) struct Goal {
+pub(super) struct ObjectiveState {
     pub(super) text: String,
     pub(super) shown: String,
     /// `None` while there is nothing to judge.
@@ -43,7 +43,7 @@ pub(super) struct Goal {
 
 /// Answers between two times.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bar {
+pub(super) struct HistogramBar {
     /// Up to this time, in nanoseconds.
     pub(super) to: u64,
     pub(super) count: u64,
@@ -51,7 +51,7 @@ pub(super) struct Bar {
 
 /// The run so far.
 #[derive(Debug, Clone)]
-pub(super) struct State {
+pub(super) struct TuiState {
     pub(super) target: String,
     pub(super) plan: String,
     pub(super) has_colours: bool,
@@ -59,20 +59,20 @@ pub(super) struct State {
     pub(super) length: Option<Duration>,
     begun: Instant,
     pub(super) is_stopping: bool,
-    pub(super) seconds: VecDeque<SecondPoint>,
+    pub(super) seconds: VecDeque<ChartPoint>,
     pub(super) counts: Counts,
     pub(super) open: u64,
     pub(super) in_flight: f64,
     /// Name and nanoseconds.
     pub(super) quantiles: Vec<(&'static str, u64)>,
-    pub(super) bars: Vec<Bar>,
+    pub(super) bars: Vec<HistogramBar>,
     /// Status, count, whether it is expected.
     pub(super) statuses: Vec<(u16, u64, bool)>,
     pub(super) faults: Vec<(String, u64)>,
-    pub(super) goals: Vec<Goal>,
+    pub(super) objectives: Vec<ObjectiveState>,
 }
 
-impl State {
+impl TuiState {
     pub(super) fn new(plan: &Plan, has_colours: bool) -> Self {
         let text = plan.to_string();
         let rest = text.strip_prefix(&plan.target).and_then(|rest| rest.strip_prefix(": "));
@@ -91,7 +91,7 @@ impl State {
             bars: Vec::new(),
             statuses: Vec::new(),
             faults: Vec::new(),
-            goals: Vec::new(),
+            objectives: Vec::new(),
         }
     }
 
@@ -105,7 +105,7 @@ impl State {
         let second = update.second;
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);
-        self.add(SecondPoint {
+        self.add(ChartPoint {
             at: second.second,
             asked: update.asked,
             sent: counts.sent,
@@ -124,16 +124,16 @@ impl State {
         self.faults = tally.faults().iter().map(|(fault, n)| (fault.to_string(), *n)).collect();
         self.faults.sort_by_key(|fault| std::cmp::Reverse(fault.1));
         let view = update.view(&prepared.plan);
-        let goals = prepared.objectives.iter().map(|objective| {
+        let objectives = prepared.objectives.iter().map(|objective| {
             let seen = objective.evaluate(&view);
             let is_met = seen.value.is_some().then_some(seen.met);
             let shown = foreign::line(&seen.shown()).into_owned();
-            Goal { text: foreign::line(&seen.text).into_owned(), shown, is_met }
+            ObjectiveState { text: foreign::line(&seen.text).into_owned(), shown, is_met }
         });
-        self.goals = goals.collect();
+        self.objectives = objectives.collect();
     }
 
-    pub(super) fn add(&mut self, second: SecondPoint) {
+    pub(super) fn add(&mut self, second: ChartPoint) {
         if self.seconds.len() == SECONDS_MAX {
             self.seconds.pop_front();
         }
@@ -153,7 +153,7 @@ impl State {
 }
 
 /// Bars of equal ratio from the fastest to the slowest.
-fn bars(response: &Histogram) -> Vec<Bar> {
+fn bars(response: &Histogram) -> Vec<HistogramBar> {
     let (least, most) = (response.min().max(1), response.max().max(1));
     let ratio = (most as f64 / least as f64).powf(1.0 / BARS as f64);
     let mut bars = Vec::with_capacity(BARS);
@@ -164,9 +164,9 @@ fn bars(response: &Histogram) -> Vec<Bar> {
             _ => (least as f64 * ratio.powi(number as i32)) as u64,
         };
         let up_to = response.count_up_to(to);
-        let is_same = bars.last().is_some_and(|bar: &Bar| bar.to == to);
+        let is_same = bars.last().is_some_and(|bar: &HistogramBar| bar.to == to);
         if !is_same {
-            bars.push(Bar { to, count: up_to - below });
+            bars.push(HistogramBar { to, count: up_to - below });
             below = up_to;
         }
     }
@@ -181,18 +181,18 @@ pub(super) mod tests {
     use super::*;
 
     /// Ten seconds of a run with everything that can be shown.
-    pub(in super::super) fn state() -> State {
+    pub(in super::super) fn state() -> TuiState {
         let load = Load::Closed { users: 50, think: Duration::ZERO };
         let plan = Plan {
             duration: Some(Duration::from_secs(60)),
             ..Plan::new("http://localhost:8080/", load)
         };
-        let mut state = State::new(&plan, false);
+        let mut state = TuiState::new(&plan, false);
         let mut response = Histogram::default();
         for at in 1..=10u64 {
             let (p50, p99) = (at * 1_000_000, at * 9_000_000);
             let asked = Some(1_000.0);
-            state.add(SecondPoint { at, asked, sent: 990, ok: 900, failed: 90, p50, p99 });
+            state.add(ChartPoint { at, asked, sent: 990, ok: 900, failed: 90, p50, p99 });
             response.record(p50);
             response.record(p99);
         }
@@ -202,15 +202,15 @@ pub(super) mod tests {
         (state.open, state.in_flight) = (50, 49.5);
         state.statuses = vec![(200, 9_000, true), (503, 800, false)];
         state.faults = vec![("reset".to_owned(), 100)];
-        let goal = |text: &str, shown: &str, is_met| Goal {
+        let objective = |text: &str, shown: &str, is_met| ObjectiveState {
             text: text.to_owned(),
             shown: shown.to_owned(),
             is_met,
         };
-        state.goals = vec![
-            goal("p99<50ms", "90.0 ms", Some(false)),
-            goal("rate>900/s", "990/s", Some(true)),
-            goal("cpu<80%", "", None),
+        state.objectives = vec![
+            objective("p99<50ms", "90.0 ms", Some(false)),
+            objective("rate>900/s", "990/s", Some(true)),
+            objective("cpu<80%", "", None),
         ];
         state
     }
@@ -231,7 +231,7 @@ pub(super) mod tests {
     fn a_long_run_shows_its_last_seconds() {
         let mut state = state();
         for at in 0..2 * SECONDS_MAX as u64 {
-            state.add(SecondPoint { at, ..SecondPoint::default() });
+            state.add(ChartPoint { at, ..ChartPoint::default() });
         }
         assert_eq!(state.seconds.len(), SECONDS_MAX);
         assert_eq!(state.seconds.back().map(|second| second.at), Some(1_199));

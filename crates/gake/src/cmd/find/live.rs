@@ -73,7 +73,7 @@ impl<'a> SearchLive<'a> {
         let Some(bar) = &self.bar else { return };
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);
-        bar.say(&format!(
+        bar.set_message(&format!(
             "{} {}: sent {}/s, p99 {}, {} failed",
             trial.purpose.name(),
             load(trial.load),
@@ -85,7 +85,7 @@ impl<'a> SearchLive<'a> {
 
     fn rest(&self, rest: Duration) {
         if let Some(bar) = &self.bar {
-            bar.say(&format!("resting {}", units::duration(rest.as_nanos() as f64)));
+            bar.set_message(&format!("resting {}", units::duration(rest.as_nanos() as f64)));
         }
     }
 
