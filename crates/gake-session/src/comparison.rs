@@ -1,4 +1,4 @@
-//! Two run files compared, and how a comparison is shown.
+//! Compares run files and prints the comparison.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{Console, Exit, Failure, Results};
 /// Compares two run files.
 ///
 /// # Errors
-/// When a file cannot be read, or lacks a figure that is asked for.
+/// When a file cannot be read, or lacks a requested figure.
 pub fn files(
     names: [&str; 2],
     question: &Question,
@@ -28,7 +28,7 @@ pub fn files(
     Ok((compare(&a, &b, &figures, question), [a.run, b.run]))
 }
 
-/// Shows a comparison.
+/// Prints a comparison and writes it to files.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -55,15 +55,14 @@ pub fn exit(comparison: &Comparison) -> Exit {
     }
 }
 
-/// What a run says of itself.
 fn known(run: &Run) -> Known<'_> {
     Known { plan: &run.plan, series: &run.tally.series }
 }
 
-/// The figures that are asked for.
+/// The figures that the question compares.
 ///
 /// # Errors
-/// When the runs have no such figure.
+/// When the runs lack one of them.
 pub fn figures(question: &Question, runs: [Known<'_>; 2]) -> Result<ComparedFigures, Failure> {
     ComparedFigures::of(question, runs)
         .map_err(|error| Failure::usage(format!("--figures: {error}")))
@@ -74,7 +73,6 @@ fn unread(name: &str, error: &ReadError) -> Failure {
     Failure::could_not(format!("{name}: {error}{hint}"))
 }
 
-/// Reads a run file.
 fn read(name: &str, console: &Console) -> Result<Run, Failure> {
     let (run, warnings) = read_run(Path::new(name)).map_err(|error| unread(name, &error))?;
     for warning in warnings {
@@ -83,7 +81,7 @@ fn read(name: &str, console: &Console) -> Result<Run, Failure> {
     Ok(run)
 }
 
-/// Reads a run file again: which times are beyond a quantile is known when it is.
+/// Second pass over a run file: the quantiles that it counts against are those of the whole run.
 fn sample(name: &str, run: Run, figures: &ComparedFigures) -> Result<RunSample, Failure> {
     let wrong = |error| unread(name, &error);
     let mut pieces = Pieces::new(&run, figures);

@@ -1,6 +1,6 @@
-//! Requests that vary: URLs made of a pattern, and rows of a data file.
+//! Generated requests: URLs from a pattern, and requests from the rows of a data file.
 //!
-//! All of them are made before the run and sent in turn, so that none costs time while it goes on.
+//! They are generated before the run and sent in turn, so that generation costs no time during it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::Failure;
 
-/// URLs made of a pattern.
+/// Number of URLs generated from a pattern.
 const URLS: usize = 10_000;
 
-/// Rows of a data file at most, and its bytes.
+/// Maximum number of rows and bytes of a data file.
 const ROWS_MAX: usize = 1_000_000;
 const DATA_MAX: u64 = 256 << 20;
 
-/// Most repetitions of `*` and `+`.
+/// Maximum repetitions of `*` and `+`.
 const REPEATS_MAX: u32 = 10;
 
-/// The requests whose URLs match `pattern`: a URL whose path and query are a regular expression.
+/// Generates requests whose URLs match `pattern`: a URL whose path and query are a regular
+/// expression.
 ///
 /// # Errors
 /// When it has no path, or the path is not a regular expression.
@@ -41,7 +42,7 @@ pub fn of_pattern(pattern: &str, seed: u64) -> Result<Vec<RequestDraft>, Failure
         .map_err(|error| wrong(format!("not a regular expression: {error}")))
         .and_then(|hir| {
             let made = rand_regex::Regex::with_hir(hir, REPEATS_MAX);
-            made.map_err(|error| wrong(format!("nothing can be made of it: {error}")))
+            made.map_err(|error| wrong(format!("no text can be generated: {error}")))
         })?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let name = Some(without_password(pattern));
@@ -54,7 +55,7 @@ pub fn of_pattern(pattern: &str, seed: u64) -> Result<Vec<RequestDraft>, Failure
         .collect())
 }
 
-/// What stands in a URL: other bytes percent-encoded.
+/// Percent-encodes bytes that are not allowed in a URL.
 fn encoded(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for byte in bytes {
@@ -69,8 +70,8 @@ fn encoded(bytes: &[u8]) -> String {
     text
 }
 
-/// Puts one request for each row of the data file in the place of the scenario's URL, with
-/// `${column}` in URL, headers and body replaced.
+/// Replaces the scenario's URL by one request for each row of the data file, with `${column}`
+/// replaced in URL, headers and body.
 ///
 /// # Errors
 /// When the file cannot be read, a name is not one of its columns, or no column is used.
@@ -115,23 +116,22 @@ struct CsvTable {
 impl CsvTable {
     fn read(data: &[u8]) -> Result<Self, String> {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::Headers).from_reader(data);
-        let said = |error: csv::Error| error.to_string();
-        let columns = reader.headers().map_err(said)?.iter().map(str::to_owned).collect();
+        let text = |error: csv::Error| error.to_string();
+        let columns = reader.headers().map_err(text)?.iter().map(str::to_owned).collect();
         let mut rows = Vec::new();
         for row in reader.records() {
             if rows.len() == ROWS_MAX {
-                return Err(format!("it holds more than {ROWS_MAX} rows"));
+                return Err(format!("more than {ROWS_MAX} rows"));
             }
-            rows.push(row.map_err(said)?);
+            rows.push(row.map_err(text)?);
         }
         if rows.is_empty() {
-            return Err("it holds no row below the line with the names".to_owned());
+            return Err("there is no row below the header line".to_owned());
         }
         Ok(Self { columns, rows })
     }
 }
 
-/// What one request is made of.
 struct RequestTemplate<'a> {
     url: &'a str,
     headers: &'a [HeaderValue],
@@ -152,7 +152,7 @@ impl RequestTemplate<'_> {
             || body.as_ref().is_some_and(|body| body.varies);
         if !varies {
             return Err(format!(
-                "no ${{name}} is used in URL, headers or body; it names {}",
+                "no ${{name}} is used in URL, headers or body; the columns are {}",
                 table.columns.join(", ")
             ));
         }
@@ -161,7 +161,7 @@ impl RequestTemplate<'_> {
             let headers = headers.iter().map(|(name, value)| {
                 let value = value.filled(row);
                 if value.contains(['\r', '\n']) {
-                    return Err(format!("a value for the header {name} holds a line break"));
+                    return Err(format!("a value for the header {name} contains a line break"));
                 }
                 Ok(HeaderValue((*name).clone(), value))
             });
@@ -181,37 +181,37 @@ impl RequestTemplate<'_> {
     }
 }
 
-/// A text with columns to fill in.
+/// A text with placeholders for columns.
 struct TextTemplate<'a> {
-    /// Each with the column behind it.
-    parts: Vec<(&'a str, Option<usize>)>,
+    /// Literal texts, each with the column that follows it.
+    segments: Vec<(&'a str, Option<usize>)>,
     varies: bool,
 }
 
 impl<'a> TextTemplate<'a> {
     fn of(text: &'a str, table: &CsvTable) -> Result<Self, String> {
-        let mut parts = Vec::new();
+        let mut segments = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, after)) = after.split_once('}') else { break };
             let column = table.columns.iter().position(|column| column == name.trim());
             let Some(column) = column else {
                 return Err(format!(
-                    "there is no column {name:?}; there are {}",
+                    "there is no column {name:?}; the columns are {}",
                     table.columns.join(", ")
                 ));
             };
-            parts.push((before, Some(column)));
+            segments.push((before, Some(column)));
             rest = after;
         }
-        let varies = !parts.is_empty();
-        parts.push((rest, None));
-        Ok(Self { parts, varies })
+        let varies = !segments.is_empty();
+        segments.push((rest, None));
+        Ok(Self { segments, varies })
     }
 
     fn with(&self, row: &csv::StringRecord, value: impl Fn(&str) -> String) -> String {
         let mut text = String::new();
-        for (before, column) in &self.parts {
+        for (before, column) in &self.segments {
             text.push_str(before);
             if let Some(given) = column.and_then(|column| row.get(column)) {
                 text.push_str(&value(given));
@@ -224,13 +224,13 @@ impl<'a> TextTemplate<'a> {
         self.with(row, str::to_owned)
     }
 
-    /// For a URL: what cannot stand in one is percent-encoded.
+    /// For a URL: values are percent-encoded.
     fn encoded(&self, row: &csv::StringRecord) -> String {
         self.with(row, |value| encoded(value.as_bytes()))
     }
 }
 
-/// A URL as people may see it.
+/// Removes user and password from a URL.
 fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(requests[1].headers, [HeaderValue("X-Name".to_owned(), "<B, c>".to_owned())]);
         assert_eq!(requests[1].body, Some(BodyValue(BodySpec::text("{2}"))));
         let url = |url| RequestTemplate { url, headers: &[], body: None }.requests(&table);
-        assert!(url("http://h/${no}").unwrap_err().contains("there are id, name"));
+        assert!(url("http://h/${no}").unwrap_err().contains("the columns are id, name"));
         assert!(url("http://h/").unwrap_err().contains("no ${name} is used"));
         assert!(CsvTable::read(b"id\n").is_err() && CsvTable::read(b"id\n1,2\n").is_err());
     }

@@ -1,8 +1,8 @@
 //! Everything around a run, whatever it fires: the console, signals, sinks, the live page, the
 //! history, the status line, watching, the fleet, reconciliation, results and the exit code.
 //!
-//! [`run::Session`] takes a prepared run from here to its exit code. The crate writes to the
-//! standard streams through [`Console`] only; it sees no argument but those of [`origin`].
+//! [`run::Session`] takes a prepared run to its exit code. The crate writes to the standard streams
+//! only through [`Console`], and reads no arguments except for [`origin`].
 
 pub mod announce;
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! The redaction of this process: its names from flags, its key from the system.
+//! Redaction of secrets: names from flags, the key from the system.
 
 use gake_text::redact::{Names, Redactor};
 
@@ -7,10 +7,10 @@ use crate::exit::Failure;
 use crate::options::RedactionArgs;
 use crate::random;
 
-/// The word that turns it off.
+/// The name that disables redaction.
 const NONE: &str = "none";
 
-/// What hides secrets as `args` say, under a new key. When nothing is hidden, that is said.
+/// The redactor for these flags, with a new key. Warns if redaction is off.
 ///
 /// # Errors
 /// When the flags contradict each other, or the system has no randomness.
@@ -18,7 +18,7 @@ pub fn redactor(args: &RedactionArgs, console: &Console) -> Result<Redactor, Fai
     redactor_with(args, false, console)
 }
 
-/// The same; `off` is an older flag that says `--redact none`.
+/// As [`redactor`]; `off` is an older flag for `--redact none`.
 ///
 /// # Errors
 /// As [`redactor`].
@@ -39,7 +39,7 @@ pub fn redactor_with(
     redactor_for(Names::new(&args.redact, &args.keep))
 }
 
-/// What hides secrets by these names, under a new key.
+/// A redactor for these names, with a new key.
 ///
 /// # Errors
 /// When the system has no randomness.

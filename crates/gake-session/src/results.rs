@@ -1,4 +1,4 @@
-//! Showing a summary: on standard output, and in files.
+//! Results on standard output and in files.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -14,21 +14,21 @@ use crate::console::Console;
 use crate::exit::Failure;
 use crate::options::{OutputSpec, ResultFormat};
 
-/// The results asked for, their files created beforehand: a bad path costs nothing then.
+/// The requested results. Their files are created before the run, so that a bad path costs nothing.
 #[derive(Debug)]
 pub struct Results {
-    /// What goes to standard output.
+    /// The format on standard output.
     printed: Option<ResultFormat>,
     files: Vec<(ResultFormat, PathBuf, File)>,
     style: Style,
 }
 
 impl Results {
-    /// Creates the files, which are [`crate::files::distinct`]. What names no file is printed; text
-    /// is, when nothing else is.
+    /// Creates the files, which must be [`crate::files::distinct`]. An output without a file is
+    /// printed; if there is none, text is.
     ///
     /// # Errors
-    /// When two are to be printed, a file cannot be created, or this gake was built without the page.
+    /// When two are to be printed, a file cannot be created, or this build lacks the page.
     pub fn create<'a>(
         outputs: impl IntoIterator<Item = &'a OutputSpec>,
         no_color: bool,
@@ -37,7 +37,7 @@ impl Results {
         Self::of(outputs, no_color, Access::Mask, console)
     }
 
-    /// The same with files for their owner alone.
+    /// As [`Results::create`], with files that only their owner can read.
     ///
     /// # Errors
     /// As [`Results::create`].
@@ -84,7 +84,7 @@ impl Results {
         Ok(results)
     }
 
-    /// The same results, of whose text only the verdict and the objectives are printed.
+    /// Prints only the verdict and the objectives of the text.
     #[must_use]
     pub fn brief(mut self, brief: bool) -> Self {
         self.style.brief = brief;
@@ -98,11 +98,11 @@ impl Results {
         self
     }
 
-    /// Writes a summary everywhere; `hlog` writes the run file. Standard output comes last, so that
-    /// files are whole when nobody reads it.
+    /// Writes a summary to all outputs; `hlog` writes the run file. Standard output comes last, so
+    /// that files are complete even if it is closed.
     ///
     /// # Errors
-    /// The first file that cannot be written, after all others; a closed or full output.
+    /// The first file that cannot be written, after all others are; a closed or full output.
     pub fn show(
         self,
         summary: &Summary,
@@ -122,7 +122,7 @@ impl Results {
         self.put(console, write)
     }
 
-    /// Puts what `write` makes of each form where it belongs, as [`Results::show`] does.
+    /// As [`Results::show`], with `write` for each format.
     ///
     /// # Errors
     /// As [`Results::show`].
@@ -146,7 +146,7 @@ impl Results {
     }
 }
 
-/// A result as a file holds it: what is read as text holds nothing that a terminal would obey.
+/// Escapes control sequences in text formats: they may be shown on a terminal.
 fn shown(format: ResultFormat, text: Vec<u8>) -> Vec<u8> {
     match format {
         ResultFormat::Hlog | ResultFormat::Summary(Format::Html) => text,
@@ -161,10 +161,10 @@ fn cannot(path: &Path, error: &io::Error) -> Failure {
     Failure::could_not(format!("{} cannot be written: {error}", path.display()))
 }
 
-/// A summary in a format, without colours.
+/// Renders a summary without colours.
 ///
 /// # Errors
-/// When it cannot be shown in this format.
+/// When this format cannot represent it.
 pub fn rendered(summary: &Summary, format: Format) -> Result<String, Failure> {
     let mut text = Vec::new();
     gake_report::write(summary, format, Style::default(), &mut text).map_err(Failure::could_not)?;

@@ -1,5 +1,5 @@
-//! What stands for fleets in a build without the feature `fleet`: agents that are asked for are
-//! refused, and there is no value of a fleet.
+//! Replaces `fleet` in a build without the feature: flags of a fleet are refused, and its types
+//! have no values.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -12,19 +12,19 @@ use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, Second
 use crate::options::FleetArgs;
 use crate::{Console, Exit, Failure};
 
-/// Makes the fleets of a command.
+/// Assembles the fleets of a command.
 #[derive(Debug)]
 pub enum FleetMaker {}
 
 impl FleetMaker {
-    /// Refuses the flags of a fleet; without them, this process does the run.
+    /// Refuses the flags of a fleet.
     ///
     /// # Errors
-    /// When one is given.
+    /// When a flag is given.
     pub fn of(args: &FleetArgs) -> Result<Option<Self>, Failure> {
         match args.is_given() {
             true => Err(Failure::usage(
-                "this build runs nothing on agents: it was made without the feature `fleet`",
+                "this build has no agents: it was made without the feature `fleet`",
             )),
             false => Ok(None),
         }
@@ -89,7 +89,7 @@ impl FleetMaker {
 #[derive(Debug)]
 pub struct AgentScript<'a>(Infallible, PhantomData<&'a ()>);
 
-/// The agents that do a run.
+/// The agents of a run.
 #[derive(Debug)]
 pub struct RunAgents<'a>(Infallible, PhantomData<&'a ()>);
 
@@ -140,7 +140,7 @@ impl EndedAgents {
     }
 }
 
-/// No agents: this process does the run.
+/// Returns no agents.
 ///
 /// # Errors
 /// Never.

@@ -1,16 +1,16 @@
-//! What stands for the full-screen view in a build without the feature `tui`: `--tui` is refused.
+//! Replaces `tui` in a build without the feature: `--tui` is refused.
 
 use gake_run::{Interrupt, PreparedRun, SecondUpdate};
 
 use crate::console::Console;
 use crate::exit::Failure;
 
-/// The view, of which there is none.
+/// The full-screen view, which has no values.
 #[derive(Debug)]
 pub enum Tui {}
 
 impl Tui {
-    /// Refuses.
+    /// Refuses `--tui`.
     ///
     /// # Errors
     /// Always.
@@ -29,5 +29,5 @@ impl Tui {
     }
 }
 
-/// Does nothing: no terminal was taken.
+/// Does nothing.
 pub fn close() {}

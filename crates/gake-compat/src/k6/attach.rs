@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gake_fleet::{Orphan, OrphanScript};
-use gake_run::Beside;
+use gake_run::RunOptions;
 use gake_run::script::ScriptSource;
 use gake_run::sink::RunFileSink;
 

@@ -1,4 +1,4 @@
-//! A script's run on the agents of a fleet: what goes to them, and what comes back.
+//! A script's run on the agents of a fleet: the parcel for them, and the events from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -18,37 +18,37 @@ use super::FleetMaker;
 use super::agent_log::AgentLog;
 use crate::Console;
 
-/// Names of the environment that begin so are gake's own: its tokens are no agent's business.
+/// Variables with this prefix are gake's own, and may hold tokens that agents must not see.
 const OWN: &str = "GAKE_";
 
-/// What is reported where another process began `teardown`, or was about to.
-pub const TEARDOWN_STARTED: &str = "the process that had started the run had all of its figures and began \
-                             teardown: it is not run again, and what it recorded is not in the \
-                             summary";
+/// The warning if another process had already started `teardown`, or was about to.
+pub const TEARDOWN_STARTED: &str = "the process that had started the run had completed it and begun \
+                                 teardown: teardown is not run again, and its samples are not in the \
+                                 summary";
 
 /// A loaded script that agents are to run.
 #[derive(Debug, Clone)]
 pub struct AgentScript<'a> {
     /// The script.
     pub script: &'a LoadedScript,
-    /// Its options as they were given.
+    /// Its options as given, before scenarios replace the shortcuts.
     pub given: &'a Options,
-    /// What its users see as `__ENV`.
+    /// `__ENV` of its users.
     pub environment: &'a [(String, String)],
-    /// The names of variables that the command line adds to it.
+    /// Names of variables from the command line.
     pub variables: BTreeSet<&'a str>,
-    /// What `Math.random` begins with.
+    /// The seed of `Math.random`.
     pub seed: Option<u64>,
     /// Whether `console.debug` is logged.
     pub is_verbose: bool,
-    /// Whether the run's scenarios and connections are not those of its options.
+    /// Whether the run has other scenarios and connections than its options describe.
     pub has_other_load: bool,
-    /// How its result is shown, for a process that goes on with the run.
+    /// How to show the result, for a process that takes over the run.
     pub showing: String,
 }
 
 impl<'a> AgentScript<'a> {
-    /// A script whose scenarios and connections are those of a spec.
+    /// A script with the scenarios and connections of a spec.
     #[must_use]
     pub fn of(script: &'a ConfiguredScript) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl<'a> AgentScript<'a> {
         }
     }
 
-    /// A script that was loaded with `settings`, and whose load is that of its options.
+    /// A script that was loaded with `settings` and has the load of its options.
     #[must_use]
     pub fn new(script: &'a ConfiguredScript, settings: &'a ScriptSettings) -> Self {
         Self {
@@ -74,20 +74,20 @@ impl<'a> AgentScript<'a> {
         }
     }
 
-    /// What travels to agents.
+    /// The parcel for the agents.
     fn parcel(&self, run: &ScriptRun) -> Result<ScriptParcel, FleetError> {
         let archive = self.script.archive(self.given, self.travelling_environment());
         let archive = archive.map_err(FleetError::Spec)?;
         let (seed, is_verbose, showing) = (self.seed, self.is_verbose, self.showing.clone());
         let other_load = self.has_other_load.then(|| OtherLoad::of(run));
-        // Paths as they are: two users' files must not become one.
+        // Real paths: anonymized ones could make two files one.
         let archive = archive.write_with_paths(0);
         let parcel = ScriptParcel { archive, seed, is_verbose, other_load, showing };
         parcel.check_size(None)?;
         Ok(parcel)
     }
 
-    /// The environment without gake's own variables, unless the command line gives them.
+    /// The environment without gake's own variables, unless they come from the command line.
     fn travelling_environment(&self) -> BTreeMap<String, String> {
         let travels =
             |name: &String| !name.starts_with(OWN) || self.variables.contains(name.as_str());
@@ -101,14 +101,14 @@ pub struct ScriptAgents<'a> {
     prepared: &'a PreparedRun,
     lines: AgentLog,
     listener: ScriptListener,
-    /// Where the agents are described once they are there.
+    /// Where to describe the agents once they are assembled.
     console: Option<&'a Console>,
-    /// Hears what happens to the agents.
+    /// Receives events of the agents.
     events: Option<FleetListener>,
-    /// What may end the run, or the wait for agents.
+    /// Ends the run, or the wait for agents.
     interrupt: Option<Interrupt>,
     lost: Arc<OnceLock<LostSlices>>,
-    /// They are there once `setup` has completed.
+    /// Assembled once `setup` has completed.
     fleet: Option<Fleet>,
 }
 
@@ -118,19 +118,18 @@ impl std::fmt::Debug for ScriptAgents<'_> {
     }
 }
 
-/// Where agents come from.
 enum AgentSource<'a> {
-    /// They are to be found.
+    /// To be found.
     New { maker: &'a FleetMaker, spec: &'a RunSpec, parcel: Box<ScriptParcel> },
-    /// Another process started them; until this one goes on with them.
+    /// Another process started them. `None` once this one has taken over.
     Orphan(Option<Box<Orphan>>),
 }
 
 impl<'a> ScriptAgents<'a> {
-    /// Agents of `maker`, which are looked for once `setup` has completed.
+    /// Agents of `maker`, assembled once `setup` has completed.
     ///
     /// # Errors
-    /// When agents cannot do the run, or the script cannot travel.
+    /// When agents cannot do the run, or the script is too large to send.
     pub fn new(
         maker: &'a FleetMaker,
         script: &AgentScript<'_>,
@@ -143,7 +142,7 @@ impl<'a> ScriptAgents<'a> {
         Ok(Self::of(AgentSource::New { maker, spec: &run.spec, parcel }, lines, test, prepared))
     }
 
-    /// The agents of a run whose coordinator is gone.
+    /// The agents of a run whose coordinator has died.
     ///
     /// # Errors
     /// When a thread cannot be started.
@@ -187,14 +186,14 @@ impl<'a> ScriptAgents<'a> {
         }
     }
 
-    /// The same, described on `console` once they are there.
+    /// Describes the agents on `console` once they are assembled.
     #[must_use]
     pub fn described_on(self, console: Option<&'a Console>) -> Self {
         Self { console, ..self }
     }
 
-    /// Reports to `events` what happens to the agents. `interrupt` ends the run, and the wait for
-    /// agents before it.
+    /// Passes events of the agents to `events`. `interrupt` ends the run, and the wait for agents
+    /// before it.
     pub fn follow(&mut self, events: Option<FleetListener>, interrupt: &Interrupt) {
         (self.events, self.interrupt) = (events, Some(interrupt.clone()));
     }
@@ -205,7 +204,7 @@ impl<'a> ScriptAgents<'a> {
         matches!(self.source, AgentSource::Orphan(_))
     }
 
-    /// The agents after the run. Their log is written then.
+    /// Flushes the log and returns the agents; `None` if they were never assembled.
     #[must_use]
     pub fn finish(self) -> Option<Fleet> {
         self.lines.flush();
@@ -239,7 +238,7 @@ impl RemoteUsers for ScriptAgents<'_> {
                 console.note(&fleet.describe_journal());
             }
         }
-        // Set once: a script runs once.
+        // Fails only on a second run, and a script runs once.
         let _ = self.lost.set(fleet.lost_slices());
         Ok(self.fleet.insert(fleet))
     }
@@ -249,7 +248,7 @@ impl RemoteUsers for ScriptAgents<'_> {
     }
 
     fn give_up(&mut self) {
-        // Dropped, the fleet ends what its agents do.
+        // Dropping the fleet ends the run of its agents.
         self.fleet = None;
     }
 
@@ -259,7 +258,7 @@ impl RemoteUsers for ScriptAgents<'_> {
     }
 }
 
-/// Lets what a script does on an agent happen here: its log is written, and it ends the run of all.
+/// Repeats events of a script on an agent here: writes its log, ends or fails the test.
 fn listener(test: &Arc<Test>, lines: AgentLog) -> ScriptListener {
     let test = Arc::clone(test);
     Arc::new(move |agent, event| match event {

@@ -10,13 +10,12 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 use super::{HistoryEntry, Revision};
 use crate::exit::Failure;
 
-/// The name of the database in the history's folder.
 const FILE: &str = "history.db";
 
-/// The version of the tables, in `user_version`.
+/// The schema version, in `user_version`.
 const VERSION: i64 = 1;
 
-/// How long another gake may hold the database.
+/// How long to wait for another process's lock.
 const BUSY: Duration = Duration::from_secs(10);
 
 const TABLES: &str = "
@@ -56,12 +55,12 @@ const COLUMNS: &str = "id, started_unix_ns, target, plan, commit_hash, branch, v
 pub struct HistoryStore(Connection);
 
 impl HistoryStore {
-    /// Opens the history in a folder, and creates it where there is none.
+    /// Opens the history in a folder, or creates it.
     ///
     /// # Errors
-    /// When it cannot be opened or is of another version.
+    /// When it cannot be opened, or a newer gake wrote it.
     pub fn create(folder: &Path) -> Result<Self, Failure> {
-        // Targets and plans are their owner's business.
+        // Targets and plans are private.
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -73,7 +72,7 @@ impl HistoryStore {
     /// Opens the history in a folder.
     ///
     /// # Errors
-    /// When there is none, or as [`HistoryStore::create`].
+    /// When there is none, and as [`HistoryStore::create`].
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         if !folder.join(FILE).exists() {
             return Err(Failure::could_not(format!(
@@ -90,7 +89,7 @@ impl HistoryStore {
         let open = || {
             let database = Connection::open_with_flags(&path, flags)?;
             database.busy_timeout(BUSY)?;
-            // What a foreign file defines must not run.
+            // Triggers and functions in a foreign file must not run.
             database.pragma_update(None, "trusted_schema", false)?;
             let version: i64 = database.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             if version == 0 {
@@ -108,7 +107,7 @@ impl HistoryStore {
         Ok(Self(database))
     }
 
-    /// Adds an entry; its number.
+    /// Adds an entry and returns its number.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -144,7 +143,7 @@ impl HistoryStore {
         Ok(self.0.last_insert_rowid())
     }
 
-    /// The newest entries, the newest last: of a target when one is named, `most` at most.
+    /// The newest entries, the newest last, at most `most`; only those of `target` if there is one.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -162,7 +161,7 @@ impl HistoryStore {
         Ok(entries)
     }
 
-    /// The entry that a text names: a number, `last`, or a baseline.
+    /// The entry with this number, the `last` one, or a baseline.
     ///
     /// # Errors
     /// When there is no such entry.
@@ -185,7 +184,7 @@ impl HistoryStore {
         self.0.query_row(&sql, values, entry).optional()
     }
 
-    /// Names an entry as a baseline; a baseline of this name before it is one no longer.
+    /// Makes an entry the baseline of this name, in place of any earlier one.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -195,7 +194,7 @@ impl HistoryStore {
         self.0.execute(sql, params![name, id]).map(drop).map_err(failed)
     }
 
-    /// Every baseline: its name, and the number of its entry.
+    /// All baselines: name, and number of the entry.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -235,7 +234,6 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
     })
 }
 
-/// A count as SQLite holds it.
 fn whole(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -275,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_read_again_by_number_name_and_target() {
+    fn entries_are_found_by_number_name_and_target() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join(".gake");
         assert!(HistoryStore::open(&folder).is_err());
@@ -310,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_history_is_told() {
+    fn a_file_that_is_not_a_database_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(FILE), "this is not a database, whatever its name is")
             .unwrap();

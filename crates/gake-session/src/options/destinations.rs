@@ -9,7 +9,7 @@ use gake_sinks::SinkAddress;
 use super::output::{self, OutputSpec, ResultFormat};
 use super::values;
 
-/// The results and where they go.
+/// Formats and files of the results.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
@@ -52,7 +52,7 @@ pub struct OutputArgs {
     pub no_color: bool,
 }
 
-/// Databases and dashboards that get figures while a run goes on.
+/// Databases and dashboards that receive figures during the run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct SinkArgs {
@@ -73,12 +73,12 @@ pub struct SinkArgs {
 }
 
 impl OutputArgs {
-    /// Every result asked for.
+    /// All requested results.
     pub fn results(&self) -> impl Iterator<Item = &OutputSpec> {
         self.formats.iter().chain(&self.html)
     }
 
-    /// Whether what is printed is text for people.
+    /// Whether the printed result is text for people.
     pub fn is_text_printed(&self) -> bool {
         let printed = self.results().find(|output| output.file.is_none());
         printed.is_none_or(|output| {
@@ -86,10 +86,10 @@ impl OutputArgs {
         })
     }
 
-    /// Every file asked for.
+    /// All requested files.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let beside = [&self.out, &self.log].into_iter().flatten().map(PathBuf::as_path);
+        let own = [&self.out, &self.log].into_iter().flatten().map(PathBuf::as_path);
         let sinks = self.sinks.sink.iter().filter_map(|sink| sink.file().map(Path::new));
-        beside.chain(sinks).chain(output::files(self.results()))
+        own.chain(sinks).chain(output::files(self.results()))
     }
 }

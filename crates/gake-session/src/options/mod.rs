@@ -1,4 +1,4 @@
-//! The flags that surround any run, whatever the command: where results and figures go, the live
+//! The flags that any run has, whatever the command: destinations of results and figures, the live
 //! page, the history, the fleet, traces, redaction.
 
 mod destinations;

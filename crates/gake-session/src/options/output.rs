@@ -1,4 +1,4 @@
-//! Where results go: `FORMAT`, or `FORMAT=FILE`.
+//! Formats and files of results: `FORMAT`, or `FORMAT=FILE`.
 
 use std::path::{Path, PathBuf};
 
@@ -33,29 +33,29 @@ pub const OF_REPORT: KnownValues<OutputSpec> = KnownValues::new(
 pub const OF_COMPARE: KnownValues<OutputSpec> =
     KnownValues::new(&["text", "markdown", "json", "html"], of_compare);
 
-/// Formats of a search, or of judged shadows.
+/// Formats of a search, an experiment or a report of shadows.
 pub const OF_SEARCH: KnownValues<OutputSpec> =
     KnownValues::new(&["text", "json", "html"], of_search);
 
-/// The form of a result.
+/// The format of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultFormat {
-    /// A summary in a format.
+    /// A summary.
     Summary(Format),
     /// A run file.
     Hlog,
 }
 
-/// One result.
+/// A requested result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputSpec {
-    /// Its form.
+    /// The format.
     pub format: ResultFormat,
-    /// The file it is written to; standard output without one.
+    /// The file; standard output if `None`.
     pub file: Option<PathBuf>,
 }
 
-/// The files that outputs are written to.
+/// The files of outputs.
 pub fn files<'a>(
     outputs: impl IntoIterator<Item = &'a OutputSpec>,
 ) -> impl Iterator<Item = &'a Path> {
@@ -99,7 +99,7 @@ fn of_compare(text: &str) -> Result<OutputSpec, String> {
     }
 }
 
-/// An output of a search, or of judged shadows.
+/// An output of a search, an experiment or a report of shadows.
 fn of_search(text: &str) -> Result<OutputSpec, String> {
     let output = of_report(text)?;
     match output.format {
@@ -108,7 +108,7 @@ fn of_search(text: &str) -> Result<OutputSpec, String> {
     }
 }
 
-/// The run file of `--out`. A name that ends as another format does is a slip.
+/// The run file of `--out`. The extension of another format is refused as a mistake.
 pub fn run_file(text: &str) -> Result<PathBuf, String> {
     let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
     let format = match ending {

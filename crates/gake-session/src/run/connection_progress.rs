@@ -1,15 +1,15 @@
-//! How far the connections of a run are: those of users count when they have brought an answer,
-//! since a full server's kernel opens connections too.
+//! Progress of opening connections. Those of users count once they have brought a response, since a
+//! full server's kernel still accepts connections.
 
 use gake_core::plan::Plan;
 use gake_core::record::{Fault, Metric, Phase, Tally};
 use gake_judge::advice;
 use gake_text::units::count;
 
-/// Fewer connections are open before there is anything to show.
+/// Fewer connections open too fast for a progress display.
 const MANY: u64 = 1_000;
 
-/// Faults that tell what bounds the number of connections.
+/// Faults that show a limit on the number of connections.
 const LIMITS: [Fault; 6] = [
     Fault::NoDescriptors,
     Fault::NoLocalPort,
@@ -19,7 +19,7 @@ const LIMITS: [Fault; 6] = [
     Fault::Timeout(Phase::Connect),
 ];
 
-/// The opening of a run's connections.
+/// Progress of opening a run's connections.
 #[derive(Debug)]
 pub(super) struct ConnectionProgress {
     /// Connections of users.
@@ -33,19 +33,19 @@ impl ConnectionProgress {
     pub(super) fn of(plan: &Plan) -> Self {
         let users = plan.scenarios().iter().map(|plan| plan.kept_connections() as u64).sum();
         let idle = plan.scenarios().iter().map(|plan| plan.idle_connections as u64).sum();
-        // Connections that a warm-up opens are in no tally.
+        // Connections that a warm-up opens are not in the tally.
         let warms_up = plan.scenarios().iter().any(|plan| !plan.warmup.is_zero());
         Self { users, idle, is_over: users + idle < MANY || warms_up, has_limit: false }
     }
 
-    /// How far it is after a second, as long as connections are missing: `open` are open now.
+    /// Progress after a second, until all connections are open; `open` are open now.
     pub(super) fn progress(&mut self, so_far: &Tally, open: u64) -> Option<String> {
         if self.is_over {
             return None;
         }
-        let answers = so_far.statuses().iter().map(|(_, count)| count).sum::<u64>();
-        let answered = so_far.latency.of(Metric::Connect).count().min(answers).min(self.users);
-        // What is open beside those that were answered may be idle ones or still be waiting.
+        let responses = so_far.statuses().iter().map(|(_, count)| count).sum::<u64>();
+        let answered = so_far.latency.of(Metric::Connect).count().min(responses).min(self.users);
+        // The others that are open are idle ones, or wait for a response.
         let idle = open.saturating_sub(answered).min(self.idle);
         let opened = answered + idle;
         self.is_over = opened >= self.users + self.idle;
@@ -54,7 +54,7 @@ impl ConnectionProgress {
         })
     }
 
-    /// The first limit that it meets, and what to do about it.
+    /// The first limit met, once, and the advice for it.
     pub(super) fn limit(&mut self, so_far: &Tally, open: u64) -> Option<String> {
         if self.has_limit || self.progress(so_far, open).is_none() {
             return None;
@@ -94,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn connections_of_users_count_when_they_were_answered() {
+    fn connections_of_users_count_once_they_have_a_response() {
         let mut opening = ConnectionProgress::of(&plan(2_000, 0));
         let progress = opening.progress(&answered(1_500), 2_000);
         assert_eq!(progress.as_deref(), Some("1,500 of 2,000 connections open"));
         assert_eq!(opening.progress(&answered(2_000), 2_000), None);
-        // What is opened again later is not told.
+        // Connections that are opened again later are not reported.
         assert_eq!(opening.progress(&answered(1_500), 1_500), None);
         let mut opening = ConnectionProgress::of(&plan(1_000, 3_000));
         let progress = opening.progress(&answered(1_000), 2_500);
@@ -108,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_limit_is_told_once() {
+    fn the_first_limit_is_reported_once() {
         let mut opening = ConnectionProgress::of(&plan(30_000, 0));
         let mut tally = answered(20);
         assert_eq!(opening.limit(&tally, 20), None);
         tally.add_fault(Fault::NoLocalPort, 12);
-        let told = opening.limit(&tally, 28_232).unwrap();
-        assert!(told.contains("28,232 connections open: no_local_port (12 requests)"), "{told}");
+        let text = opening.limit(&tally, 28_232).unwrap();
+        assert!(text.contains("28,232 connections open: no_local_port (12 requests)"), "{text}");
         assert_eq!(opening.limit(&tally, 28_232), None);
     }
 }

@@ -1,4 +1,4 @@
-//! The line that shows a run while it goes on.
+//! The display of a run in progress.
 
 use std::time::Duration;
 
@@ -14,23 +14,22 @@ use crate::tui::{self, Tui};
 
 use super::connection_progress::ConnectionProgress;
 
-/// A progress bar on a terminal, a line a second when asked for, or nothing.
+/// A status line, a line per second, the full-screen view, or nothing.
 #[derive(Debug)]
 pub struct RunLive {
     bar: Option<StatusLine>,
     tui: Option<Tui>,
-    /// Whether the view has been asked for.
+    /// Whether the full-screen view is requested.
     wants_tui: bool,
     verbose: bool,
-    /// Whether nobody is told that the run is being stopped.
     quiet: bool,
     opening: ConnectionProgress,
-    /// How long arrivals come, when a time ends them.
+    /// How long arrivals last, if a time ends them.
     length: Option<Duration>,
 }
 
 impl RunLive {
-    /// What suits the terminal and the flags.
+    /// Chooses the display by the terminal and the flags.
     pub fn new(output: &OutputArgs, console: &Console, plan: &Plan) -> Self {
         let wants_tui = output.tui;
         let watched = !output.quiet && !output.verbose && !wants_tui;
@@ -41,7 +40,7 @@ impl RunLive {
         Self { bar, tui: None, wants_tui, verbose, quiet, opening, length }
     }
 
-    /// Takes the whole terminal when that was asked for.
+    /// Opens the full-screen view if it is requested.
     ///
     /// # Errors
     /// When there is no terminal.
@@ -57,12 +56,13 @@ impl RunLive {
         Ok(())
     }
 
-    /// What takes the line away as soon as the user stops the run, and says what happens then.
+    /// A signal handler that removes the line when the user stops the run, and notes what happens
+    /// then.
     pub fn stopper(&self, console: &Console) -> impl FnMut(u32) + Send + 'static {
         let (mut bar, console, quiet) = (self.bar.clone(), *console, self.quiet);
         let has_tui = self.wants_tui;
         move |count| {
-            // The third one ends the process: nothing else gives the terminal back.
+            // The third signal ends the process, and would leave the terminal in raw mode.
             if has_tui && count > 2 {
                 tui::close();
             }
@@ -70,12 +70,12 @@ impl RunLive {
                 bar.clear();
             }
             if !quiet && !has_tui && count == 1 {
-                console.note("stopping: requests in flight are awaited; again to stop at once");
+                console.note("stopping: waiting for requests in flight; again to stop at once");
             }
         }
     }
 
-    /// What reports the agents of a run as soon as something happens to them.
+    /// Reports events of the agents above the line.
     pub fn agents_reporter(
         &self,
         console: &Console,
@@ -96,7 +96,7 @@ impl RunLive {
             return tui.show(update, prepared);
         }
         let (second, asked) = (update.second, update.asked);
-        self.tell_limit(console, update);
+        self.report_limit(console, update);
         if self.bar.is_none() && !self.verbose {
             return;
         }
@@ -129,8 +129,8 @@ impl RunLive {
         }
     }
 
-    /// Says what first bounds the number of connections.
-    fn tell_limit(&mut self, console: &Console, update: &SecondUpdate<'_>) {
+    /// Reports the first limit on the number of connections.
+    fn report_limit(&mut self, console: &Console, update: &SecondUpdate<'_>) {
         if self.quiet {
             return;
         }
@@ -142,7 +142,7 @@ impl RunLive {
         }
     }
 
-    /// Takes the line, or the view, away.
+    /// Removes the display.
     pub fn clear(&mut self) {
         if let Some(tui) = self.tui.take() {
             tui.end();

@@ -1,4 +1,5 @@
-//! From a prepared run to its result: where figures go meanwhile, what is shown of it, its exit code.
+//! From a prepared run to its result: where figures go during the run, how it is displayed, its
+//! exit code.
 
 mod connection_progress;
 mod destinations;
@@ -34,27 +35,26 @@ use live::RunLive;
 /// Where the figures of a run go, and how it is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Session<'a> {
-    /// The results, and where figures go.
+    /// Formats and files of results, and destinations of figures.
     pub output: &'a OutputArgs,
     /// The live page.
     pub web: &'a WebArgs,
-    /// Whether the run is kept, and what it is compared with.
+    /// Saving the run, and comparing it with a baseline.
     pub history: &'a SaveArgs,
     /// Hides secrets.
     pub redactor: &'a Redactor,
     /// The standard streams.
     pub console: &'a Console,
-    /// What is run, for the file that keeps it.
+    /// The spec, for the run file.
     pub spec: Option<&'a RunSpec>,
 }
 
-/// The agents of a run, when it is not this process that does it, and what is counted before and
-/// after it.
+/// The agents of a run, if it has some, and the counter of rows before and after it.
 pub type RunParticipants<'a> = (Option<RunAgents<'a>>, Option<Reconciliation>);
 
 impl<'a> Session<'a> {
-    /// Runs `prepared`, whose spans go to `spans`, and shows it. `begin` does what must be done once the files are there: it
-    /// gives the agents, when others do the run, and what is counted before and after it.
+    /// Runs `prepared` and shows it; `spans` are sinks of sampled requests. `begin` is called once
+    /// the files are created.
     ///
     /// # Errors
     /// Why there is no result.
@@ -78,12 +78,12 @@ impl<'a> Session<'a> {
         let (mut agents, reconciliation) = begin()?;
         let mut live = RunLive::new(output, console, &prepared.plan);
         let signals = Signals::watch_each(live.stopper(console)).map_err(Failure::signals)?;
-        let told = (!quiet && !output.tui).then_some(*console);
-        // Agents know no other rate than the plan's.
+        let log = (!quiet && !output.tui).then_some(*console);
+        // Agents cannot change their rate during the run.
         let rate = agents.is_none() && RateControl::suits(&prepared.plan);
         let rate = rate.then(RateControl::default);
         let controls = Controls { interrupt: signals.interrupt(), rate: rate.as_ref() };
-        let web = Web::start(self.web, prepared, controls, told, console)?;
+        let web = Web::start(self.web, prepared, controls, log, console)?;
         sinks.extend(web.sink());
         live.open(console, prepared, signals.interrupt())?;
         let mut origin = origin(&prepared.objectives, self.redactor);
@@ -125,11 +125,11 @@ impl<'a> Session<'a> {
         }
         let outcome = script::outcome(&prepared.scripts, &recorded.scripts, &mut summary);
         let shown = results.show(&summary, console, &|_| Ok(()));
-        // Signals that come while the page is still open do not concern the run.
+        // Signals while the page is still open do not concern the run.
         let is_interrupted =
             signals.came() || ended.as_ref().is_some_and(EndedAgents::is_interrupted);
         let exit = outcome.report(exit(&summary, is_interrupted, console), console);
-        // The text has a line about each agent.
+        // The printed text already has a line about each agent.
         let says_nothing = quiet || output.is_text_printed();
         let exit = ended.as_ref().map_or(exit, |ended| {
             ended.teardown_note(prepared).into_iter().for_each(|note| console.warn(note));
@@ -148,8 +148,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The files written while the run goes on. They are created before it, so that a bad path costs
-/// nothing.
+/// Files that are written during the run, created now so that a bad path costs nothing.
 fn sinks(
     args: &OutputArgs,
     history: Option<&HistoryWriter>,
@@ -167,7 +166,8 @@ fn sinks(
     Ok(sinks)
 }
 
-/// The exit code of a run with a summary. An interrupt wins, since the figures are of a part.
+/// The exit of a run with a summary. An interrupt goes before objectives, which were judged on part
+/// of the run.
 fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
     if let Ending::Aborted(_) = summary.run.ending {
         return Exit::ObjectiveFailed;

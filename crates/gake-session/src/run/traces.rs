@@ -1,4 +1,4 @@
-//! The traces of a run: which requests are sampled, and where their spans go.
+//! Traces of a run: sampling of requests, and the destinations of their spans.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::exit::Failure;
 use crate::options::{SinkArgs, TraceArgs};
 use crate::random;
 
-/// Makes `prepared` sample requests, when that is asked for. Returns the sinks of their spans.
+/// Lets `prepared` sample requests if requested. Returns the sinks of their spans.
 ///
 /// # Errors
-/// When no sink takes spans, or something cannot be used.
+/// When no sink takes spans, or one cannot be used.
 pub fn start(
     args: &TraceArgs,
     sinks: &SinkArgs,

@@ -1,4 +1,4 @@
-//! The view as it is drawn.
+//! Drawing the full-screen view.
 
 use std::time::Duration;
 
@@ -13,11 +13,10 @@ use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
 
 use super::state::{ChartPoint, TuiState};
 
-/// Lines and columns from which on there is room for charts, and for two of them side by side.
+/// Minimum lines and columns for charts, and minimum columns for two of them side by side.
 const CHARTS: (u16, u16) = (18, 50);
-const BESIDE: u16 = 100;
+const SIDE_BY_SIDE: u16 = 100;
 
-/// Draws everything.
 pub(super) fn draw(frame: &mut Frame<'_>, state: &TuiState) {
     let area = frame.area();
     let [head, body, foot] =
@@ -25,7 +24,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &TuiState) {
             .areas(area);
     header(frame, head, state);
     let keys = match state.is_stopping {
-        true => " stopping: requests in flight are awaited; q again to stop at once",
+        true => " stopping: waiting for requests in flight; q again to stop at once",
         false => " q or Ctrl-C ends the run; its summary follows",
     };
     frame.render_widget(Paragraph::new(keys).style(quiet(state)), foot);
@@ -36,7 +35,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &TuiState) {
         Layout::vertical([Constraint::Length(8), Constraint::Fill(3), Constraint::Fill(2)])
             .areas(body);
     figures(frame, top, state);
-    let halves = match charts.width >= BESIDE {
+    let halves = match charts.width >= SIDE_BY_SIDE {
         true => Layout::horizontal([Constraint::Fill(1); 2]).areas::<2>(charts),
         false => Layout::vertical([Constraint::Fill(1); 2]).areas::<2>(charts),
     };
@@ -66,12 +65,12 @@ fn header(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// The time that has passed, as a bar when it is known how much there is.
+/// The elapsed time, with a bar if the length is known.
 fn progress(state: &TuiState, elapsed: Duration, width: u16, time: &str) -> Line<'static> {
     let Some(length) = state.length else { return Line::from(format!(" {time}")) };
     let columns = usize::from(width).saturating_sub(time.len() + 3);
-    let part = elapsed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
-    let filled = (part.min(1.0) * columns as f64) as usize;
+    let share = elapsed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
+    let filled = (share.min(1.0) * columns as f64) as usize;
     Line::from(vec![
         Span::raw(format!(" {time} ")),
         Span::styled("━".repeat(filled), paint(state, Color::Cyan)),
@@ -132,7 +131,7 @@ fn objectives(state: &TuiState) -> Vec<Line<'static>> {
     state.objectives.iter().map(line).collect()
 }
 
-/// Requests a second: asked for, sent, failed.
+/// Requests a second: asked, sent, ok, failed.
 fn rates(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let series = |of: fn(&ChartPoint) -> Option<f64>| -> Vec<(f64, f64)> {
         let points = state.seconds.iter();
@@ -199,7 +198,7 @@ fn chart(
     frame.render_widget(chart.block(Block::bordered().title(title)), area);
 }
 
-/// Response times so far, in bars of equal ratio.
+/// Histogram of response times so far, in bars of equal ratio.
 fn histogram(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let most = state.bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     let width = usize::from(area.width).saturating_sub(22);
@@ -229,7 +228,7 @@ fn trouble(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
         .iter()
         .map(|(fault, n)| Line::styled(format!("{:>12}  {fault}", count(*n)), bad(state)));
     let lines: Vec<_> = faults.chain(statuses).collect();
-    let block = Block::bordered().title(" answers and faults ");
+    let block = Block::bordered().title(" responses and faults ");
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 

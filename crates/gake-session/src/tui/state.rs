@@ -1,4 +1,4 @@
-//! What the view knows of the run.
+//! The state of the full-screen view.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -8,20 +8,18 @@ use gake_core::record::{Counts, Histogram};
 use gake_run::{PreparedRun, SecondUpdate};
 use gake_text::foreign;
 
-/// Seconds on the charts: the last ones.
+/// Number of seconds on the charts.
 pub(super) const SECONDS_MAX: usize = 600;
 
-/// Bars of the histogram.
 const BARS: usize = 12;
 
-/// Percentiles that are told.
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// One second.
+/// One second on the charts.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ChartPoint {
-    /// Seconds since the start, at its end.
+    /// The end of the second, in seconds since the start.
     pub(super) at: u64,
     pub(super) asked: Option<f64>,
     pub(super) sent: u64,
@@ -37,14 +35,14 @@ pub(super) struct ChartPoint {
 pub(super) struct ObjectiveState {
     pub(super) text: String,
     pub(super) shown: String,
-    /// `None` while there is nothing to judge.
+    /// `None` without a value so far.
     pub(super) is_met: Option<bool>,
 }
 
-/// Answers between two times.
+/// Responses between two times.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HistogramBar {
-    /// Up to this time, in nanoseconds.
+    /// Upper bound, in nanoseconds.
     pub(super) to: u64,
     pub(super) count: u64,
 }
@@ -55,7 +53,7 @@ pub(super) struct TuiState {
     pub(super) target: String,
     pub(super) plan: String,
     pub(super) has_colours: bool,
-    /// How long arrivals come, when a time ends them.
+    /// How long arrivals last, if a time ends them.
     pub(super) length: Option<Duration>,
     begun: Instant,
     pub(super) is_stopping: bool,
@@ -63,7 +61,7 @@ pub(super) struct TuiState {
     pub(super) counts: Counts,
     pub(super) open: u64,
     pub(super) in_flight: f64,
-    /// Name and nanoseconds.
+    /// Names and nanoseconds.
     pub(super) quantiles: Vec<(&'static str, u64)>,
     pub(super) bars: Vec<HistogramBar>,
     /// Status, count, whether it is expected.
@@ -95,12 +93,12 @@ impl TuiState {
         }
     }
 
-    /// How long it goes on already.
+    /// Time since the start.
     pub(super) fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Takes in one second of the run of `prepared`.
+    /// Updates the state with a second of the run of `prepared`.
     pub(super) fn take(&mut self, update: &SecondUpdate<'_>, prepared: &PreparedRun) {
         let second = update.second;
         let mut counts = second.tally.counts;
@@ -140,7 +138,7 @@ impl TuiState {
         self.seconds.push_back(second);
     }
 
-    /// Takes the percentiles and the bars of what was measured so far.
+    /// Updates percentiles and bars from the histogram so far.
     pub(super) fn measure(&mut self, response: &Histogram) {
         if response.is_empty() {
             return;
@@ -152,7 +150,7 @@ impl TuiState {
     }
 }
 
-/// Bars of equal ratio from the fastest to the slowest.
+/// Histogram bars of equal ratio from the fastest to the slowest response.
 fn bars(response: &Histogram) -> Vec<HistogramBar> {
     let (least, most) = (response.min().max(1), response.max().max(1));
     let ratio = (most as f64 / least as f64).powf(1.0 / BARS as f64);
@@ -216,7 +214,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn bars_hold_every_answer_once() {
+    fn bars_hold_every_response_once() {
         let mut response = Histogram::default();
         (1..=1_000u64).for_each(|n| response.record(n * 10_000));
         let bars = bars(&response);
