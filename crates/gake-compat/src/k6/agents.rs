@@ -20,7 +20,7 @@ const NAMES: [&str; 2] = ["--local-ips", "--execution-segment"];
 pub(super) fn cannot(flags: &RunFlags, options: &Options, spec: &RunSpec) -> Option<String> {
     if !flags.out.is_empty() {
         let why = "--out: the samples of agents do not travel one by one; use --sink";
-        return Some(format!("agents cannot do {why}"));
+        return Some(format!("agents do not support {why}"));
     }
     unsupported(&flags.settings, options, spec, NAMES)
 }

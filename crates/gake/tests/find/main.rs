@@ -189,7 +189,7 @@ fn a_folder_that_is_lost_during_the_search_costs_its_files_and_not_the_search() 
     let before = lab.stats().requests;
     let ran = find(&[&out[1..], &flags].concat());
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("cannot be made"), "{ran:?}");
+    assert!(ran.stderr.contains("cannot be created"), "{ran:?}");
     assert_eq!(lab.shutdown().requests, before);
 }
 

@@ -43,7 +43,7 @@ fn a_key_of_nats_opens_its_server() {
     ls(&format!("--nats-nkey {both}")).done();
     ls("").refused(1, "authorization violation");
     let none = file("none", PUBLIC);
-    ls(&format!("--nats-nkey {none}")).refused(2, "it has no seed of a user's key");
+    ls(&format!("--nats-nkey {none}")).refused(2, "no seed of a user key found");
     let broken = ls(&format!("--nats-creds {none}"));
     broken.refused(1, "cannot parse user JWT from the credentials file");
     ls(&format!("--nats-nkey {both} --nats-creds {both}")).refused(2, "cannot be used with");

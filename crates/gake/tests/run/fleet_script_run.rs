@@ -152,11 +152,11 @@ fn what_agents_cannot_do_is_refused_before_anything_starts() {
     for (line, why) in [
         ("--spec two.toml", one),
         ("--spec mixed.toml", one),
-        ("script.js --script-profile", "agents cannot do --script-profile"),
-        ("script.js --body-errors", "agents cannot do --body-errors"),
-        ("script.js --body-memory 1GB", "agents cannot do --body-memory"),
-        ("script.js --interface 127.0.0.1", "agents cannot do --interface"),
-        ("script.js --reconcile command:true", "agents cannot do --reconcile"),
+        ("script.js --script-profile", "agents do not support --script-profile"),
+        ("script.js --body-errors", "agents do not support --body-errors"),
+        ("script.js --body-memory 1GB", "agents do not support --body-memory"),
+        ("script.js --interface 127.0.0.1", "agents do not support --interface"),
+        ("script.js --reconcile command:true", "agents do not support --reconcile"),
     ] {
         let line = [&["run", "-e", &base, "--local", "2"], &words(line)[..]].concat();
         start(gake(&line).current_dir(folder.path())).wait().refused(2, why);
