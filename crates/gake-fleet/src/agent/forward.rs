@@ -9,7 +9,7 @@ use gake_core::record::Interval;
 use gake_run::{Message, Running, SliceLog, SliceLogWriter, Stop, beside};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::voice::ScriptVoice;
+use super::script_reporter::ScriptVoice;
 use crate::frame::Frame;
 use crate::message::LastWord;
 

@@ -1,11 +1,11 @@
 //! An agent: waits for runs, and does its slice of each.
 
-mod answer;
 mod forward;
 mod outbox;
+mod requests;
+mod script_reporter;
 mod slice_run;
 pub(crate) mod slice_state;
-mod voice;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;

@@ -11,9 +11,9 @@ use gake_core::spec::RunSpec;
 use gake_run::script::{ScriptSlice, load_archive, within};
 use gake_run::{Inputs, PreparedRun, Ready, Recordings, SliceLog};
 
+use super::script_reporter::ScriptVoice;
 use super::slice_run::{SliceRun, SliceScript};
 use super::slice_state::Outcome;
-use super::voice::ScriptVoice;
 use super::{Agent, AgentEvent, Serving, all_cores};
 use crate::FleetError;
 use crate::allow::for_agents;

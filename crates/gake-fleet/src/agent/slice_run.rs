@@ -15,8 +15,8 @@ use gake_run::{Ready, RunClock, SliceLog, Stop, StopHandle, Takeover};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::forward::{LogStart, forward};
+use super::script_reporter::ScriptVoice;
 use super::slice_state::{Outcome, SliceState, next_second};
-use super::voice::ScriptVoice;
 use crate::allow::SliceBounds;
 use crate::frame::{self, Frame, HEADER};
 use crate::message::{

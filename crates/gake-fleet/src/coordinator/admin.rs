@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_nats::{Client, Request};
 
-use super::find::{Asked, ROUND, greetings};
+use super::finder::{Asked, ROUND, greetings};
 use super::journal::stream::JournalStream;
 use super::orphan;
 use crate::message::{

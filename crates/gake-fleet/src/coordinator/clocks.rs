@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_text::duration::format_duration;
 
-use super::offset::Offset;
+use super::clock_offset::Offset;
 use crate::message::AgentHello;
 
 /// Agents whose start is known less well do not start together.

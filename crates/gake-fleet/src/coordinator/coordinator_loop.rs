@@ -12,7 +12,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::Event;
 use gake_run::{Interrupt, Message, RunClock, Stop, StopHandle};
 
-use super::conduct::{CONTROL_EVERY, Conduct};
+use super::controller::{CONTROL_EVERY, Conduct};
 use super::journal::JournalReader;
 use super::journal::stream::{JournalStream, StreamAnswer};
 use crate::FleetError;

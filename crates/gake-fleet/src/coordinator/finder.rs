@@ -13,8 +13,8 @@ use gake_core::spec::RunSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::clock_offset::Offset;
 use super::clocks::Found;
-use super::offset::Offset;
 use super::settings::FleetSettings;
 use super::weights;
 use crate::files::Contents;

@@ -10,7 +10,7 @@ use gake_core::plan::Plan;
 use gake_core::record::{Counts, Event, Interval, WorkerEnd};
 use gake_run::{Collector, Message};
 
-use super::lost::{Holding, LostShare, Reported};
+use super::lost_arrivals::{Holding, LostShare, Reported};
 use super::outage::shown;
 use crate::frame::{Assembler, Content};
 use crate::message::{Handover, LastWord, Part};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::find::{ROUND, greetings};
+use super::finder::{ROUND, greetings};
 use crate::{FleetError, FleetToken, NatsSettings};
 
 /// An agent at a NATS server.

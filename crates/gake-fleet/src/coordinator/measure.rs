@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
+use super::clock_offset::Offset;
 use super::clocks::{Found, Measured};
-use super::find::{ANSWER_MAX, Finder};
-use super::offset::Offset;
+use super::finder::{ANSWER_MAX, Finder};
 use crate::FleetError;
 use crate::message::{AgentHello, ClockAnswer, ClockQuestion};
 

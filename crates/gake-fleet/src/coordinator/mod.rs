@@ -1,16 +1,16 @@
 //! The coordinator: finds agents, starts them together, joins what they record.
 
-mod ask;
+mod admin;
+mod clock_offset;
 mod clocks;
-pub(crate) mod conduct;
-mod feed;
-mod find;
+pub(crate) mod controller;
+mod coordinator_loop;
+mod finder;
 pub(crate) mod join;
 pub(crate) mod journal;
 mod list;
-pub(crate) mod lost;
+pub(crate) mod lost_arrivals;
 mod measure;
-mod offset;
 mod orphan;
 mod outage;
 mod settings;
@@ -22,12 +22,12 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub use ask::{AgentLogLine, Stopped};
+pub use admin::{AgentLogLine, Stopped};
 use async_nats::{Client, Subscriber};
-use conduct::Conduct;
-pub use feed::FleetListener;
-use feed::{LostAgents, call_off};
-use find::{Chosen, Finder, Offered};
+use controller::Conduct;
+pub use coordinator_loop::FleetListener;
+use coordinator_loop::{LostAgents, call_off};
+use finder::{Chosen, Finder, Offered};
 use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, Ending, Event, Run};
 use gake_core::spec::RunSpec;
@@ -265,7 +265,7 @@ impl Fleet {
         }
         let stream = stream.clone();
         // Otherwise its entries go after a day, and the empty stream stays.
-        let _ = ask::blocking(async move {
+        let _ = admin::blocking(async move {
             let client = stream.nats.connect("gake").await?;
             JournalStream { client, ..stream }.delete().await
         });

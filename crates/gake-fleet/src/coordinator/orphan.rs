@@ -8,7 +8,7 @@ use gake_core::spec::RunSpec;
 use gake_run::{Interrupt, PreparedRun};
 use tokio::runtime::Runtime;
 
-use super::find::Finder;
+use super::finder::Finder;
 use super::journal::description::RunDescription;
 use super::journal::stream::JournalStream;
 use super::journal::{Decision, Entry, StoppedBy, attached, generation};
@@ -213,7 +213,7 @@ impl Adopted {
             let (_, entries) = stream.bounds().await?.ok_or_else(none)?;
             let last = generation(&stream.get(entries).await?).unwrap_or(0);
             let generation = unix_seconds().max(last.saturating_add(1));
-            let number = super::conduct::first_number(generation);
+            let number = super::controller::first_number(generation);
             let control = Control { number, ..Control::default() };
             let said = sealed(&stream.token, &control_purpose(&stream.run), &control);
             let published = stream.client.publish(control_subject(&stream.run), said.into()).await;

@@ -9,14 +9,14 @@ use gake_core::clock::Nanos;
 use gake_run::{RunClock, Running};
 use tokio::runtime::Runtime;
 
-use super::conduct::{Conduct, Rules};
-use super::feed::{Feed, call_off};
-use super::find::Finder;
+use super::controller::{Conduct, Rules};
+use super::coordinator_loop::{Feed, call_off};
+use super::finder::Finder;
 use super::join::Joiner;
 use super::journal::Entry;
 use super::journal::description::append;
 use super::journal::stream::JournalStream;
-use super::{Fleet, Origin, ask, unix_seconds};
+use super::{Fleet, Origin, admin, unix_seconds};
 use crate::FleetError;
 use crate::message::{control_subject, stop_subject};
 
@@ -167,7 +167,7 @@ impl Fleet {
     /// Calls the run off over a new connection.
     fn call_off_anew(&self) {
         // Agents that are not told stop when their coordinator is silent for too long.
-        let _ = ask::blocking(async {
+        let _ = admin::blocking(async {
             let client = self.settings.nats.connect("gake").await?;
             call_off(&client, &self.settings.token, &self.run).await;
             Ok(())

@@ -9,7 +9,7 @@ use gake_core::schedule::Slice;
 use gake_core::work::Arrival;
 use gake_run::Message;
 
-use super::chance::{Outage, own_dice};
+use super::random::{Outage, own_dice};
 use super::{ALONE_MAX, Faults, Happening, MS, Sim, arrivals, parts};
 use crate::agent::slice_state::{Outcome, SliceState, next_second};
 use crate::coordinator::join::tests::{outcome, part};

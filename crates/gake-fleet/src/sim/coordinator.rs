@@ -8,7 +8,7 @@ use gake_run::{Collector, Message, Stop};
 
 use super::{ALONE_MAX, Happening, MS, Sim, parts};
 use crate::OnLoss;
-use crate::coordinator::conduct::{Conduct, Rules};
+use crate::coordinator::controller::{Conduct, Rules};
 use crate::coordinator::join::Joiner;
 use crate::coordinator::journal::{Entry, JournalReader, attached};
 

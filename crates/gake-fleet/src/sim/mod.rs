@@ -4,9 +4,9 @@
 //! `GAKE_SIM_FIRST=5957 GAKE_SIM_SEEDS=1 cargo test -p gake-fleet --lib sim`.
 
 mod agent;
-mod chance;
 mod coordinator;
 mod network;
+mod random;
 mod seeds;
 
 use std::cmp::Reverse;
@@ -26,12 +26,12 @@ use gake_run::{Collector, Stop};
 
 use crate::OnLoss;
 use crate::agent::slice_state::Outcome;
-use crate::coordinator::conduct::Conduct;
+use crate::coordinator::controller::Conduct;
 use crate::coordinator::weights::of_weights;
 use crate::message::{Control, Part};
 use agent::{SIGNS, SimAgent};
-use chance::{Dice, Outage, own_dice};
 use coordinator::conduct;
+use random::{Dice, Outage, own_dice};
 
 const MS: Nanos = 1_000_000;
 

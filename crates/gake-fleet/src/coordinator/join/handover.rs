@@ -9,7 +9,7 @@ use gake_core::schedule::Slice;
 use gake_text::duration::format_duration;
 
 use super::{Joiner, Member, State};
-use crate::coordinator::lost::Holding;
+use crate::coordinator::lost_arrivals::Holding;
 use crate::message::{Handover, HandoverAnswer};
 
 /// Handovers that one control message asks for; more wait for the answers.
