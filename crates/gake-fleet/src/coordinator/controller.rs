@@ -41,7 +41,7 @@ pub(crate) struct Rules {
 }
 
 /// A run as its coordinator leads it.
-pub(crate) struct Conduct {
+pub(crate) struct Controller {
     pub(crate) joiner: Joiner,
     rules: Rules,
     /// Frames count as taken once they are here, if there is one.
@@ -101,7 +101,7 @@ pub(crate) fn first_number(generation: u32) -> u64 {
     u64::from(generation) * NUMBERS
 }
 
-impl Conduct {
+impl Controller {
     pub(crate) fn new(joiner: Joiner, rules: Rules, now: Instant) -> Self {
         Self {
             joiner: joiner.redistributing(rules.on_loss == OnLoss::Redistribute),
@@ -379,32 +379,32 @@ mod tests {
     use super::*;
     use crate::message::Part;
 
-    fn conduct(now: Instant) -> Conduct {
+    fn controller(now: Instant) -> Controller {
         let stages = vec![Stage::step(10.0, Duration::from_secs(5))];
         let plan = Plan::new("a test", Load::Open { stages, process: Process::Uniform });
         let part = Part { first: 0, width: 1, of: 1 };
         let joiner = Joiner::new(&Arc::new(plan), 1, &[("a".to_owned(), 1, part)]);
         let alone_max = Duration::from_secs(20);
-        Conduct::new(joiner, Rules { on_loss: OnLoss::Continue, alone_max, generation: 1 }, now)
+        Controller::new(joiner, Rules { on_loss: OnLoss::Continue, alone_max, generation: 1 }, now)
     }
 
     #[test]
     fn a_journal_that_was_given_up_is_deleted_unless_another_coordinator_has_it() {
         let now = Instant::now();
         for is_replaced in [false, true] {
-            let mut conduct = conduct(now);
-            conduct.begin_journal(0, now);
-            let before = conduct.control(Stop::Go, now, false).number;
-            conduct.drop_journal(0, "NATS does not store it");
-            conduct.echo(before, now);
-            assert!(!conduct.may_delete_journal(), "it was said before");
+            let mut controller = controller(now);
+            controller.begin_journal(0, now);
+            let before = controller.control(Stop::Go, now, false).number;
+            controller.drop_journal(0, "NATS does not store it");
+            controller.echo(before, now);
+            assert!(!controller.may_delete_journal(), "it was said before");
             if is_replaced {
-                conduct.echo(first_number(2), now);
+                controller.echo(first_number(2), now);
             }
-            let after = conduct.control(Stop::Go, now, false).number;
-            conduct.echo(after, now);
-            assert_eq!(conduct.may_delete_journal(), !is_replaced);
-            assert!(!conduct.may_delete_journal(), "once");
+            let after = controller.control(Stop::Go, now, false).number;
+            controller.echo(after, now);
+            assert_eq!(controller.may_delete_journal(), !is_replaced);
+            assert!(!controller.may_delete_journal(), "once");
         }
     }
 
@@ -420,47 +420,54 @@ mod tests {
             (asked, true, false),
             (lost, false, true),
         ] {
-            let mut conduct = conduct(now);
+            let mut controller = controller(now);
             let stopped_by = decision.stopped_by;
-            conduct.repeat(&Entry::Decision(decision));
-            conduct.go_on((now, 2));
-            assert_eq!(conduct.asked, StopOrder::Drain);
-            assert_eq!((conduct.is_stopped, conduct.aborted.is_some()), (is_stopped, is_aborted));
-            assert_eq!(conduct.stopped_by, stopped_by);
+            controller.repeat(&Entry::Decision(decision));
+            controller.go_on((now, 2));
+            assert_eq!(controller.asked, StopOrder::Drain);
+            assert_eq!(
+                (controller.is_stopped, controller.aborted.is_some()),
+                (is_stopped, is_aborted)
+            );
+            assert_eq!(controller.stopped_by, stopped_by);
         }
     }
 
     #[test]
     fn who_stops_a_run_stands_in_its_journal() {
         let now = Instant::now();
-        let mut conduct = conduct(now);
-        conduct.begin_journal(0, now);
-        let decisions = |conduct: &mut Conduct, asked| {
-            conduct.look((now, 1), true, asked);
-            let journal = conduct.journal.as_mut().unwrap();
+        let mut controller = controller(now);
+        controller.begin_journal(0, now);
+        let decisions = |controller: &mut Controller, asked| {
+            controller.look((now, 1), true, asked);
+            let journal = controller.journal.as_mut().unwrap();
             std::iter::from_fn(|| journal.unsent()).count()
         };
-        assert_eq!(decisions(&mut conduct, Stop::Go), 0);
-        conduct.interrupt();
-        assert_eq!(decisions(&mut conduct, Stop::Drain), 1);
-        conduct.interrupt();
-        assert_eq!(decisions(&mut conduct, Stop::Drain), 0, "it is known");
-        conduct.request_stop();
-        assert_eq!(decisions(&mut conduct, Stop::Drain), 1, "a request goes before an interrupt");
-        assert_eq!(conduct.stopped_by, Some(StoppedBy::Request));
+        assert_eq!(decisions(&mut controller, Stop::Go), 0);
+        controller.interrupt();
+        assert_eq!(decisions(&mut controller, Stop::Drain), 1);
+        controller.interrupt();
+        assert_eq!(decisions(&mut controller, Stop::Drain), 0, "it is known");
+        controller.request_stop();
+        assert_eq!(
+            decisions(&mut controller, Stop::Drain),
+            1,
+            "a request goes before an interrupt"
+        );
+        assert_eq!(controller.stopped_by, Some(StoppedBy::Request));
     }
 
     #[test]
     fn a_run_that_ends_without_nats_says_so() {
         let start = Instant::now();
-        let mut conduct = conduct(start);
+        let mut controller = controller(start);
         let second = Duration::from_secs(1);
         for number in 0..40 {
             let at = u64::from(number) * 1_000_000_000;
-            conduct.look((start + second * number, at), number == 0, Stop::Go);
+            controller.look((start + second * number, at), number == 0, Stop::Go);
         }
-        assert_eq!(conduct.aborted.as_deref(), Some("NATS was away for 29 s"));
-        let texts: Vec<_> = conduct.joiner.events.iter().map(|event| &event.text).collect();
+        assert_eq!(controller.aborted.as_deref(), Some("NATS was away for 29 s"));
+        let texts: Vec<_> = controller.joiner.events.iter().map(|event| &event.text).collect();
         assert!(texts[0].starts_with("NATS cannot be reached since 1s"), "{texts:?}");
         assert!(texts[1].contains("agent a was lost after 30s: NATS was away"), "{texts:?}");
     }
@@ -468,9 +475,9 @@ mod tests {
     #[test]
     fn signs_of_life_are_numbered_with_the_control_messages() {
         let now = Instant::now();
-        let mut conduct = conduct(now);
-        let numbers = [conduct.sign_of_life().number, conduct.sign_of_life().number];
+        let mut controller = controller(now);
+        let numbers = [controller.sign_of_life().number, controller.sign_of_life().number];
         assert_eq!(numbers, [first_number(1) + 1, first_number(1) + 2]);
-        assert_eq!(conduct.control(Stop::Go, now, false).number, first_number(1) + 3);
+        assert_eq!(controller.control(Stop::Go, now, false).number, first_number(1) + 3);
     }
 }

@@ -12,7 +12,7 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::Event;
 use gake_run::{Interrupt, Message, RunClock, Stop, StopHandle};
 
-use super::controller::{CONTROL_EVERY, Conduct};
+use super::controller::{CONTROL_EVERY, Controller};
 use super::journal::JournalReader;
 use super::journal::stream::{JournalStream, StreamAnswer};
 use crate::FleetError;
@@ -52,7 +52,7 @@ pub(crate) struct Feed {
     pub(crate) stored: Subscriber,
     /// Where it says that.
     pub(crate) inbox: String,
-    pub(crate) conduct: Conduct,
+    pub(crate) controller: Controller,
     pub(crate) messages: Sender<Message>,
     pub(crate) stop: StopHandle,
     /// Interrupts this process, if it is known here.
@@ -70,18 +70,18 @@ pub(crate) struct Feed {
 
 impl Feed {
     /// Leads the run to its end; what is known then.
-    pub(crate) async fn run(mut self) -> Conduct {
+    pub(crate) async fn run(mut self) -> Controller {
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut over = None;
         loop {
-            if self.conduct.joiner.is_over() {
+            if self.controller.joiner.is_over() {
                 if over.is_none() && self.listener.is_some() {
-                    self.conduct.end_journal(Instant::now());
+                    self.controller.end_journal(Instant::now());
                     self.write().await;
                 }
                 let since = *over.get_or_insert_with(Instant::now);
-                let journal = self.conduct.journal.as_ref();
+                let journal = self.controller.journal.as_ref();
                 let is_stored = journal.is_none_or(|journal| journal.is_stored());
                 if is_stored || since.elapsed() > STORED_MAX {
                     break;
@@ -98,27 +98,27 @@ impl Feed {
             self.write().await;
         }
         self.tell_events();
-        let over = self.conduct.control(self.stop.asked(), Instant::now(), true);
+        let over = self.controller.control(self.stop.asked(), Instant::now(), true);
         self.say(&over).await;
         // Agents that miss it notice that nobody asks them any more.
         let _ = tokio::time::timeout(Duration::from_secs(1), self.client.flush()).await;
-        self.conduct
+        self.controller
     }
 
     /// Does again what earlier coordinators did, by the first `entries` messages of their journal,
     /// and leads the run on.
-    pub(crate) async fn go_on(mut self, journal: JournalStream, entries: u64) -> Conduct {
+    pub(crate) async fn go_on(mut self, journal: JournalStream, entries: u64) -> Controller {
         let repeated = self.repeat(&journal, entries).await;
         // What happened before was told before.
-        self.told = self.conduct.joiner.events.len();
+        self.told = self.controller.joiner.events.len();
         match repeated {
-            Ok(()) => self.conduct.go_on((Instant::now(), self.now())),
+            Ok(()) => self.controller.go_on((Instant::now(), self.now())),
             Err(error) => {
-                let lost = self.conduct.give_up(self.now(), &error.to_string());
+                let lost = self.controller.give_up(self.now(), &error.to_string());
                 self.pass_on(lost);
             }
         }
-        self.stop.stop(self.conduct.asked.into());
+        self.stop.stop(self.controller.asked.into());
         self.run().await
     }
 
@@ -130,11 +130,11 @@ impl Feed {
         while let Some(bytes) = read.next().await {
             if said.elapsed() >= CONTROL_EVERY {
                 said = Instant::now();
-                let control = self.conduct.sign_of_life();
+                let control = self.controller.sign_of_life();
                 self.say(&control).await;
             }
             if let Some(entry) = reader.take(&bytes?) {
-                let messages = self.conduct.repeat(&entry);
+                let messages = self.controller.repeat(&entry);
                 // What it wrote was shown already.
                 self.tell(|event| {
                     !matches!(event, ScriptEvent::Line(_) | ScriptEvent::LinesLost(_))
@@ -147,16 +147,16 @@ impl Feed {
 
     /// Tells what scripts did, as far as it `is_news`.
     fn tell(&mut self, is_news: impl Fn(&ScriptEvent) -> bool) {
-        let scripted = std::mem::take(&mut self.conduct.joiner.scripted);
+        let scripted = std::mem::take(&mut self.controller.joiner.scripted);
         let Some(listener) = &self.listener else { return };
         for (index, event) in scripted.into_iter().filter(|(_, event)| is_news(event)) {
-            listener(&self.conduct.joiner.members[index].name, event);
+            listener(&self.controller.joiner.members[index].name, event);
         }
     }
 
     /// Tells what happened since it was told last.
     fn tell_events(&mut self) {
-        let events = &self.conduct.joiner.events;
+        let events = &self.controller.joiner.events;
         if let Some(listener) = &self.events {
             events.iter().skip(self.told).for_each(|event| listener(event));
         }
@@ -180,7 +180,7 @@ impl Feed {
         let Some(index) = index else { return };
         let purpose = figures_purpose(&self.run, index);
         let Some(part) = self.token.open(&purpose, &message.payload) else { return };
-        let messages = self.conduct.take(index, part, (Instant::now(), self.now()));
+        let messages = self.controller.take(index, part, (Instant::now(), self.now()));
         self.tell(|_| true);
         self.pass_on(messages);
     }
@@ -189,11 +189,11 @@ impl Feed {
         let purpose = control_purpose(&self.run);
         let control = opened::<Control>(&self.token, &purpose, &message.payload);
         let Some(Control { number, .. }) = control else { return };
-        self.conduct.echo(number, Instant::now());
-        if self.conduct.is_replaced() {
-            let messages = self.conduct.leave(self.now());
+        self.controller.echo(number, Instant::now());
+        if self.controller.is_replaced() {
+            let messages = self.controller.leave(self.now());
             self.pass_on(messages);
-        } else if self.conduct.may_delete_journal() {
+        } else if self.controller.may_delete_journal() {
             self.delete_journal().await;
         }
     }
@@ -215,10 +215,10 @@ impl Feed {
         let attempt = place.next().and_then(|text| text.parse().ok());
         let (Some(number), Some(attempt)) = (number, attempt) else { return };
         let now = self.now();
-        let Some(journal) = &mut self.conduct.journal else { return };
+        let Some(journal) = &mut self.controller.journal else { return };
         match StreamAnswer::read(&message.payload) {
             Some(StreamAnswer { error: Some(error), .. }) => {
-                self.conduct.drop_journal(now, &error.description);
+                self.controller.drop_journal(now, &error.description);
             }
             Some(StreamAnswer { seq: Some(_), .. }) => {
                 journal.stored(attempt, number, Instant::now());
@@ -234,7 +234,9 @@ impl Feed {
             return;
         }
         let (subject, purpose) = (journal_subject(&self.run), journal_purpose(&self.run));
-        while let Some(entry) = self.conduct.journal.as_mut().and_then(|journal| journal.unsent()) {
+        while let Some(entry) =
+            self.controller.journal.as_mut().and_then(|journal| journal.unsent())
+        {
             let reply = format!("{}.{}.{}", self.inbox, entry.attempt, entry.number);
             let sealed = sealed_bytes(&self.token, &purpose, &entry.bytes);
             // What is lost on its way is sent again.
@@ -246,11 +248,11 @@ impl Feed {
         let is_connected = self.client.connection_state() == State::Connected;
         let now = (Instant::now(), self.now());
         if self.interrupt.as_ref().is_some_and(Interrupt::came) {
-            self.conduct.interrupt();
+            self.controller.interrupt();
         }
-        let looked = self.conduct.look(now, is_connected, self.stop.asked());
+        let looked = self.controller.look(now, is_connected, self.stop.asked());
         self.pass_on(looked.messages);
-        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = self.conduct.joiner.lost();
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = self.controller.joiner.lost();
         if looked.drain {
             self.stop.stop(Stop::Drain);
         }
@@ -264,7 +266,7 @@ impl Feed {
         let purpose = format!("stop {}", self.run);
         let request = opened::<StopRequest>(&self.token, &purpose, &message.payload);
         let Some(StopRequest { now, challenge, .. }) = request else { return };
-        self.conduct.request_stop();
+        self.controller.request_stop();
         self.stop.stop(if now { Stop::Now } else { Stop::Drain });
         if let Some(reply) = message.reply.clone() {
             let purpose = format!("stop-answer {challenge}");

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub use admin::{AgentLogLine, Stopped};
 use async_nats::{Client, Subscriber};
-use controller::Conduct;
+use controller::Controller;
 pub use coordinator_loop::FleetListener;
 use coordinator_loop::{LostAgents, call_off};
 use finder::{Chosen, Finder, Offered};
@@ -66,7 +66,7 @@ pub struct Fleet {
     started_unix_ns: u64,
     /// Ends the run.
     stop: Option<StopHandle>,
-    feed: Option<JoinHandle<Conduct>>,
+    feed: Option<JoinHandle<Controller>>,
     aborted: Option<String>,
     left: Option<String>,
     is_stopped: bool,
@@ -399,8 +399,9 @@ impl RemoteWorkers for Fleet {
     }
 
     fn complete(&mut self, run: &mut Run) {
-        let Some(Ok(Conduct { joiner, aborted, left, is_stopped, stopped_by, was_over, .. })) =
-            self.feed.take().map(JoinHandle::join)
+        let Some(Ok(Controller {
+            joiner, aborted, left, is_stopped, stopped_by, was_over, ..
+        })) = self.feed.take().map(JoinHandle::join)
         else {
             return;
         };

@@ -9,7 +9,7 @@ use gake_core::clock::Nanos;
 use gake_run::{RunClock, Running};
 use tokio::runtime::Runtime;
 
-use super::controller::{Conduct, Rules};
+use super::controller::{Controller, Rules};
 use super::coordinator_loop::{Feed, call_off};
 use super::finder::Finder;
 use super::join::Joiner;
@@ -77,9 +77,9 @@ impl Fleet {
             alone_max: self.settings.alone_max,
             generation: begun.generation,
         };
-        let mut conduct = Conduct::new(joiner, rules, Instant::now());
+        let mut controller = Controller::new(joiner, rules, Instant::now());
         if let Some(first) = begun.journal {
-            conduct.begin_journal(first, Instant::now());
+            controller.begin_journal(first, Instant::now());
         }
         let feed = Feed {
             client: self.client.clone(),
@@ -90,7 +90,7 @@ impl Fleet {
             stops: heard.stops,
             stored: heard.stored,
             inbox: heard.inbox,
-            conduct,
+            controller,
             messages: sender,
             stop: running.stop.clone(),
             interrupt: self.settings.interrupt.clone(),

@@ -8,7 +8,7 @@ use gake_run::{Collector, Message, Stop};
 
 use super::{ALONE_MAX, Happening, MS, Sim, parts};
 use crate::OnLoss;
-use crate::coordinator::controller::{Conduct, Rules};
+use crate::coordinator::controller::{Controller, Rules};
 use crate::coordinator::join::Joiner;
 use crate::coordinator::journal::{Entry, JournalReader, attached};
 
@@ -24,7 +24,7 @@ impl Sim {
         self.journal.push(attached(self.generation));
         let (agents, base) = (self.agents.len(), self.instant());
         let rules = (self.on_loss, self.generation);
-        self.conduct = conduct(&self.plan, self.seed, agents, rules, base);
+        self.controller = controller(&self.plan, self.seed, agents, rules, base);
         self.whole = Collector::new(&self.plan, self.seed, agents);
         self.counted.clear();
         let mut reader = JournalReader::default();
@@ -34,7 +34,7 @@ impl Sim {
                     Entry::Part(index, ..) => Some((*index, self.taken(*index))),
                     _ => None,
                 };
-                let messages = self.conduct.repeat(&entry);
+                let messages = self.controller.repeat(&entry);
                 self.collect(messages);
                 if let Some((index, before)) = from {
                     self.count(index, before);
@@ -42,13 +42,13 @@ impl Sim {
             }
             self.journal.push(bytes);
         }
-        self.conduct.go_on((base, self.now));
-        self.stop = self.conduct.asked.into();
+        self.controller.go_on((base, self.now));
+        self.stop = self.controller.asked.into();
     }
 
     /// How many frames of an agent are taken.
     pub(super) fn taken(&self, index: usize) -> u64 {
-        self.conduct.joiner.progress(index).map_or(0, |(frames, ..)| frames)
+        self.controller.joiner.progress(index).map_or(0, |(frames, ..)| frames)
     }
 
     /// Counts the arrivals of an agent's frames that were taken since there were `before`.
@@ -76,7 +76,7 @@ impl Sim {
             return;
         }
         let is_connected = !self.nats.holds(self.now);
-        let looked = self.conduct.look((self.instant(), self.now), is_connected, self.stop);
+        let looked = self.controller.look((self.instant(), self.now), is_connected, self.stop);
         self.collect(looked.messages);
         if looked.drain {
             self.stop = Stop::Drain;
@@ -88,15 +88,15 @@ impl Sim {
 }
 
 /// A coordinator of a generation.
-pub(super) fn conduct(
+pub(super) fn controller(
     plan: &Arc<Plan>,
     seed: u64,
     agents: usize,
     (on_loss, generation): (OnLoss, u32),
     now: Instant,
-) -> Conduct {
+) -> Controller {
     let parts = parts(plan, seed, agents).into_iter().enumerate();
     let named: Vec<_> = parts.map(|(index, part)| (format!("a{index}"), 1, part)).collect();
     let rules = Rules { on_loss, alone_max: ALONE_MAX, generation };
-    Conduct::new(Joiner::new(plan, seed, &named), rules, now)
+    Controller::new(Joiner::new(plan, seed, &named), rules, now)
 }

@@ -26,11 +26,11 @@ use gake_run::{Collector, Stop};
 
 use crate::OnLoss;
 use crate::agent::slice_state::Outcome;
-use crate::coordinator::controller::Conduct;
+use crate::coordinator::controller::Controller;
 use crate::coordinator::weights::of_weights;
 use crate::message::{Control, Part};
 use agent::{SIGNS, SimAgent};
-use coordinator::conduct;
+use coordinator::controller;
 use random::{Dice, Outage, own_dice};
 
 const MS: Nanos = 1_000_000;
@@ -76,7 +76,7 @@ struct Sim {
     happenings: BTreeMap<u64, Happening>,
     next: u64,
     agents: Vec<SimAgent>,
-    conduct: Conduct,
+    controller: Controller,
     whole: Collector,
     stop: Stop,
     /// Without the NATS server.
@@ -127,14 +127,14 @@ impl Sim {
             _ => OnLoss::Redistribute,
         };
         let (length, base) = (seconds * SECOND, Instant::now());
-        let mut conduct = conduct(&plan, seed, agents, (on_loss, 1), base);
+        let mut controller = controller(&plan, seed, agents, (on_loss, 1), base);
         // One in four servers has no JetStream.
         let has_journal = faults.orphans || !seed.is_multiple_of(4);
         if has_journal {
-            conduct.begin_journal(0, base);
+            controller.begin_journal(0, base);
         }
         let mut sim = Self {
-            conduct,
+            controller,
             whole: Collector::new(&plan, seed, agents),
             seed,
             plan,
@@ -218,15 +218,15 @@ impl Sim {
             _ if self.orphaned.holds(self.now) => {}
             Happening::Part(index, part) => {
                 let before = self.taken(index);
-                let messages = self.conduct.take(index, &part, (self.instant(), self.now));
+                let messages = self.controller.take(index, &part, (self.instant(), self.now));
                 self.collect(messages);
                 self.count(index, before);
             }
-            Happening::Echo(number) => self.conduct.echo(number, self.instant()),
+            Happening::Echo(number) => self.controller.echo(number, self.instant()),
             Happening::Stored(generation, attempt, number) => {
                 let now = self.instant();
                 if let Some(journal) =
-                    self.conduct.journal.as_mut().filter(|_| generation == self.generation)
+                    self.controller.journal.as_mut().filter(|_| generation == self.generation)
                 {
                     journal.stored(attempt, number, now);
                 }
@@ -252,12 +252,12 @@ impl Sim {
             }
             self.step(happening);
             let is_there = over.is_none() && !self.orphaned.holds(self.now);
-            if !is_there || !self.conduct.joiner.is_over() {
+            if !is_there || !self.controller.joiner.is_over() {
                 ending = None;
             } else if self.is_stored() || self.now > *ending.get_or_insert(self.now) + STORED_MAX {
                 (over, orphaned) = (Some(self.now), self.orphaned.to);
                 self.orphaned = Outage::NEVER;
-                let control = self.conduct.control(self.stop, self.instant(), true);
+                let control = self.controller.control(self.stop, self.instant(), true);
                 if !self.nats.holds(self.now) {
                     self.say(control);
                 }
@@ -280,9 +280,9 @@ impl Sim {
             run: self.whole.finish(0, Ending::Done, 1),
             fired: self.fired.len() as u64,
             taken_over: self.taken_over,
-            lost: self.conduct.joiner.lost().len(),
-            unreplaced: self.conduct.joiner.unreplaced(),
-            aborted: self.conduct.aborted.is_some(),
+            lost: self.controller.joiner.lost().len(),
+            unreplaced: self.controller.joiner.unreplaced(),
+            aborted: self.controller.aborted.is_some(),
             on_loss: self.on_loss,
             faults_end: faults_end.chain(nats).chain(orphaned).max().unwrap_or(0),
             counted: self.counted.len() as u64,

@@ -59,7 +59,9 @@ impl Sim {
     pub(super) fn write(&mut self) {
         let generation = self.generation;
         let is_connected = !self.nats.holds(self.now);
-        while let Some(entry) = self.conduct.journal.as_mut().and_then(|journal| journal.unsent()) {
+        while let Some(entry) =
+            self.controller.journal.as_mut().and_then(|journal| journal.unsent())
+        {
             if is_connected && !self.dice.one_in(self.loss) {
                 let entry = Happening::Entry(generation, entry.attempt, entry.number, entry.bytes);
                 self.at(self.now + MS, entry);
@@ -79,6 +81,6 @@ impl Sim {
     }
 
     pub(super) fn is_stored(&self) -> bool {
-        self.conduct.journal.as_ref().is_none_or(|journal| journal.is_stored())
+        self.controller.journal.as_ref().is_none_or(|journal| journal.is_stored())
     }
 }
