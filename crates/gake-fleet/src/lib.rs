@@ -32,7 +32,7 @@ pub use agent::{Agent, AgentEvent};
 pub use allow::AgentLimits;
 pub use coordinator::{
     AgentList, AgentLogLine, Fleet, FleetListener, FleetSettings, ListedAgent, OnLoss, Orphan,
-    Stopped, StoppedBy,
+    StopRecipient, StoppedBy,
 };
 pub use error::FleetError;
 pub use message::AgentWeight;

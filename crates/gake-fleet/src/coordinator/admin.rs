@@ -20,7 +20,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// Who was told to end a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopRecipient {
     /// Its coordinator, which ends the run and shows it.
     Coordinator,
     /// Its agents, since there is no coordinator. What the journal does not have of their figures is
@@ -44,13 +44,13 @@ pub struct AgentLogLine {
     pub text: String,
 }
 
-impl Stopped {
+impl StopRecipient {
     /// Ends the run with the id `run`: no new arrivals, or with `now` at once. `version` is that of
     /// gake. Blocks.
     ///
     /// # Errors
     /// When NATS cannot be used, or nobody has the run.
-    pub fn ask(
+    pub fn request_stop(
         nats: &NatsSettings,
         token: &FleetToken,
         run: &str,
@@ -107,7 +107,7 @@ impl AgentLogLine {
     ///
     /// # Errors
     /// When NATS cannot be used, an agent is not there, or one does not answer.
-    pub fn ask(
+    pub fn fetch(
         nats: &NatsSettings,
         token: &FleetToken,
         names: &[String],

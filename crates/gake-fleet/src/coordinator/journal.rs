@@ -76,7 +76,7 @@ pub(crate) struct Decision {
 /// Who told a run to stop that had no reason of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StoppedBy {
-    /// Somebody, from elsewhere ([`Stopped::ask`](crate::Stopped::ask)).
+    /// Somebody, from elsewhere ([`StopRecipient::request_stop`](crate::StopRecipient::request_stop)).
     Request,
     /// Whoever interrupted its coordinator ([`FleetSettings::interrupt`]).
     ///

@@ -36,7 +36,7 @@ impl AgentList {
     ///
     /// # Errors
     /// When NATS cannot be used.
-    pub fn ask(nats: &NatsSettings, token: &FleetToken) -> Result<Self, FleetError> {
+    pub fn fetch(nats: &NatsSettings, token: &FleetToken) -> Result<Self, FleetError> {
         let mut list = Self::default();
         super::runtime()?.block_on(async {
             let client = nats.connect("gake").await?;

@@ -22,7 +22,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub use admin::{AgentLogLine, Stopped};
+pub use admin::{AgentLogLine, StopRecipient};
 use async_nats::{Client, Subscriber};
 use controller::Controller;
 pub use coordinator_loop::FleetListener;
@@ -289,7 +289,7 @@ impl Fleet {
     }
 
     /// Tells `listener` what happens to the agents, and to the way to them, while the run goes on.
-    pub fn tell(&mut self, listener: FleetListener) {
+    pub fn set_listener(&mut self, listener: FleetListener) {
         self.events = Some(listener);
     }
 
@@ -305,7 +305,7 @@ impl Fleet {
         self.left.as_deref()
     }
 
-    /// Whether the run was told to stop: by somebody else ([`Stopped::ask`]), or under an earlier
+    /// Whether the run was told to stop: by somebody else ([`StopRecipient::request_stop`]), or under an earlier
     /// coordinator, it is not known by whom.
     #[must_use]
     pub fn is_stopped(&self) -> bool {

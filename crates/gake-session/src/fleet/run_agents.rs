@@ -33,7 +33,7 @@ impl RunAgents<'_> {
         let events =
             report.map(|report| -> FleetListener { Arc::new(move |event| report(&event.text)) });
         match (self, events) {
-            (Self::Requests(fleet), Some(events)) => fleet.tell(events),
+            (Self::Requests(fleet), Some(events)) => fleet.set_listener(events),
             (Self::Requests(_), None) => {}
             (Self::Script(agents, _), events) => agents.follow(events, interrupt),
         }

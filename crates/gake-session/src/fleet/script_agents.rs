@@ -230,7 +230,7 @@ impl RemoteUsers for ScriptAgents<'_> {
         };
         let mut fleet = fleet.map_err(RunError::cannot)?;
         if let Some(events) = self.events.take() {
-            fleet.tell(events);
+            fleet.set_listener(events);
         }
         if let Some(console) = self.console {
             console.note(&fleet.describe());
