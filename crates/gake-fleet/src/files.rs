@@ -13,7 +13,7 @@ use gake_core::spec::{RequestSource, RunSpec};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::FleetError;
-use crate::message::{FilePart, from_hex, hex};
+use crate::message::{FileChunk, from_hex, hex};
 
 /// Most bytes of the files of a spec.
 pub(crate) const BYTES_MAX: usize = 256 << 20;
@@ -93,7 +93,7 @@ impl AgentFiles {
     }
 
     /// Takes a part; how many bytes of the file are there.
-    pub(crate) fn take(&mut self, part: &FilePart) -> usize {
+    pub(crate) fn take(&mut self, part: &FileChunk) -> usize {
         let (name, arriving) = &mut self.arriving;
         if part.at == 0 {
             name.clone_from(&part.hash);
@@ -181,7 +181,7 @@ mod tests {
             for (at, bytes) in (0..).step_by(4).zip(content.chunks(4)) {
                 let is_last = at + bytes.len() == content.len();
                 let (nonce, hash, bytes) = (String::new(), hash.clone(), hex(bytes));
-                let part = FilePart { nonce, hash, at, bytes, is_last };
+                let part = FileChunk { nonce, hash, at, bytes, is_last };
                 let there = files.take(&part);
                 assert_eq!(files.take(&part), if is_last { 0 } else { there }, "once");
             }

@@ -12,7 +12,7 @@ use gake_core::record::{Interval, WorkerEnd};
 use gake_run::Message;
 use serde::de::DeserializeOwned;
 
-use crate::message::{HandoverAnswer, LastWord};
+use crate::message::{AgentEnd, HandoverReply};
 use crate::script::ScriptEvent;
 
 /// Bytes before the content.
@@ -29,11 +29,11 @@ pub(crate) enum Content {
     /// How a worker ended.
     Ended(WorkerEnd),
     /// Whether the agent sends arrivals of a lost one.
-    Handover(HandoverAnswer),
+    Handover(HandoverReply),
     /// What a script does beside its figures.
     Script(ScriptEvent),
     /// The agent is done.
-    Last(LastWord),
+    Last(AgentEnd),
     /// The agent gives up; why, in a sentence.
     GaveUp(String),
 }
@@ -69,7 +69,7 @@ impl Frame {
     }
 
     /// The frame of an answer to a handover.
-    pub(crate) fn handover(answer: &HandoverAnswer) -> Self {
+    pub(crate) fn handover(answer: &HandoverReply) -> Self {
         Self { kind: b'H', bytes: serde_json::to_vec(answer).unwrap_or_default() }
     }
 
@@ -79,7 +79,7 @@ impl Frame {
     }
 
     /// The frame of an agent that is done.
-    pub(crate) fn last(word: &LastWord) -> Self {
+    pub(crate) fn last(word: &AgentEnd) -> Self {
         Self { kind: b'L', bytes: serde_json::to_vec(word).unwrap_or_default() }
     }
 

@@ -70,7 +70,7 @@ pub(crate) struct StopRequest {
 
 /// Whether a run that was to end is there.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct StopAnswer {
+pub(crate) struct StopReply {
     pub(crate) is_there: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct LogQuestion {
 
 /// The last events of an agent, the oldest first: seconds since 1970, and what happened.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct LogAnswer {
+pub(crate) struct LogReply {
     pub(crate) events: Vec<(u64, String)>,
 }
 
@@ -188,7 +188,7 @@ pub(crate) struct ScriptOffer {
 
 /// A part of a spec that is too long for one message. It belongs to the offer with this nonce.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SpecPart {
+pub(crate) struct SpecChunk {
     pub(crate) nonce: String,
     /// Its number, from 0.
     pub(crate) index: usize,
@@ -197,7 +197,7 @@ pub(crate) struct SpecPart {
 
 /// How many parts of a spec are there.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SpecTaken {
+pub(crate) struct SpecReceived {
     pub(crate) parts: usize,
 }
 
@@ -217,7 +217,7 @@ pub(crate) struct FilesMissing {
 
 /// A part of a file. It belongs to the offer with this nonce.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FilePart {
+pub(crate) struct FileChunk {
     pub(crate) nonce: String,
     pub(crate) hash: String,
     /// Where it begins.
@@ -229,13 +229,13 @@ pub(crate) struct FilePart {
 
 /// How many bytes of a file are there.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FileTaken {
+pub(crate) struct FileReceived {
     pub(crate) bytes: usize,
 }
 
 /// An answer to an offer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum OfferAnswer {
+pub(crate) enum OfferReply {
     /// The workers are ready and wait for the start.
     Ready { workers: usize },
     /// Why not, in a sentence.
@@ -251,7 +251,7 @@ pub(crate) struct ClockQuestion {
 
 /// The agent's monotonic clock, in ns.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ClockAnswer {
+pub(crate) struct ClockReply {
     pub(crate) round: u32,
     pub(crate) now: u64,
 }
@@ -266,7 +266,7 @@ pub(crate) struct StartOrder {
 
 /// An answer to the order to start.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum StartAnswer {
+pub(crate) enum StartReply {
     Started,
     Refused { why: String },
 }
@@ -304,7 +304,7 @@ pub(crate) struct Handover {
 
 /// The answer to a [`Handover`]. It travels as a frame, before any figure of these arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HandoverAnswer {
+pub(crate) struct HandoverReply {
     pub(crate) id: u64,
     /// The agent sends what is due from here on, in ns since the epoch; `None` when it does not.
     pub(crate) from: Option<u64>,
@@ -344,33 +344,33 @@ impl From<StopOrder> for Stop {
 
 /// What an agent says at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LastWord {
+pub(crate) struct AgentEnd {
     /// The highest during the run.
     pub(crate) rss_bytes: u64,
     pub(crate) cores: usize,
 }
 
 /// `value` as JSON, sealed for `purpose`.
-pub(crate) fn sealed(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn seal_json(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
     // Maps have texts as keys and numbers are finite: this cannot fail, and nothing reads as empty.
     let json = serde_json::to_vec(value).unwrap_or_default();
     token.seal(purpose, &json)
 }
 
 /// `body`, sealed for `purpose`.
-pub(crate) fn sealed_bytes(token: &FleetToken, purpose: &str, body: &[u8]) -> Bytes {
+pub(crate) fn seal_bytes(token: &FleetToken, purpose: &str, body: &[u8]) -> Bytes {
     token.seal(purpose, body).into()
 }
 
 /// `value` as JSON, encrypted for `purpose`.
-pub(crate) fn hidden(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn encrypt_json(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
     let json = serde_json::to_vec(value).unwrap_or_default();
     // Without random bytes nothing is sent that could be read.
     token.encrypt(purpose, &json).unwrap_or_default()
 }
 
 /// The value that was encrypted for `purpose` with this token.
-pub(crate) fn revealed<T: DeserializeOwned>(
+pub(crate) fn decrypt_json<T: DeserializeOwned>(
     token: &FleetToken,
     purpose: &str,
     bytes: &[u8],

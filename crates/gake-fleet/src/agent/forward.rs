@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::script_reporter::ScriptVoice;
 use crate::frame::Frame;
-use crate::message::LastWord;
+use crate::message::AgentEnd;
 
 /// The log of a slice.
 pub(crate) struct LogStart {
@@ -44,7 +44,7 @@ pub(crate) fn forward(
         let forwarded = forwarded.and_then(|()| forwarder.forward(false));
         let Forwarder { running, frames, log_lost, .. } = forwarder;
         let last = match forwarded {
-            Ok(()) => Frame::last(&LastWord {
+            Ok(()) => Frame::last(&AgentEnd {
                 rss_bytes: running.memory.highest(),
                 cores: std::thread::available_parallelism().map_or(1, usize::from),
             }),

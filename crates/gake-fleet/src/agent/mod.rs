@@ -27,8 +27,8 @@ use slice_state::Outcome;
 use crate::allow::AgentLimits;
 use crate::files::AgentFiles;
 use crate::message::{
-    AgentHello, AgentWeight, DISCOVER, Discover, Greeting, PROTOCOL, agent_subject, hex, hidden,
-    opened, sealed,
+    AgentHello, AgentWeight, DISCOVER, Discover, Greeting, PROTOCOL, agent_subject, encrypt_json,
+    hex, open_json, seal_json,
 };
 use crate::token::random_text;
 use crate::{FleetError, FleetToken, NatsSettings};
@@ -219,7 +219,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
     /// Answers a coordinator that asks who is there.
     async fn greet(&mut self, question: &Message) {
         let token = &self.agent.token;
-        let greeting = match opened::<Discover>(token, "discover", &question.payload) {
+        let greeting = match open_json::<Discover>(token, "discover", &question.payload) {
             Some(Discover { challenge }) => {
                 let hello = AgentHello {
                     id: self.id.clone(),
@@ -234,7 +234,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                     run: self.slice.as_ref().map(|slice| slice.run.clone()),
                     nonce: self.nonce.clone(),
                 };
-                Greeting::Hello(hex(&sealed(token, &format!("hello {challenge}"), &hello)))
+                Greeting::Hello(hex(&seal_json(token, &format!("hello {challenge}"), &hello)))
             }
             None => Greeting::OtherToken { name: self.agent.name.clone() },
         };
@@ -322,7 +322,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
     }
 
     async fn reply_hidden(&self, to: &Message, purpose: &str, answer: &impl Serialize) {
-        self.reply(to, hidden(&self.agent.token, purpose, answer)).await;
+        self.reply(to, encrypt_json(&self.agent.token, purpose, answer)).await;
     }
 
     async fn reply(&self, to: &Message, bytes: Vec<u8>) {

@@ -19,9 +19,9 @@ use crate::FleetError;
 use crate::allow::for_agents;
 use crate::files::{Contents, OpenFiles};
 use crate::message::{
-    ClockAnswer, ClockQuestion, FilePart, FileTaken, FilesMissing, FilesQuestion, LogAnswer,
-    LogQuestion, Offer, OfferAnswer, Part, ScriptOffer, SpecPart, SpecTaken, StartAnswer,
-    StartOrder, StopAnswer, StopRequest, revealed,
+    ClockQuestion, ClockReply, FileChunk, FileReceived, FilesMissing, FilesQuestion, LogQuestion,
+    LogReply, Offer, OfferReply, Part, ScriptOffer, SpecChunk, SpecReceived, StartOrder,
+    StartReply, StopReply, StopRequest, decrypt_json,
 };
 use crate::token::random_text;
 
@@ -50,34 +50,36 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         let purpose = format!("{kind} {}", self.id);
         match kind.as_str() {
             "offer" => {
-                let Some(offer) = revealed::<Offer>(&token, &purpose, bytes) else { return Ok(()) };
+                let Some(offer) = decrypt_json::<Offer>(&token, &purpose, bytes) else {
+                    return Ok(());
+                };
                 let purpose = format!("offer-answer {}", offer.nonce);
                 let answer = self.consider(offer).await?;
                 self.reply_hidden(request, &purpose, &answer).await;
             }
             "spec" | "files" | "file" => self.receive(&kind, request, &purpose).await,
             "clock" => {
-                let question = revealed::<ClockQuestion>(&token, &purpose, bytes);
+                let question = decrypt_json::<ClockQuestion>(&token, &purpose, bytes);
                 if let Some(ClockQuestion { run, round }) = question {
-                    let answer = ClockAnswer { round, now: gake_run::monotonic_now() };
+                    let answer = ClockReply { round, now: gake_run::monotonic_now() };
                     self.reply_hidden(request, &format!("clock-answer {run}"), &answer).await;
                 }
             }
             "start" => {
-                let Some(order) = revealed::<StartOrder>(&token, &purpose, bytes) else {
+                let Some(order) = decrypt_json::<StartOrder>(&token, &purpose, bytes) else {
                     return Ok(());
                 };
                 let slice = self.slice.as_mut().filter(|slice| slice.run == order.run);
                 let started = slice.ok_or_else(|| "it does not have this run".to_owned());
                 let answer = match started.and_then(|slice| slice.start(order.epoch)) {
-                    Ok(()) => StartAnswer::Started,
-                    Err(why) => StartAnswer::Refused { why },
+                    Ok(()) => StartReply::Started,
+                    Err(why) => StartReply::Refused { why },
                 };
                 let purpose = format!("start-answer {}", order.run);
                 self.reply_hidden(request, &purpose, &answer).await;
             }
             "stop" => {
-                let Some(stop) = revealed::<StopRequest>(&token, &purpose, bytes) else {
+                let Some(stop) = decrypt_json::<StopRequest>(&token, &purpose, bytes) else {
                     return Ok(());
                 };
                 let is_there = self.slice.as_ref().is_some_and(|slice| slice.run == stop.run);
@@ -85,15 +87,15 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                     self.ended(Outcome::GivenUp("it was told to stop".to_owned())).await;
                 }
                 let purpose = format!("stop-answer {}", stop.challenge);
-                self.reply_hidden(request, &purpose, &StopAnswer { is_there }).await;
+                self.reply_hidden(request, &purpose, &StopReply { is_there }).await;
             }
             "log" => {
-                let Some(question) = revealed::<LogQuestion>(&token, &purpose, bytes) else {
+                let Some(question) = decrypt_json::<LogQuestion>(&token, &purpose, bytes) else {
                     return Ok(());
                 };
                 let events = self.events.iter().cloned().collect();
                 let purpose = format!("log-answer {}", question.challenge);
-                self.reply_hidden(request, &purpose, &LogAnswer { events }).await;
+                self.reply_hidden(request, &purpose, &LogReply { events }).await;
             }
             _ => {}
         }
@@ -105,16 +107,16 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
         let (token, bytes) = (self.agent.token.clone(), &request.payload);
         match kind {
             "spec" => {
-                let part = revealed::<SpecPart>(&token, purpose, bytes);
+                let part = decrypt_json::<SpecChunk>(&token, purpose, bytes);
                 let Some(part) = part.filter(|part| part.nonce == self.nonce) else {
                     return;
                 };
                 let purpose = format!("spec-answer {}", part.nonce);
-                let taken = SpecTaken { parts: self.keep(part) };
+                let taken = SpecReceived { parts: self.keep(part) };
                 self.reply_hidden(request, &purpose, &taken).await;
             }
             "files" => {
-                let question = revealed::<FilesQuestion>(&token, purpose, bytes);
+                let question = decrypt_json::<FilesQuestion>(&token, purpose, bytes);
                 let Some(question) = question.filter(|asked| asked.nonce == self.nonce) else {
                     return;
                 };
@@ -123,12 +125,12 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                 self.reply_hidden(request, &purpose, &missing).await;
             }
             "file" => {
-                let part = revealed::<FilePart>(&token, purpose, bytes);
+                let part = decrypt_json::<FileChunk>(&token, purpose, bytes);
                 let Some(part) = part.filter(|part| part.nonce == self.nonce) else {
                     return;
                 };
                 let purpose = format!("file-answer {}", part.nonce);
-                let taken = FileTaken { bytes: self.files.take(&part) };
+                let taken = FileReceived { bytes: self.files.take(&part) };
                 self.reply_hidden(request, &purpose, &taken).await;
             }
             _ => {}
@@ -136,7 +138,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
     }
 
     /// Keeps a part of a spec; how many there are.
-    fn keep(&mut self, part: SpecPart) -> usize {
+    fn keep(&mut self, part: SpecChunk) -> usize {
         if part.index == 0 {
             self.parts.clear();
         }
@@ -148,8 +150,8 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
     }
 
     /// Takes an offer, when it can.
-    async fn consider(&mut self, offer: Offer) -> Result<OfferAnswer, FleetError> {
-        let refused = |why: &str| Ok(OfferAnswer::Refused { why: why.to_owned() });
+    async fn consider(&mut self, offer: Offer) -> Result<OfferReply, FleetError> {
+        let refused = |why: &str| Ok(OfferReply::Refused { why: why.to_owned() });
         if offer.nonce != self.nonce {
             return refused("the offer is an old one");
         }
@@ -187,13 +189,13 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                 let bounds = self.agent.limits.bounds(&plan, slice);
                 let run = (offer.run, offer.index, Duration::from_nanos(offer.alone));
                 self.slice = Some(SliceRun::new(run, plan, (ready, script, log), control, bounds));
-                OfferAnswer::Ready { workers }
+                OfferReply::Ready { workers }
             }
             Err(why) => {
                 // It may quote the spec.
                 let why = self.agent.redactor.text(&why).into_owned();
                 self.say(AgentEvent::Refused(why.clone()));
-                OfferAnswer::Refused { why }
+                OfferReply::Refused { why }
             }
         })
     }

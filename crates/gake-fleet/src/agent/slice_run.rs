@@ -20,8 +20,8 @@ use super::slice_state::{Outcome, SliceState, next_second};
 use crate::allow::SliceBounds;
 use crate::frame::{self, Frame, HEADER};
 use crate::message::{
-    Control, Handover, HandoverAnswer, StopOrder, control_purpose, control_subject,
-    figures_purpose, figures_subject, opened,
+    Control, Handover, HandoverReply, StopOrder, control_purpose, control_subject, figures_purpose,
+    figures_subject, open_json,
 };
 use crate::token::{FleetToken, SEAL};
 
@@ -173,7 +173,7 @@ impl SliceRun {
         bytes: &[u8],
     ) -> (Outcome, Vec<String>) {
         let purpose = control_purpose(&self.run);
-        let Some(control) = opened::<Control>(token, &purpose, bytes) else {
+        let Some(control) = open_json::<Control>(token, &purpose, bytes) else {
             return (Outcome::Kept, Vec::new());
         };
         let applied = self.state.apply(&control, Instant::now());
@@ -213,7 +213,7 @@ impl SliceRun {
         let now = self.workers.as_ref().map_or(0, |workers| workers.clock.now());
         let from = is_possible.then(|| next_second(now.max(not_before)));
         // The answer comes before any figure of these arrivals.
-        self.pass_on(client, token, Some(Frame::handover(&HandoverAnswer { id, from }))).await;
+        self.pass_on(client, token, Some(Frame::handover(&HandoverReply { id, from }))).await;
         let (Some(workers), Some(from)) = (&self.workers, from) else {
             return format!("arrivals of a lost agent were refused: 1 of {of}");
         };

@@ -9,7 +9,7 @@ use super::finder::{Asked, ROUND, greetings};
 use super::journal::stream::JournalStream;
 use super::orphan;
 use crate::message::{
-    AgentHello, LogAnswer, LogQuestion, StopAnswer, StopOrder, StopRequest, opened, sealed,
+    AgentHello, LogQuestion, LogReply, StopOrder, StopReply, StopRequest, open_json, seal_json,
     stop_subject,
 };
 use crate::token::random_text;
@@ -88,7 +88,7 @@ impl StopRecipient {
                 let asked = Asked { client: &client, nats, token, hello };
                 let purpose = format!("stop-answer {}", request.challenge);
                 // One that does not answer must not keep the others going.
-                match asked.request::<StopAnswer>("stop", &request, &purpose, ANSWER_MAX).await {
+                match asked.request::<StopReply>("stop", &request, &purpose, ANSWER_MAX).await {
                     Ok(answer) => told.extend(answer.is_there.then(|| hello.name.clone())),
                     Err(error) => failed = Some(error),
                 }
@@ -126,7 +126,7 @@ impl AgentLogLine {
                 let purpose = format!("log-answer {challenge}");
                 let asked = Asked { client: &client, nats, token, hello };
                 let question = LogQuestion { challenge };
-                let answer: LogAnswer =
+                let answer: LogReply =
                     asked.request("log", &question, &purpose, ANSWER_MAX).await?;
                 let agent = &hello.name;
                 lines.extend(answer.events.into_iter().map(|(unix_seconds, text)| Self {
@@ -146,12 +146,12 @@ async fn is_ended_by_coordinator(
     token: &FleetToken,
     request: &StopRequest,
 ) -> bool {
-    let bytes = sealed(token, &format!("stop {}", request.run), request);
+    let bytes = seal_json(token, &format!("stop {}", request.run), request);
     let asked = Request::new().payload(bytes.into()).timeout(Some(ANSWER_MAX));
     let answer = client.send_request(stop_subject(&request.run), asked).await;
     let purpose = format!("stop-answer {}", request.challenge);
     let answer =
-        answer.ok().and_then(|answer| opened::<StopAnswer>(token, &purpose, &answer.payload));
+        answer.ok().and_then(|answer| open_json::<StopReply>(token, &purpose, &answer.payload));
     answer.is_some_and(|answer| answer.is_there)
 }
 

@@ -14,11 +14,11 @@ use gake_run::{Interrupt, Message, RunClock, Stop, StopHandle};
 
 use super::controller::{CONTROL_EVERY, Controller};
 use super::journal::JournalReader;
-use super::journal::stream::{JournalStream, StreamAnswer};
+use super::journal::stream::{JournalStream, StreamReply};
 use crate::FleetError;
 use crate::message::{
-    Control, StopAnswer, StopRequest, control_purpose, control_subject, figures_purpose,
-    journal_purpose, journal_subject, opened, sealed, sealed_bytes,
+    Control, StopReply, StopRequest, control_purpose, control_subject, figures_purpose,
+    journal_purpose, journal_subject, open_json, seal_bytes, seal_json,
 };
 use crate::script::{ScriptEvent, ScriptListener};
 use crate::token::FleetToken;
@@ -187,7 +187,7 @@ impl Feed {
 
     async fn hear(&mut self, message: &async_nats::Message) {
         let purpose = control_purpose(&self.run);
-        let control = opened::<Control>(&self.token, &purpose, &message.payload);
+        let control = open_json::<Control>(&self.token, &purpose, &message.payload);
         let Some(Control { number, .. }) = control else { return };
         self.controller.echo(number, Instant::now());
         if self.controller.is_replaced() {
@@ -216,11 +216,11 @@ impl Feed {
         let (Some(number), Some(attempt)) = (number, attempt) else { return };
         let now = self.now();
         let Some(journal) = &mut self.controller.journal else { return };
-        match StreamAnswer::read(&message.payload) {
-            Some(StreamAnswer { error: Some(error), .. }) => {
+        match StreamReply::read(&message.payload) {
+            Some(StreamReply { error: Some(error), .. }) => {
                 self.controller.drop_journal(now, &error.description);
             }
-            Some(StreamAnswer { seq: Some(_), .. }) => {
+            Some(StreamReply { seq: Some(_), .. }) => {
                 journal.stored(attempt, number, Instant::now());
             }
             // Without an answer of JetStream it is sent again.
@@ -238,7 +238,7 @@ impl Feed {
             self.controller.journal.as_mut().and_then(|journal| journal.unsent())
         {
             let reply = format!("{}.{}.{}", self.inbox, entry.attempt, entry.number);
-            let sealed = sealed_bytes(&self.token, &purpose, &entry.bytes);
+            let sealed = seal_bytes(&self.token, &purpose, &entry.bytes);
             // What is lost on its way is sent again.
             let _ = self.client.publish_with_reply(subject.clone(), reply, sealed).await;
         }
@@ -264,13 +264,13 @@ impl Feed {
     /// Ends the run, which somebody else asks for.
     async fn end(&mut self, message: &async_nats::Message) {
         let purpose = format!("stop {}", self.run);
-        let request = opened::<StopRequest>(&self.token, &purpose, &message.payload);
+        let request = open_json::<StopRequest>(&self.token, &purpose, &message.payload);
         let Some(StopRequest { now, challenge, .. }) = request else { return };
         self.controller.request_stop();
         self.stop.stop(if now { Stop::Now } else { Stop::Drain });
         if let Some(reply) = message.reply.clone() {
             let purpose = format!("stop-answer {challenge}");
-            let answer = sealed(&self.token, &purpose, &StopAnswer { is_there: true });
+            let answer = seal_json(&self.token, &purpose, &StopReply { is_there: true });
             // Without the answer it asks the agents, which are stopping.
             let _ = self.client.publish(reply, answer.into()).await;
         }
@@ -278,7 +278,7 @@ impl Feed {
 
     async fn say(&self, control: &Control) {
         if self.client.connection_state() == State::Connected {
-            let bytes = sealed(&self.token, &control_purpose(&self.run), control);
+            let bytes = seal_json(&self.token, &control_purpose(&self.run), control);
             // The next one says the same.
             let _ = self.client.publish(control_subject(&self.run), bytes.into()).await;
         }
@@ -288,7 +288,7 @@ impl Feed {
 /// Tells the agents of a run that will not be.
 pub(crate) async fn call_off(client: &Client, token: &FleetToken, run: &str) {
     let control = Control { number: u64::MAX, over: true, ..Control::default() };
-    let bytes = sealed(token, &control_purpose(run), &control);
+    let bytes = seal_json(token, &control_purpose(run), &control);
     // Agents that miss it wait for their start in vain, and give up.
     let _ = client.publish(control_subject(run), bytes.into()).await;
     let _ = tokio::time::timeout(Duration::from_secs(1), client.flush()).await;

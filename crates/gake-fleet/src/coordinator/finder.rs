@@ -19,9 +19,9 @@ use super::settings::FleetSettings;
 use super::weights;
 use crate::files::Contents;
 use crate::message::{
-    AgentHello, DISCOVER, Discover, FilePart, FileTaken, FilesMissing, FilesQuestion, Greeting,
-    Offer, OfferAnswer, PROTOCOL, Part, ScriptOffer, SpecPart, SpecTaken, StartAnswer, StartOrder,
-    agent_subject, from_hex, hex, hidden, opened, revealed, sealed,
+    AgentHello, DISCOVER, Discover, FileChunk, FileReceived, FilesMissing, FilesQuestion, Greeting,
+    Offer, OfferReply, PROTOCOL, Part, ScriptOffer, SpecChunk, SpecReceived, StartOrder,
+    StartReply, agent_subject, decrypt_json, encrypt_json, from_hex, hex, open_json, seal_json,
 };
 use crate::token::{SEAL, random_text};
 use crate::{FleetError, FleetToken, NatsSettings};
@@ -217,14 +217,14 @@ impl Finder<'_> {
                 let (spec, script) = ((*last).to_owned(), script.clone());
                 let offer = Offer { run, nonce, index, part, alone, spec, script };
                 let purpose = format!("offer-answer {}", offer.nonce);
-                let answer: OfferAnswer =
+                let answer: OfferReply =
                     self.request(&hello, "offer", &offer, &purpose, patience).await?;
                 match answer {
-                    OfferAnswer::Ready { workers } => {
+                    OfferReply::Ready { workers } => {
                         let offset = self.offset_since(&hello, clock).await?;
                         Ok(Chosen { hello, workers, offset, part })
                     }
-                    OfferAnswer::Refused { why } => {
+                    OfferReply::Refused { why } => {
                         Err(FleetError::Refused { agent: hello.name, why })
                     }
                 }
@@ -249,8 +249,8 @@ impl Finder<'_> {
                 let end = content.len().min(at + size.max(1));
                 let (nonce, bytes) = (hello.nonce.clone(), hex(&content[at..end]));
                 let is_last = end == content.len();
-                let part = FilePart { nonce, hash: hash.clone(), at, bytes, is_last };
-                let taken: FileTaken =
+                let part = FileChunk { nonce, hash: hash.clone(), at, bytes, is_last };
+                let taken: FileReceived =
                     self.request(hello, "file", &part, &purpose, ANSWER_MAX).await?;
                 if taken.bytes != end {
                     let why = "a file of the spec does not reach it".to_owned();
@@ -266,8 +266,9 @@ impl Finder<'_> {
         let purpose = format!("spec-answer {}", hello.nonce);
         for (index, text) in parts.iter().enumerate() {
             let (nonce, text) = (hello.nonce.clone(), (*text).to_owned());
-            let part = SpecPart { nonce, index, text };
-            let taken: SpecTaken = self.request(hello, "spec", &part, &purpose, ANSWER_MAX).await?;
+            let part = SpecChunk { nonce, index, text };
+            let taken: SpecReceived =
+                self.request(hello, "spec", &part, &purpose, ANSWER_MAX).await?;
             if taken.parts != index + 1 {
                 let why = "the spec is too long for it".to_owned();
                 return Err(FleetError::Refused { agent: hello.name.clone(), why });
@@ -281,11 +282,11 @@ impl Finder<'_> {
         let orders = agents.iter().map(|Chosen { hello, offset, .. }| async move {
             let order = StartOrder { run: self.run.to_owned(), epoch: offset.theirs(epoch) };
             let purpose = format!("start-answer {}", self.run);
-            let answer: StartAnswer =
+            let answer: StartReply =
                 self.request(hello, "start", &order, &purpose, ANSWER_MAX).await?;
             match answer {
-                StartAnswer::Started => Ok(()),
-                StartAnswer::Refused { why } => {
+                StartReply::Started => Ok(()),
+                StartReply::Refused { why } => {
                     Err(FleetError::Refused { agent: hello.name.clone(), why })
                 }
             }
@@ -326,7 +327,7 @@ impl Asked<'_> {
         patience: Duration,
     ) -> Result<T, FleetError> {
         let Self { client, nats, token, hello } = self;
-        let bytes = hidden(token, &format!("{kind} {}", hello.id), request);
+        let bytes = encrypt_json(token, &format!("{kind} {}", hello.id), request);
         let max = client.max_payload();
         if bytes.len() > max.saturating_sub(SEAL) {
             let size = bytes.len();
@@ -339,7 +340,7 @@ impl Asked<'_> {
         let answer = answer.map_err(|error| {
             nats.failed(format!("agent {} does not answer: {error}", hello.name))
         })?;
-        revealed(token, purpose, &answer.payload).ok_or_else(|| FleetError::Refused {
+        decrypt_json(token, purpose, &answer.payload).ok_or_else(|| FleetError::Refused {
             agent: hello.name.clone(),
             why: "its answer cannot be read".to_owned(),
         })
@@ -358,7 +359,7 @@ pub(crate) async fn greetings(
     let purpose = format!("hello {challenge}");
     let inbox = client.new_inbox();
     let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| nats.failed(error))?;
-    let question = sealed(token, "discover", &Discover { challenge });
+    let question = seal_json(token, "discover", &Discover { challenge });
     let asked = client.publish_with_reply(DISCOVER, inbox, question.into()).await;
     asked.map_err(|error| nats.failed(error))?;
     let until = tokio::time::Instant::now() + round;
@@ -367,7 +368,7 @@ pub(crate) async fn greetings(
             Ok(Greeting::OtherToken { name }) => each(Err(name)),
             Ok(Greeting::Hello(text)) => {
                 let bytes = from_hex(&text);
-                let hello = bytes.and_then(|bytes| opened(token, &purpose, &bytes));
+                let hello = bytes.and_then(|bytes| open_json(token, &purpose, &bytes));
                 hello.into_iter().for_each(|hello| each(Ok(hello)));
             }
             // Somebody else's message.

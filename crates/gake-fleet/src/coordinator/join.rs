@@ -13,7 +13,7 @@ use gake_run::{Collector, Message};
 use super::lost_arrivals::{Holding, LostShare, Reported};
 use super::outage::shown;
 use crate::frame::{Assembler, Content};
-use crate::message::{Handover, LastWord, Part};
+use crate::message::{AgentEnd, Handover, Part};
 use crate::script::ScriptEvent;
 
 /// An agent that is silent for longer is lost.
@@ -48,7 +48,7 @@ pub(crate) struct Member {
     lags_since: Option<Nanos>,
     /// Its own figures.
     pub(crate) collector: Collector,
-    pub(crate) last: Option<LastWord>,
+    pub(crate) last: Option<AgentEnd>,
 }
 
 enum State {

@@ -9,7 +9,7 @@ use super::clock_offset::Offset;
 use super::clocks::{Found, Measured};
 use super::finder::{ANSWER_MAX, Finder};
 use crate::FleetError;
-use crate::message::{AgentHello, ClockAnswer, ClockQuestion};
+use crate::message::{AgentHello, ClockQuestion, ClockReply};
 
 /// Round trips by which a clock is measured.
 const ROUNDS: u32 = 9;
@@ -86,7 +86,7 @@ impl Finder<'_> {
             let question = ClockQuestion { run: self.run.to_owned(), round };
             let purpose = format!("clock-answer {}", self.run);
             let asked = gake_run::monotonic_now();
-            let answer: ClockAnswer =
+            let answer: ClockReply =
                 self.request(hello, "clock", &question, &purpose, ANSWER_MAX).await?;
             let offset = Offset::of_round(asked, answer.now, gake_run::monotonic_now());
             let is_better = best.is_none_or(|best| offset.error < best.offset.error);

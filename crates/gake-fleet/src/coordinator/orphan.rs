@@ -15,7 +15,7 @@ use super::journal::{Decision, Entry, StoppedBy, attached, generation};
 use super::settings::FleetSettings;
 use super::{Fleet, Origin, unix_seconds};
 use crate::message::{
-    Control, StopOrder, control_purpose, control_subject, figures_subject, opened, sealed,
+    Control, StopOrder, control_purpose, control_subject, figures_subject, open_json, seal_json,
 };
 use crate::script::{OrphanScript, ScriptListener};
 use crate::{FleetError, FleetToken, NatsSettings};
@@ -192,7 +192,7 @@ async fn has_coordinator(stream: &JournalStream) -> Result<bool, FleetError> {
     let purpose = control_purpose(&stream.run);
     let until = tokio::time::Instant::now() + HEARD_MAX;
     while let Ok(Some(message)) = tokio::time::timeout_at(until, heard.next()).await {
-        if opened::<Control>(&stream.token, &purpose, &message.payload).is_some() {
+        if open_json::<Control>(&stream.token, &purpose, &message.payload).is_some() {
             return Ok(true);
         }
     }
@@ -215,7 +215,7 @@ impl Adopted {
             let generation = unix_seconds().max(last.saturating_add(1));
             let number = super::controller::first_number(generation);
             let control = Control { number, ..Control::default() };
-            let said = sealed(&stream.token, &control_purpose(&stream.run), &control);
+            let said = seal_json(&stream.token, &control_purpose(&stream.run), &control);
             let published = stream.client.publish(control_subject(&stream.run), said.into()).await;
             published.map_err(|error| stream.nats.failed(error))?;
             if stream.append_after(entries, &attached(generation)).await? {

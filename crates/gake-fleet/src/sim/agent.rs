@@ -14,7 +14,7 @@ use super::{ALONE_MAX, Faults, Happening, MS, Sim, arrivals, parts};
 use crate::agent::slice_state::{Outcome, SliceState, next_second};
 use crate::coordinator::join::tests::{outcome, part};
 use crate::frame::{self, Frame};
-use crate::message::{Control, Handover, HandoverAnswer, LastWord, StopOrder};
+use crate::message::{AgentEnd, Control, Handover, HandoverReply, StopOrder};
 
 pub(super) struct SimAgent {
     pub(super) state: SliceState,
@@ -153,7 +153,7 @@ impl Sim {
         // One in ten is at its limit.
         let fits = !(id + self.seed).is_multiple_of(10);
         let from = fits.then(|| next_second(agent.clock(self.now).max(not_before)));
-        self.keep_and_send(index, Frame::handover(&HandoverAnswer { id, from }));
+        self.keep_and_send(index, Frame::handover(&HandoverReply { id, from }));
         if let Some(from) = from {
             let schedule = self.plan.schedule(Plan::scenario_seed(self.seed, 0)).unwrap();
             let taken = schedule.share(Slice::new(number, of)).collect();
@@ -197,7 +197,7 @@ impl Sim {
         let end = ScenarioEnd { arrivals_end: until, done: until, ..ScenarioEnd::default() };
         let end = WorkerEnd { worker: 0, scenarios: vec![(0, end)], log_lost: 0 };
         self.keep_and_send(index, frame_of(&Message::Ended(end)));
-        self.keep_and_send(index, Frame::last(&LastWord::default()));
+        self.keep_and_send(index, Frame::last(&AgentEnd::default()));
     }
 }
 

@@ -10,7 +10,7 @@ use gake_text::duration::format_duration;
 
 use super::{Joiner, Member, State};
 use crate::coordinator::lost_arrivals::Holding;
-use crate::message::{Handover, HandoverAnswer};
+use crate::message::{Handover, HandoverReply};
 
 /// Handovers that one control message asks for; more wait for the answers.
 const ASKED_MAX: usize = 1_000;
@@ -90,7 +90,7 @@ impl Joiner {
     pub(super) fn answered(
         &mut self,
         index: usize,
-        answer: HandoverAnswer,
+        answer: HandoverReply,
         now: Nanos,
     ) -> Result<(), String> {
         let is_it =
@@ -123,12 +123,12 @@ impl Joiner {
                 handover.to = to;
                 self.handovers.push((lost, handover));
             } else {
-                self.resolve(lost, HandoverAnswer { id: handover.id, from: None }, now);
+                self.resolve(lost, HandoverReply { id: handover.id, from: None }, now);
             }
         }
     }
 
-    fn resolve(&mut self, lost: usize, answer: HandoverAnswer, now: Nanos) {
+    fn resolve(&mut self, lost: usize, answer: HandoverReply, now: Nanos) {
         let member = &mut self.members[lost];
         let State::Lost(share) = &mut member.state else { return };
         share.resolve(answer.id, answer.from);

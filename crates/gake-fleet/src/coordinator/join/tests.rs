@@ -89,7 +89,7 @@ fn parts(slice: Slice, workers: usize, times: &[u64], size: usize) -> Vec<Vec<u8
     let count = each[0].len();
     let in_turn = (0..count).flat_map(|at| each.iter().map(move |messages| &messages[at]));
     let frames = in_turn.map(|message| Frame::of(message).unwrap());
-    let frames: Vec<_> = frames.chain([Frame::last(&LastWord::default())]).collect();
+    let frames: Vec<_> = frames.chain([Frame::last(&AgentEnd::default())]).collect();
     (0..)
         .zip(&frames)
         .flat_map(|(number, frame)| frame.parts(number, size).collect::<Vec<_>>())

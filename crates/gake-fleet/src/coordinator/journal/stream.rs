@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::message::{journal_purpose, journal_subject, sealed_bytes};
+use crate::message::{journal_purpose, journal_subject, seal_bytes};
 use crate::{FleetError, FleetToken, NatsSettings};
 
 /// How long the server may take to answer.
@@ -29,7 +29,7 @@ pub(crate) struct JournalStream {
 /// What the server answers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct StreamAnswer {
+pub(crate) struct StreamReply {
     /// The number of the stored message.
     pub(crate) seq: Option<u64>,
     state: StreamState,
@@ -55,7 +55,7 @@ pub(crate) struct StreamError {
 /// Another message was stored meanwhile.
 const WRONG_LAST_SEQUENCE: u32 = 10_071;
 
-impl StreamAnswer {
+impl StreamReply {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
@@ -80,10 +80,10 @@ impl JournalStream {
             "allow_direct": true,
         });
         match self.api(&format!("STREAM.CREATE.{name}"), &config).await? {
-            Some(StreamAnswer { error: Some(error), .. }) if error.code != 503 => {
+            Some(StreamReply { error: Some(error), .. }) if error.code != 503 => {
                 Err(self.failed(&error.description))
             }
-            Some(StreamAnswer { error: None, .. }) => Ok(true),
+            Some(StreamReply { error: None, .. }) => Ok(true),
             _ => Ok(false),
         }
     }
@@ -91,10 +91,10 @@ impl JournalStream {
     /// The numbers of its first and last message; `None` without such a stream.
     pub(crate) async fn bounds(&self) -> Result<Option<(u64, u64)>, FleetError> {
         match self.api(&format!("STREAM.INFO.{}", self.name()), &json!({})).await? {
-            Some(StreamAnswer { error: None, state, .. }) => {
+            Some(StreamReply { error: None, state, .. }) => {
                 Ok(Some((state.first_seq, state.last_seq)))
             }
-            Some(StreamAnswer { error: Some(error), .. }) if error.code != 404 => {
+            Some(StreamReply { error: Some(error), .. }) if error.code != 404 => {
                 Err(self.failed(&error.description))
             }
             _ => Ok(None),
@@ -119,18 +119,18 @@ impl JournalStream {
     pub(crate) async fn append_after(&self, last: u64, entry: &[u8]) -> Result<bool, FleetError> {
         let mut headers = HeaderMap::new();
         headers.insert("Nats-Expected-Last-Sequence", last.to_string().as_str());
-        let sealed = sealed_bytes(&self.token, &journal_purpose(&self.run), entry);
+        let sealed = seal_bytes(&self.token, &journal_purpose(&self.run), entry);
         let request = Request::new().payload(sealed).headers(headers).timeout(Some(ANSWER_MAX));
         let answer = self.client.send_request(journal_subject(&self.run), request).await;
         let answer = answer.map_err(|error| self.nats.failed(error))?;
-        match StreamAnswer::read(&answer.payload) {
-            Some(StreamAnswer { error: None, seq: Some(_), .. }) => Ok(true),
-            Some(StreamAnswer { error: Some(error), .. })
+        match StreamReply::read(&answer.payload) {
+            Some(StreamReply { error: None, seq: Some(_), .. }) => Ok(true),
+            Some(StreamReply { error: Some(error), .. })
                 if error.err_code == WRONG_LAST_SEQUENCE =>
             {
                 Ok(false)
             }
-            Some(StreamAnswer { error: Some(error), .. }) => Err(self.failed(&error.description)),
+            Some(StreamReply { error: Some(error), .. }) => Err(self.failed(&error.description)),
             _ => Err(self.failed("its answer cannot be read")),
         }
     }
@@ -150,11 +150,11 @@ impl JournalStream {
         &self,
         what: &str,
         body: &serde_json::Value,
-    ) -> Result<Option<StreamAnswer>, FleetError> {
+    ) -> Result<Option<StreamReply>, FleetError> {
         let body = serde_json::to_vec(body).unwrap_or_default();
         let request = Request::new().payload(body.into()).timeout(Some(ANSWER_MAX));
         match self.client.send_request(format!("$JS.API.{what}"), request).await {
-            Ok(answer) => StreamAnswer::read(&answer.payload)
+            Ok(answer) => StreamReply::read(&answer.payload)
                 .map(Some)
                 .ok_or_else(|| self.failed("its answer cannot be read")),
             Err(error) if error.kind() == RequestErrorKind::NoResponders => Ok(None),
