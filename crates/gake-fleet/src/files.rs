@@ -21,8 +21,8 @@ pub(crate) const BYTES_MAX: usize = 256 << 20;
 /// What stands before the hash in the place of a path.
 const BY_HASH: &str = "sha256:";
 
-/// Contents by their hash.
-pub(crate) type Contents = BTreeMap<String, Bytes>;
+/// FileContents by their hash.
+pub(crate) type FileContents = BTreeMap<String, Bytes>;
 
 /// The paths of a spec that agents read.
 fn paths(spec: &mut RunSpec) -> impl Iterator<Item = &mut PathBuf> {
@@ -38,8 +38,8 @@ fn paths(spec: &mut RunSpec) -> impl Iterator<Item = &mut PathBuf> {
 }
 
 /// Reads the files that a spec names, and puts their hashes in the place of their paths.
-pub(crate) fn take_along(spec: &mut RunSpec) -> Result<Contents, FleetError> {
-    let mut contents = Contents::new();
+pub(crate) fn take_along(spec: &mut RunSpec) -> Result<FileContents, FleetError> {
+    let mut contents = FileContents::new();
     let mut left = BYTES_MAX;
     for path in paths(spec) {
         let bytes = read(path, left).map_err(|why| {
@@ -80,7 +80,7 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 /// The files that an agent has.
 #[derive(Debug, Default)]
 pub(crate) struct AgentFiles {
-    kept: Contents,
+    kept: FileContents,
     /// One that is not complete yet, and its hash.
     arriving: (String, Vec<u8>),
 }
@@ -114,7 +114,7 @@ impl AgentFiles {
     }
 
     /// The files that it has.
-    pub(crate) fn contents(&self) -> Contents {
+    pub(crate) fn contents(&self) -> FileContents {
         self.kept.clone()
     }
 }
@@ -130,7 +130,7 @@ impl OpenFiles {
     ///
     /// # Errors
     /// When the spec names a file of this machine, or one that is not among `contents`.
-    pub(crate) fn open(spec: &mut RunSpec, contents: &Contents) -> Result<Self, String> {
+    pub(crate) fn open(spec: &mut RunSpec, contents: &FileContents) -> Result<Self, String> {
         let mut files = Vec::new();
         for path in paths(spec) {
             let hash = path.to_str().and_then(|text| text.strip_prefix(BY_HASH));
@@ -197,6 +197,6 @@ mod tests {
     #[test]
     fn an_agent_reads_no_file_of_its_own_machine() {
         let mut told = spec(Path::new("/etc/hostname"));
-        assert!(OpenFiles::open(&mut told, &Contents::new()).is_err());
+        assert!(OpenFiles::open(&mut told, &FileContents::new()).is_err());
     }
 }

@@ -1,11 +1,11 @@
-//! Figures on their way: numbered frames, in parts that fit into a message of NATS.
+//! Figures on their way: numbered frames, in chunks that fit into a message of NATS.
 //!
-//! | part of a message, behind its seal | bytes |
+//! | chunk of a message, behind its seal | bytes |
 //! | --- | --- |
 //! | the frame's number, from 0 | 8, low byte first |
-//! | the part's number, and how many there are | 4 each |
+//! | the chunk's number, and how many there are | 4 each |
 //! | the kind of the frame | 1 |
-//! | a part of its content | the rest |
+//! | a chunk of its content | the rest |
 
 use gake_core::exact::{self, ExactError, READ_MAX};
 use gake_core::record::{Interval, WorkerEnd};
@@ -23,7 +23,7 @@ pub(crate) const ALIVE: u64 = u64::MAX;
 
 /// What a frame holds.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum FrameContent {
     /// What a worker recorded.
     Interval(Box<Interval>),
     /// How a worker ended.
@@ -98,12 +98,12 @@ impl Frame {
         self.bytes.len()
     }
 
-    /// Its parts of at most `part` bytes of content each, as frame `number`.
-    pub(crate) fn parts(&self, number: u64, part: usize) -> impl Iterator<Item = Vec<u8>> {
-        let part = part.max(1);
-        let of = self.bytes.len().div_ceil(part).max(1);
+    /// Its chunks of at most `chunk` bytes of content each, as frame `number`.
+    pub(crate) fn chunks(&self, number: u64, chunk: usize) -> impl Iterator<Item = Vec<u8>> {
+        let chunk = chunk.max(1);
+        let of = self.bytes.len().div_ceil(chunk).max(1);
         (0..of).map(move |index| {
-            let content = &self.bytes[index * part..self.bytes.len().min((index + 1) * part)];
+            let content = &self.bytes[index * chunk..self.bytes.len().min((index + 1) * chunk)];
             let mut bytes = Vec::with_capacity(HEADER + content.len());
             bytes.extend_from_slice(&number.to_le_bytes());
             bytes.extend_from_slice(&(index as u32).to_le_bytes());
@@ -118,14 +118,14 @@ impl Frame {
         serde_json::from_slice(&self.bytes).map_err(|_| FrameError::Senseless(otherwise))
     }
 
-    fn content(&self) -> Result<Content, FrameError> {
+    fn content(&self) -> Result<FrameContent, FrameError> {
         Ok(match self.kind {
-            b'I' => Content::Interval(Box::new(exact::decode(&self.bytes)?)),
-            b'E' => Content::Ended(exact::decode(&self.bytes)?),
-            b'H' => Content::Handover(self.json("an answer cannot be read")?),
-            b'S' => Content::Script(self.json("what its script does cannot be read")?),
-            b'L' => Content::Last(self.json("its end cannot be read")?),
-            b'G' => Content::GaveUp(String::from_utf8_lossy(&self.bytes).into_owned()),
+            b'I' => FrameContent::Interval(Box::new(exact::decode(&self.bytes)?)),
+            b'E' => FrameContent::Ended(exact::decode(&self.bytes)?),
+            b'H' => FrameContent::Handover(self.json("an answer cannot be read")?),
+            b'S' => FrameContent::Script(self.json("what its script does cannot be read")?),
+            b'L' => FrameContent::Last(self.json("its end cannot be read")?),
+            b'G' => FrameContent::GaveUp(String::from_utf8_lossy(&self.bytes).into_owned()),
             _ => return Err(FrameError::Senseless("it is of no known kind")),
         })
     }
@@ -144,8 +144,8 @@ pub(crate) fn alive() -> Vec<u8> {
 pub(crate) struct Assembler {
     /// The number of the frame that comes next.
     next: u64,
-    /// The parts of it that are there.
-    parts: u32,
+    /// The chunks of it that are there.
+    chunks: u32,
     bytes: Vec<u8>,
 }
 
@@ -155,18 +155,18 @@ impl Assembler {
         self.next
     }
 
-    /// How many frames are taken, and parts of the next one.
+    /// How many frames are taken, and chunks of the next one.
     pub(crate) fn progress(&self) -> (u64, u32) {
-        (self.next, self.parts)
+        (self.next, self.chunks)
     }
 
-    /// Takes a part; the content of the frame when it completes one.
+    /// Takes a chunk; the content of the frame when it completes one.
     ///
     /// # Errors
-    /// When it is not a part of a frame, or the frame makes no sense.
-    pub(crate) fn take(&mut self, part: &[u8]) -> Result<Option<Content>, FrameError> {
+    /// When it is not a chunk of a frame, or the frame makes no sense.
+    pub(crate) fn take(&mut self, chunk: &[u8]) -> Result<Option<FrameContent>, FrameError> {
         let (header, content) =
-            part.split_at_checked(HEADER).ok_or(FrameError::Senseless("it is cut off"))?;
+            chunk.split_at_checked(HEADER).ok_or(FrameError::Senseless("it is cut off"))?;
         let number = |at: usize, length: usize| {
             let bytes = header[at..at + length].iter().rev();
             bytes.fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
@@ -177,23 +177,23 @@ impl Assembler {
             return Ok(None);
         }
         if index == 0 {
-            self.parts = 0;
+            self.chunks = 0;
             self.bytes.clear();
         }
-        if index != u64::from(self.parts) || index >= of {
+        if index != u64::from(self.chunks) || index >= of {
             return Ok(None);
         }
         if self.bytes.len() + content.len() > READ_MAX {
             return Err(FrameError::Senseless("it is too long"));
         }
         self.bytes.extend_from_slice(content);
-        self.parts += 1;
-        if u64::from(self.parts) < of {
+        self.chunks += 1;
+        if u64::from(self.chunks) < of {
             return Ok(None);
         }
         let frame = Frame { kind, bytes: std::mem::take(&mut self.bytes) };
         self.next += 1;
-        self.parts = 0;
+        self.chunks = 0;
         frame.content().map(Some)
     }
 }
@@ -217,24 +217,24 @@ mod tests {
             size in 1usize..200, order in vec((0usize..40, any::<bool>()), 0..60),
         ) {
             let frames: Vec<_> = (0..6).map(|worker| Frame::of(&ended(worker)).unwrap()).collect();
-            let parts: Vec<Vec<u8>> = (0..)
+            let chunks: Vec<Vec<u8>> = (0..)
                 .zip(&frames)
-                .flat_map(|(number, frame)| frame.parts(number, size).collect::<Vec<_>>())
+                .flat_map(|(number, frame)| frame.chunks(number, size).collect::<Vec<_>>())
                 .collect();
             let mut assembler = Assembler::default();
             let mut workers = Vec::new();
-            let mut take = |part: &[u8]| {
-                if let Some(Content::Ended(end)) = assembler.take(part).unwrap() {
+            let mut take = |chunk: &[u8]| {
+                if let Some(FrameContent::Ended(end)) = assembler.take(chunk).unwrap() {
                     workers.push(end.worker);
                 }
             };
             // Doubled, lost and out of order at first; then everything is sent again.
             for (at, lost) in order {
                 if !lost {
-                    take(&parts[at % parts.len()]);
+                    take(&chunks[at % chunks.len()]);
                 }
             }
-            parts.iter().for_each(|part| take(part));
+            chunks.iter().for_each(|chunk| take(chunk));
             prop_assert_eq!(workers, (0..6).collect::<Vec<_>>());
             prop_assert_eq!(assembler.taken(), 6);
         }
@@ -243,9 +243,9 @@ mod tests {
         fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..60), kind: u8) {
             let mut assembler = Assembler::default();
             let _ = assembler.take(&bytes);
-            let mut part = [0_u64.to_le_bytes().as_slice(), &[0, 0, 0, 0, 1, 0, 0, 0, kind]].concat();
-            part.extend(bytes);
-            let _ = assembler.take(&part);
+            let mut chunk = [0_u64.to_le_bytes().as_slice(), &[0, 0, 0, 0, 1, 0, 0, 0, kind]].concat();
+            chunk.extend(bytes);
+            let _ = assembler.take(&chunk);
         }
     }
 

@@ -138,13 +138,13 @@ pub enum AgentWeight {
 
 /// The part of a run that an agent has: `width` of its `of` equal units, from `first` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct UnitRange {
     pub(crate) first: usize,
     pub(crate) width: usize,
     pub(crate) of: usize,
 }
 
-impl Part {
+impl UnitRange {
     /// The same as a slice; `None` when there are no such units.
     pub(crate) fn slice(self) -> Option<Slice> {
         let Self { first, width, of } = self;
@@ -161,7 +161,7 @@ pub(crate) struct Offer {
     /// Its number among the agents of the run.
     pub(crate) index: usize,
     /// What it is to do.
-    pub(crate) part: Part,
+    pub(crate) part: UnitRange,
     /// How long the agent goes on without a word of the coordinator, in ns.
     pub(crate) alone: u64,
     /// The exact encoding of the spec, or what is left of it after the parts sent before; empty for
@@ -283,7 +283,7 @@ pub(crate) struct Control {
     pub(crate) lost: Vec<usize>,
     /// Whether the run is over, and nothing more is wanted.
     pub(crate) over: bool,
-    /// Arrivals of lost agents that others are to send. Said until it is answered.
+    /// Arrivals of lost agents that others are to send. ReporterState until it is answered.
     pub(crate) handovers: Vec<Handover>,
 }
 
@@ -379,7 +379,7 @@ pub(crate) fn decrypt_json<T: DeserializeOwned>(
 }
 
 /// The value that was sealed for `purpose` with this token.
-pub(crate) fn opened<T: DeserializeOwned>(
+pub(crate) fn open_json<T: DeserializeOwned>(
     token: &FleetToken,
     purpose: &str,
     bytes: &[u8],

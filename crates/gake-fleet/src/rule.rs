@@ -104,7 +104,7 @@ impl AllowRule {
         matches!(self, Self::Host(name) if host.eq_ignore_ascii_case(name))
     }
 
-    /// Rules, as they are written, that together allow every address.
+    /// ControlRules, as they are written, that together allow every address.
     pub fn anywhere() -> impl Iterator<Item = String> {
         let all = ["0.0.0.0/0", "::/0"].map(str::to_owned);
         let reserved = RESERVED.iter().map(|(range, bits, _)| format!("{range}/{bits}"));

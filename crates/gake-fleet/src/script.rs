@@ -9,7 +9,7 @@ use gake_run::script::{LogLevel, LogLine, SetupResult};
 use serde::{Deserialize, Serialize};
 
 use crate::FleetError;
-use crate::files::{BYTES_MAX, Contents, hash};
+use crate::files::{BYTES_MAX, FileContents, hash};
 use crate::message::{ScriptOffer, from_hex, hex};
 use crate::other_load::OtherLoad;
 
@@ -73,7 +73,7 @@ pub struct OrphanScript {
 
 /// The same as the journal of its run has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct DescribedScript {
+pub(crate) struct JournalScript {
     /// In hexadecimal.
     archive: String,
     data: Option<String>,
@@ -82,7 +82,7 @@ pub(crate) struct DescribedScript {
     showing: String,
 }
 
-impl DescribedScript {
+impl JournalScript {
     /// Why the journal cannot have it, if it cannot.
     pub(crate) fn new(parcel: &ScriptParcel, set_up: &SetupResult) -> Result<Self, String> {
         let recorded = exact::encode(&set_up.recorded).map_err(|error| error.to_string())?;
@@ -119,9 +119,9 @@ impl DescribedScript {
 pub(crate) fn take_script(
     parcel: &ScriptParcel,
     data: Option<&str>,
-) -> Result<(ScriptOffer, Contents), FleetError> {
+) -> Result<(ScriptOffer, FileContents), FleetError> {
     parcel.check_size(data)?;
-    let mut contents = Contents::new();
+    let mut contents = FileContents::new();
     let mut take = |bytes: Bytes| {
         let hash = hash(&bytes);
         contents.insert(hash.clone(), bytes);
@@ -228,7 +228,7 @@ mod tests {
             other_load: None,
             showing: "compact".to_owned(),
         };
-        let described = DescribedScript::new(&parcel(vec![0, 9, 255]), &set_up).unwrap();
+        let described = JournalScript::new(&parcel(vec![0, 9, 255]), &set_up).unwrap();
         let opened = described.open().unwrap();
         assert_eq!(
             (opened.archive.as_slice(), opened.showing.as_str()),
@@ -236,7 +236,7 @@ mod tests {
         );
         assert_eq!(opened.set_up.data, set_up.data);
         assert_eq!(opened.set_up.recorded.counts, set_up.recorded.counts);
-        let why = DescribedScript::new(&parcel(vec![0; JOURNAL_MAX]), &set_up).unwrap_err();
+        let why = JournalScript::new(&parcel(vec![0; JOURNAL_MAX]), &set_up).unwrap_err();
         assert!(why.contains("a journal holds 16 MB"), "{why}");
     }
 

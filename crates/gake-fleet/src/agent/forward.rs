@@ -9,7 +9,7 @@ use gake_core::record::Interval;
 use gake_run::{Message, Running, SliceLog, SliceLogWriter, Stop, beside};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::script_reporter::ScriptVoice;
+use super::script_reporter::ScriptReporter;
 use crate::frame::Frame;
 use crate::message::AgentEnd;
 
@@ -29,7 +29,7 @@ pub(crate) fn forward(
     running: Running,
     plan: Arc<Plan>,
     frames: UnboundedSender<Frame>,
-    voice: Option<Arc<ScriptVoice>>,
+    reporter: Option<Arc<ScriptReporter>>,
     log: Option<LogStart>,
 ) {
     let forward = move || {
@@ -38,7 +38,7 @@ pub(crate) fn forward(
         // one must not wait for a core.
         let mut written = None;
         let forwarded = beside(&plan, || {
-            written = log.map(|log| Written::start(log, &plan));
+            written = log.map(|log| RunningLog::start(log, &plan));
             forwarder.forward(true)
         });
         let forwarded = forwarded.and_then(|()| forwarder.forward(false));
@@ -51,8 +51,8 @@ pub(crate) fn forward(
             Err(why) => Frame::gave_up(&why),
         };
         running.join();
-        if let Some(voice) = voice {
-            voice.end();
+        if let Some(reporter) = reporter {
+            reporter.end();
         }
         if let Some(written) = written {
             written.finish(log_lost);
@@ -66,12 +66,12 @@ pub(crate) fn forward(
 }
 
 /// A log in progress.
-struct Written {
+struct RunningLog {
     log: io::Result<SliceLogWriter>,
     lacks: Sender<String>,
 }
 
-impl Written {
+impl RunningLog {
     fn start(log: LogStart, plan: &Plan) -> Self {
         let LogStart { log, started_unix_ns, lacks } = log;
         Self { log: log.start(plan, started_unix_ns), lacks }

@@ -22,7 +22,7 @@ use gake_run::Recordings;
 use gake_text::redact::Redactor;
 use serde::Serialize;
 use slice_run::{SliceInput, SliceRun};
-use slice_state::Outcome;
+use slice_state::SliceOutcome;
 
 use crate::allow::AgentLimits;
 use crate::files::AgentFiles;
@@ -150,7 +150,7 @@ impl Agent {
             .map_err(|error| FleetError::System(error.to_string()))?;
         let served = runtime.block_on(async {
             let client = self.nats.connect(&self.name).await?;
-            let mut serving = Serving {
+            let mut serving = AgentServer {
                 agent: self,
                 id: random_text::<8>()?,
                 nonce: random_text::<16>()?,
@@ -171,7 +171,7 @@ impl Agent {
 }
 
 /// An agent that is connected.
-struct Serving<'a, T> {
+struct AgentServer<'a, T> {
     agent: &'a Agent,
     id: String,
     /// What the next offer must hold.
@@ -189,7 +189,7 @@ struct Serving<'a, T> {
     tell: T,
 }
 
-impl<T: FnMut(AgentEvent)> Serving<'_, T> {
+impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
     async fn subscribe(&self, subject: String) -> Result<Subscriber, FleetError> {
         self.client.subscribe(subject).await.map_err(|error| self.agent.nats.failed(error))
     }
@@ -262,7 +262,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
             }
             SliceInput::Frame(frame) => {
                 slice.pass_on(&self.client, token, frame).await;
-                Outcome::Kept
+                SliceOutcome::Kept
             }
         };
         self.ended(outcome).await;
@@ -292,16 +292,16 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
     }
 
     /// Lets a slice go that is over.
-    async fn ended(&mut self, outcome: Outcome) {
+    async fn ended(&mut self, outcome: SliceOutcome) {
         match outcome {
-            Outcome::Kept => {}
-            Outcome::Done => {
+            SliceOutcome::Kept => {}
+            SliceOutcome::Done => {
                 let slice = self.slice.take();
                 let lacks = slice.map_or_else(Vec::new, |slice| slice.log_lacks());
                 lacks.into_iter().for_each(|text| self.say(AgentEvent::LogLacks(text)));
                 self.say(AgentEvent::Done);
             }
-            Outcome::GivenUp(why) => {
+            SliceOutcome::GivenUp(why) => {
                 if let Some(mut slice) = self.slice.take() {
                     slice.give_up(&self.client, &self.agent.token, &why).await;
                 }

@@ -11,17 +11,17 @@ use gake_core::spec::RunSpec;
 use gake_run::script::{ScriptSlice, load_archive, within};
 use gake_run::{Inputs, PreparedRun, Ready, Recordings, SliceLog};
 
-use super::script_reporter::ScriptVoice;
+use super::script_reporter::ScriptReporter;
 use super::slice_run::{SliceRun, SliceScript};
-use super::slice_state::Outcome;
-use super::{Agent, AgentEvent, Serving, all_cores};
+use super::slice_state::SliceOutcome;
+use super::{Agent, AgentEvent, AgentServer, all_cores};
 use crate::FleetError;
 use crate::allow::for_agents;
-use crate::files::{Contents, OpenFiles};
+use crate::files::{FileContents, OpenFiles};
 use crate::message::{
     ClockQuestion, ClockReply, FileChunk, FileReceived, FilesMissing, FilesQuestion, LogQuestion,
-    LogReply, Offer, OfferReply, Part, ScriptOffer, SpecChunk, SpecReceived, StartOrder,
-    StartReply, StopReply, StopRequest, decrypt_json,
+    LogReply, Offer, OfferReply, ScriptOffer, SpecChunk, SpecReceived, StartOrder, StartReply,
+    StopReply, StopRequest, UnitRange, decrypt_json,
 };
 use crate::token::random_text;
 
@@ -35,14 +35,14 @@ const LOAD_MAX: Duration = Duration::from_secs(40);
 const PREPARE_MAX: Duration = Duration::from_secs(45);
 
 /// A slice that can start.
-struct Prepare {
+struct ReadySlice {
     ready: Ready,
     plan: Arc<Plan>,
     script: Option<SliceScript>,
     log: Option<SliceLog>,
 }
 
-impl<T: FnMut(AgentEvent)> Serving<'_, T> {
+impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
     /// Answers a request of a coordinator; one that cannot be decrypted gets no answer.
     pub(super) async fn answer(&mut self, request: &Message) -> Result<(), FleetError> {
         let kind = request.subject.rsplit('.').next().unwrap_or_default().to_owned();
@@ -84,7 +84,7 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
                 };
                 let is_there = self.slice.as_ref().is_some_and(|slice| slice.run == stop.run);
                 if is_there {
-                    self.ended(Outcome::GivenUp("it was told to stop".to_owned())).await;
+                    self.ended(SliceOutcome::GivenUp("it was told to stop".to_owned())).await;
                 }
                 let purpose = format!("stop-answer {}", stop.challenge);
                 self.reply_hidden(request, &purpose, &StopReply { is_there }).await;
@@ -178,9 +178,9 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
             Err(_) => Err(format!("it is not ready after {} s", PREPARE_MAX.as_secs())),
         };
         Ok(match prepared {
-            Ok(Prepare { ready, plan, script, log }) => {
+            Ok(ReadySlice { ready, plan, script, log }) => {
                 let workers = ready.workers();
-                let Part { first, width, of } = offer.part;
+                let UnitRange { first, width, of } = offer.part;
                 let slice_text = match width {
                     1 => format!("slice {} of {of}", first + 1),
                     _ => format!("slices {} to {} of {of}", first + 1, first + width),
@@ -202,7 +202,12 @@ impl<T: FnMut(AgentEvent)> Serving<'_, T> {
 }
 
 /// Makes the workers of a slice ready, unless the agent must not do it.
-fn prepare(agent: &Agent, spec: &str, files: Contents, slice: Slice) -> Result<Prepare, String> {
+fn prepare(
+    agent: &Agent,
+    spec: &str,
+    files: FileContents,
+    slice: Slice,
+) -> Result<ReadySlice, String> {
     let spec: RunSpec = exact::decode(spec.as_bytes()).map_err(|error| error.to_string())?;
     let mut spec = for_agents(&spec)?;
     if !agent.sources.is_empty() {
@@ -218,7 +223,7 @@ fn prepare(agent: &Agent, spec: &str, files: Contents, slice: Slice) -> Result<P
     prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));
     let mut log = slice_log(agent)?;
     let ready = prepared.ready(slice, log.as_mut()).map_err(|error| error.to_string())?;
-    Ok(Prepare { ready, plan: Arc::clone(&prepared.plan), script: None, log })
+    Ok(ReadySlice { ready, plan: Arc::clone(&prepared.plan), script: None, log })
 }
 
 /// The log of a slice, when the agent keeps one.
@@ -232,9 +237,9 @@ fn slice_log(agent: &Agent) -> Result<Option<SliceLog>, String> {
 fn prepare_script(
     agent: &Agent,
     (offer, spec): (&ScriptOffer, &str),
-    files: &Contents,
+    files: &FileContents,
     slice: Slice,
-) -> Result<Prepare, String> {
+) -> Result<ReadySlice, String> {
     if !agent.scripts {
         return Err(NO_SCRIPTS.to_owned());
     }
@@ -244,9 +249,9 @@ fn prepare_script(
     let data = offer.data.as_ref().map(file).transpose()?;
     let data = data.map(|bytes| std::str::from_utf8(bytes)).transpose();
     let data = data.map_err(|_| "what setup returned is not UTF-8")?;
-    let voice = Arc::new(ScriptVoice::default());
+    let reporter = Arc::new(ScriptReporter::default());
     let load_until = Instant::now() + LOAD_MAX;
-    let log = voice.log(offer.is_verbose);
+    let log = reporter.log(offer.is_verbose);
     let (script, mut run) = within(load_until, || load_archive(archive, offer.seed, log))?;
     if let Some(other) = &offer.other_load {
         other.replace(&mut run, exact::decode(spec.as_bytes()).map_err(|e| e.to_string())?);
@@ -265,5 +270,5 @@ fn prepare_script(
     let part = ScriptSlice { slice, data, permit, load_until, log: log.as_mut() };
     let ready = script.ready(&run, &prepared, part).map_err(|error| error.to_string())?;
     let plan = Arc::clone(&prepared.plan);
-    Ok(Prepare { ready, plan, script: Some(SliceScript { script, voice }), log })
+    Ok(ReadySlice { ready, plan, script: Some(SliceScript { script, reporter }), log })
 }

@@ -19,10 +19,10 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Passes on what a script says, from all threads.
 #[derive(Debug, Default)]
-pub(crate) struct ScriptVoice(Mutex<Said>);
+pub(crate) struct ScriptReporter(Mutex<ReporterState>);
 
 #[derive(Debug, Default)]
-struct Said {
+struct ReporterState {
     /// Where it goes, from the start on. Weak: the frames end with the workers.
     frames: Option<WeakUnboundedSender<Frame>>,
     /// What was said before.
@@ -39,13 +39,13 @@ struct Said {
     has_failed: bool,
 }
 
-impl ScriptVoice {
+impl ScriptReporter {
     /// A log that is passed on; `console.debug` too if it `is_verbose`.
     pub(crate) fn log(self: &Arc<Self>, is_verbose: bool) -> ScriptLog {
-        let voice = Arc::clone(self);
+        let reporter = Arc::clone(self);
         Arc::new(move |line: &LogLine| {
             if is_verbose || line.level > LogLevel::Debug {
-                voice.lock().line(line, Instant::now());
+                reporter.lock().line(line, Instant::now());
             }
         })
     }
@@ -92,12 +92,12 @@ impl ScriptVoice {
         self.lock().tell_lost();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Said> {
+    fn lock(&self) -> MutexGuard<'_, ReporterState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Said {
+impl ReporterState {
     fn line(&mut self, line: &LogLine, now: Instant) {
         let is_over = self.since.is_none_or(|since| now.duration_since(since) >= SECOND);
         // All the time before the start counts as one second.
@@ -150,18 +150,18 @@ mod tests {
 
     #[test]
     fn lines_are_bounded_and_those_left_out_are_counted() {
-        let voice = Arc::new(ScriptVoice::default());
+        let reporter = Arc::new(ScriptReporter::default());
         let line = LogLine { level: LogLevel::Info, message: "x".to_owned(), fields: Vec::new() };
         let start = Instant::now();
         for _ in 0..LINES_MAX + 7 {
-            voice.lock().line(&line, start);
+            reporter.lock().line(&line, start);
         }
         let (sender, mut frames) = unbounded_channel();
-        voice.connect(&sender);
-        voice.abort("over");
-        voice.abort("again");
-        voice.lock().line(&line, start + SECOND);
-        voice.end();
+        reporter.connect(&sender);
+        reporter.abort("over");
+        reporter.abort("again");
+        reporter.lock().line(&line, start + SECOND);
+        reporter.end();
         drop(sender);
         let mut count = 0;
         while let Ok(frame) = frames.try_recv() {
@@ -170,20 +170,20 @@ mod tests {
         }
         // The abort once, the lines left out once, and one line of the next second.
         assert_eq!(count, LINES_MAX + 3);
-        voice.abort("nobody hears it");
+        reporter.abort("nobody hears it");
     }
 
     #[test]
     fn bytes_of_lines_are_bounded_as_well() {
-        let voice = Arc::new(ScriptVoice::default());
+        let reporter = Arc::new(ScriptReporter::default());
         let (sender, mut frames) = unbounded_channel();
-        voice.connect(&sender);
+        reporter.connect(&sender);
         let message = "x".repeat(60 << 10);
         let line = LogLine { level: LogLevel::Info, message, fields: Vec::new() };
         let start = Instant::now();
         let mut bytes = |at| {
             for _ in 0..LINES_MAX {
-                voice.lock().line(&line, at);
+                reporter.lock().line(&line, at);
             }
             let all = std::iter::from_fn(|| frames.try_recv().ok());
             all.map(|frame| frame.len()).collect::<Vec<_>>()
@@ -192,11 +192,11 @@ mod tests {
         let sizes = bytes(start + SECOND);
         assert_eq!(sizes.len(), 5, "those left out are told: {sizes:?}");
         // While the coordinator takes nothing only the end of the test is told.
-        voice.hold(true);
+        reporter.hold(true);
         assert_eq!(bytes(start + 2 * SECOND).len(), 0);
-        voice.abort("over");
+        reporter.abort("over");
         assert_eq!(bytes(start + 3 * SECOND).len(), 1);
-        voice.hold(false);
+        reporter.hold(false);
         assert_eq!(bytes(start + 4 * SECOND).len(), 5);
     }
 }

@@ -15,8 +15,8 @@ use gake_run::{Ready, RunClock, SliceLog, Stop, StopHandle, Takeover};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::forward::{LogStart, forward};
-use super::script_reporter::ScriptVoice;
-use super::slice_state::{Outcome, SliceState, next_second};
+use super::script_reporter::ScriptReporter;
+use super::slice_state::{SliceOutcome, SliceState, next_second};
 use crate::allow::SliceBounds;
 use crate::frame::{self, Frame, HEADER};
 use crate::message::{
@@ -39,13 +39,13 @@ pub(crate) struct SliceRun {
     ready: Option<Ready>,
     script: Option<SliceScript>,
     log: Option<SliceLog>,
-    workers: Option<Workers>,
+    workers: Option<SliceWorkers>,
     state: SliceState,
     bounds: SliceBounds,
 }
 
 /// The workers of a slice that has started.
-struct Workers {
+struct SliceWorkers {
     stop: StopHandle,
     takeover: Takeover,
     clock: RunClock,
@@ -57,18 +57,18 @@ struct Workers {
 /// The script of a slice, and what it says.
 pub(crate) struct SliceScript {
     pub(crate) script: LoadedScript,
-    pub(crate) voice: Arc<ScriptVoice>,
+    pub(crate) reporter: Arc<ScriptReporter>,
 }
 
 impl SliceScript {
     /// The script may end the test from here on: its own slice at once.
     fn connect(&self, frames: &UnboundedSender<Frame>, stop: StopHandle) {
-        self.voice.connect(frames);
-        let voice = Arc::clone(&self.voice);
-        self.script.on_fail(move || voice.fail());
-        let voice = Arc::clone(&self.voice);
+        self.reporter.connect(frames);
+        let reporter = Arc::clone(&self.reporter);
+        self.script.on_fail(move || reporter.fail());
+        let reporter = Arc::clone(&self.reporter);
         self.script.on_abort(move |reason| {
-            voice.abort(reason);
+            reporter.abort(reason);
             stop.stop(Stop::Now);
         });
     }
@@ -125,7 +125,7 @@ impl SliceRun {
         let running = ready.start_at(epoch);
         let (sender, frames) = unbounded_channel();
         let (lacks, log_lacks) = channel();
-        self.workers = Some(Workers {
+        self.workers = Some(SliceWorkers {
             stop: running.stop.clone(),
             takeover: running.takeover.clone(),
             clock: running.clock.clone(),
@@ -136,10 +136,10 @@ impl SliceRun {
         if let Some(script) = &self.script {
             script.connect(&sender, running.stop.clone());
         }
-        let voice = self.script.as_ref().map(|script| Arc::clone(&script.voice));
+        let reporter = self.script.as_ref().map(|script| Arc::clone(&script.reporter));
         let started_unix_ns = gake_run::unix_now() + (epoch - now);
         let log = self.log.take().map(|log| LogStart { log, started_unix_ns, lacks });
-        forward(running, Arc::clone(&self.plan), sender, voice, log);
+        forward(running, Arc::clone(&self.plan), sender, reporter, log);
         Ok(())
     }
 
@@ -171,13 +171,13 @@ impl SliceRun {
         client: &Client,
         token: &FleetToken,
         bytes: &[u8],
-    ) -> (Outcome, Vec<String>) {
+    ) -> (SliceOutcome, Vec<String>) {
         let purpose = control_purpose(&self.run);
         let Some(control) = open_json::<Control>(token, &purpose, bytes) else {
-            return (Outcome::Kept, Vec::new());
+            return (SliceOutcome::Kept, Vec::new());
         };
         let applied = self.state.apply(&control, Instant::now());
-        if applied.outcome != Outcome::Kept {
+        if applied.outcome != SliceOutcome::Kept {
             return (applied.outcome, Vec::new());
         }
         if let Some(workers) = &self.workers {
@@ -194,7 +194,7 @@ impl SliceRun {
         for handover in applied.handovers {
             told.push(self.take_over(client, token, &handover).await);
         }
-        (Outcome::Kept, told)
+        (SliceOutcome::Kept, told)
     }
 
     /// Takes arrivals of another agent over, when it can; what it does, in a sentence.
@@ -236,15 +236,15 @@ impl SliceRun {
 
     /// Sends a frame, unless there is no connection: then it waits in the outbox.
     async fn send(&mut self, client: &Client, token: &FleetToken, number: u64, frame: &Frame) {
-        let part = client.max_payload().saturating_sub(SEAL + HEADER + MARGIN);
-        for part in frame.parts(number, part) {
-            self.publish(client, token, &part).await;
+        let size = client.max_payload().saturating_sub(SEAL + HEADER + MARGIN);
+        for chunk in frame.chunks(number, size) {
+            self.publish(client, token, &chunk).await;
         }
     }
 
-    async fn publish(&mut self, client: &Client, token: &FleetToken, part: &[u8]) {
+    async fn publish(&mut self, client: &Client, token: &FleetToken, chunk: &[u8]) {
         if client.connection_state() == State::Connected {
-            let sealed = token.seal(&self.purpose, part);
+            let sealed = token.seal(&self.purpose, chunk);
             // What is lost on its way is sent again.
             let _ = client.publish(self.subject.clone(), sealed.into()).await;
             self.state.sent = Instant::now();
@@ -252,15 +252,15 @@ impl SliceRun {
     }
 
     /// Looks after the slice, several times a second.
-    pub(crate) async fn look(&mut self, client: &Client, token: &FleetToken) -> Outcome {
+    pub(crate) async fn look(&mut self, client: &Client, token: &FleetToken) -> SliceOutcome {
         let now = Instant::now();
         let is_connected = client.connection_state() == State::Connected;
         let outcome = self.state.look(now, is_connected);
         self.end_in_time();
-        if let Some(SliceScript { voice, .. }) = &self.script {
-            voice.hold(self.state.is_behind());
+        if let Some(SliceScript { reporter, .. }) = &self.script {
+            reporter.hold(self.state.is_behind());
         }
-        if outcome == Outcome::Kept && self.state.is_quiet(now) {
+        if outcome == SliceOutcome::Kept && self.state.is_quiet(now) {
             self.publish(client, token, &frame::alive()).await;
         }
         outcome
@@ -272,8 +272,8 @@ impl SliceRun {
         let now = Duration::from_nanos(workers.clock.now());
         if self.bounds.end.take_if(|end| now > *end).is_some() {
             workers.stop.stop(Stop::Now);
-            if let Some(SliceScript { voice, .. }) = &self.script {
-                voice.warn("the agent's --max-duration is over: what was in flight was cut");
+            if let Some(SliceScript { reporter, .. }) = &self.script {
+                reporter.warn("the agent's --max-duration is over: what was in flight was cut");
             }
         }
     }

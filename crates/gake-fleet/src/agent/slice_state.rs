@@ -46,7 +46,7 @@ pub(crate) struct SliceState {
 
 /// Whether an agent keeps its slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum SliceOutcome {
     Kept,
     /// It is over, as it should be.
     Done,
@@ -56,8 +56,8 @@ pub(crate) enum Outcome {
 
 /// What a control message makes an agent do.
 #[derive(Debug)]
-pub(crate) struct Applied {
-    pub(crate) outcome: Outcome,
+pub(crate) struct ControlEffect {
+    pub(crate) outcome: SliceOutcome,
     pub(crate) stop: StopOrder,
     /// Arrivals of others that it was not asked for before.
     pub(crate) handovers: Vec<Handover>,
@@ -65,8 +65,8 @@ pub(crate) struct Applied {
     pub(crate) again: Vec<(u64, Frame)>,
 }
 
-impl Applied {
-    fn only(outcome: Outcome) -> Self {
+impl ControlEffect {
+    fn only(outcome: SliceOutcome) -> Self {
         Self { outcome, stop: StopOrder::Go, handovers: Vec::new(), again: Vec::new() }
     }
 }
@@ -95,18 +95,18 @@ impl SliceState {
     }
 
     /// Applies what the coordinator says.
-    pub(crate) fn apply(&mut self, control: &Control, now: Instant) -> Applied {
+    pub(crate) fn apply(&mut self, control: &Control, now: Instant) -> ControlEffect {
         if self.number.is_some_and(|number| control.number <= number) {
-            return Applied::only(Outcome::Kept);
+            return ControlEffect::only(SliceOutcome::Kept);
         }
         (self.number, self.heard) = (Some(control.number), now);
         if control.lost.contains(&self.index) {
             let why = "its coordinator has given it up".to_owned();
-            return Applied::only(Outcome::GivenUp(why));
+            return ControlEffect::only(SliceOutcome::GivenUp(why));
         }
         self.outbox.taken(control.taken.get(self.index).copied().unwrap_or(0), now);
         if control.over || self.is_complete && self.outbox.is_empty() {
-            return Applied::only(Outcome::Done);
+            return ControlEffect::only(SliceOutcome::Done);
         }
         let own = control.handovers.iter().filter(|handover| handover.to == self.index);
         // Nothing follows the last frame, and the coordinator asks others then.
@@ -114,7 +114,7 @@ impl SliceState {
         handovers.retain(|handover| self.asked.insert(handover.id));
         let again = self.outbox.again(now);
         let again = again.map(|(number, frame)| (number, frame.clone())).collect();
-        Applied { outcome: Outcome::Kept, stop: control.stop, handovers, again }
+        ControlEffect { outcome: SliceOutcome::Kept, stop: control.stop, handovers, again }
     }
 
     /// Keeps a frame until it is taken; its number.
@@ -124,7 +124,7 @@ impl SliceState {
     }
 
     /// Looks after the slice, several times a second.
-    pub(crate) fn look(&mut self, now: Instant, is_connected: bool) -> Outcome {
+    pub(crate) fn look(&mut self, now: Instant, is_connected: bool) -> SliceOutcome {
         self.apart = if is_connected { None } else { Some(self.apart.unwrap_or(now)) };
         let alone = now.duration_since(self.heard);
         let is_apart = self.apart.is_some_and(|since| now.duration_since(since) > APART_MAX);
@@ -137,9 +137,9 @@ impl SliceState {
         } else if self.outbox.is_full() {
             "its coordinator takes no figures"
         } else {
-            return Outcome::Kept;
+            return SliceOutcome::Kept;
         };
-        Outcome::GivenUp(why.to_owned())
+        SliceOutcome::GivenUp(why.to_owned())
     }
 
     /// Whether the outbox is so full that only figures may be added.
@@ -170,9 +170,9 @@ mod tests {
         state.keep(Frame::gave_up("x"), start);
         let (heard, late) = (start + alone_max / 2, start + alone_max * 5 / 4);
         let applied = state.apply(&Control { number: 7, ..Control::default() }, heard);
-        assert_eq!((applied.outcome, applied.stop), (Outcome::Kept, StopOrder::Go));
+        assert_eq!((applied.outcome, applied.stop), (SliceOutcome::Kept, StopOrder::Go));
         assert!(applied.handovers.is_empty() && !state.outbox.is_empty());
-        assert_eq!(state.look(late, true), Outcome::Kept);
-        assert_ne!(state.look(heard + alone_max * 2, true), Outcome::Kept);
+        assert_eq!(state.look(late, true), SliceOutcome::Kept);
+        assert_ne!(state.look(heard + alone_max * 2, true), SliceOutcome::Kept);
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_nats::{Client, Request};
 
-use super::finder::{Asked, ROUND, greetings};
+use super::finder::{AgentRequest, ROUND, greetings};
 use super::journal::stream::JournalStream;
 use super::orphan;
 use crate::message::{
@@ -85,7 +85,7 @@ impl StopRecipient {
             let has_journal = orphan::note_stop(stream, version, asked).await.unwrap_or(false);
             let (mut told, mut failed) = (Vec::new(), None);
             for hello in &agents {
-                let asked = Asked { client: &client, nats, token, hello };
+                let asked = AgentRequest { client: &client, nats, token, hello };
                 let purpose = format!("stop-answer {}", request.challenge);
                 // One that does not answer must not keep the others going.
                 match asked.request::<StopReply>("stop", &request, &purpose, ANSWER_MAX).await {
@@ -124,7 +124,7 @@ impl AgentLogLine {
             for hello in &agents {
                 let challenge = random_text::<16>()?;
                 let purpose = format!("log-answer {challenge}");
-                let asked = Asked { client: &client, nats, token, hello };
+                let asked = AgentRequest { client: &client, nats, token, hello };
                 let question = LogQuestion { challenge };
                 let answer: LogReply =
                     asked.request("log", &question, &purpose, ANSWER_MAX).await?;

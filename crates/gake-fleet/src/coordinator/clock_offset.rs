@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// How far another machine's monotonic clock is ahead of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Offset {
+pub(crate) struct ClockOffset {
     /// To be added to an instant of ours, modulo 2^64.
     ahead: u64,
     /// It is wrong by this at most, in ns.
     pub(crate) error: u64,
 }
 
-impl Offset {
+impl ClockOffset {
     /// Its clock stood at `theirs` some time between `asked` and `answered` on ours.
     pub(crate) fn of_round(asked: u64, theirs: u64, answered: u64) -> Self {
         let error = answered.saturating_sub(asked).div_ceil(2);
@@ -49,7 +49,7 @@ mod tests {
             ours in 0u64..1 << 60, theirs in 0u64..1 << 60, there in 0u64..1 << 40, back in 0u64..1 << 40,
         ) {
             // Their clock is read when ours stands at `ours + there`.
-            let offset = Offset::of_round(ours, theirs, ours + there + back);
+            let offset = ClockOffset::of_round(ours, theirs, ours + there + back);
             let true_instant = theirs + 5_000;
             let found = offset.theirs(ours + there + 5_000);
             prop_assert!(found.abs_diff(true_instant) <= offset.error);

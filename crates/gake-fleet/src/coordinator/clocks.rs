@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_text::duration::format_duration;
 
-use super::clock_offset::Offset;
+use super::clock_offset::ClockOffset;
 use crate::message::AgentHello;
 
 /// Agents whose start is known less well do not start together.
@@ -16,20 +16,20 @@ const DRIFT_MAX: f64 = 0.002;
 
 /// An agent that can do the run, whose clock fits.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct CandidateAgent {
     pub(crate) hello: AgentHello,
-    pub(super) clock: Measured,
+    pub(super) clock: ClockReading,
 }
 
 /// What is known of a clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Measured {
-    pub(super) offset: Offset,
+pub(super) struct ClockReading {
+    pub(super) offset: ClockOffset,
     /// When, on our clock.
     pub(super) at: u64,
 }
 
-impl Measured {
+impl ClockReading {
     /// Why the clock does not fit, by this measurement and an earlier one, if it does not.
     pub(super) fn unfit(&self, earlier: Option<Self>) -> Option<String> {
         let error = Duration::from_nanos(self.offset.error);
@@ -61,9 +61,9 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// A clock that runs at `speed`, read `at` over ways of `there` and `back`.
-    fn measured(at: u64, speed: f64, (there, back): (u64, u64)) -> Measured {
+    fn measured(at: u64, speed: f64, (there, back): (u64, u64)) -> ClockReading {
         let theirs = 7_000 * MS + ((at + there) as f64 * speed) as u64;
-        Measured { offset: Offset::of_round(at, theirs, at + there + back), at }
+        ClockReading { offset: ClockOffset::of_round(at, theirs, at + there + back), at }
     }
 
     #[test]
@@ -97,8 +97,8 @@ mod tests {
             at in 0u64..1 << 50, later in 1u64..1 << 40,
             first in (0..150 * MS, 0..150 * MS), second in (0..150 * MS, 0..150 * MS),
         ) {
-            let of = |at, (there, back): (u64, u64)| Measured {
-                offset: Offset::of_round(at, (at + there).wrapping_sub(5), at + there + back),
+            let of = |at, (there, back): (u64, u64)| ClockReading {
+                offset: ClockOffset::of_round(at, (at + there).wrapping_sub(5), at + there + back),
                 at,
             };
             prop_assert_eq!(of(at + later, second).unfit(Some(of(at, first))), None);

@@ -9,7 +9,7 @@ use gake_core::record::Event;
 use gake_run::{Message, Stop};
 
 use super::join::Joiner;
-use super::journal::{Decision, Entry, Journal, Meaning, StoppedBy};
+use super::journal::{Decision, EntryEffect, Journal, JournalEntry, StoppedBy};
 use super::outage::{Outage, shown};
 use super::settings::OnLoss;
 use crate::message::{Control, Handover, StopOrder};
@@ -32,7 +32,7 @@ const NUMBERS: u64 = 1 << 24;
 
 /// How a run is led.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct ControlRules {
     pub(crate) on_loss: OnLoss,
     /// How long agents go on without their coordinator.
     pub(crate) alone_max: Duration,
@@ -43,7 +43,7 @@ pub(crate) struct Rules {
 /// A run as its coordinator leads it.
 pub(crate) struct Controller {
     pub(crate) joiner: Joiner,
-    rules: Rules,
+    rules: ControlRules,
     /// Frames count as taken once they are here, if there is one.
     pub(crate) journal: Option<Journal>,
     /// The journal was given up. Once the control message with this number came back, no other
@@ -87,7 +87,7 @@ pub(crate) struct Controller {
 
 /// What a look at the agents leads to.
 #[derive(Debug, Default)]
-pub(crate) struct Looked {
+pub(crate) struct LookOutcome {
     /// What of the run is known now.
     pub(crate) messages: Vec<Message>,
     /// Whether the run is to end now.
@@ -102,7 +102,7 @@ pub(crate) fn first_number(generation: u32) -> u64 {
 }
 
 impl Controller {
-    pub(crate) fn new(joiner: Joiner, rules: Rules, now: Instant) -> Self {
+    pub(crate) fn new(joiner: Joiner, rules: ControlRules, now: Instant) -> Self {
         Self {
             joiner: joiner.redistributing(rules.on_loss == OnLoss::Redistribute),
             rules,
@@ -162,28 +162,28 @@ impl Controller {
     pub(crate) fn take(
         &mut self,
         index: usize,
-        part: &[u8],
+        chunk: &[u8],
         (now, at): (Instant, Nanos),
     ) -> Vec<Message> {
         let before = self.joiner.progress(index);
-        let messages = self.joiner.take(index, part, at);
+        let messages = self.joiner.take(index, chunk, at);
         let after = self.joiner.progress(index);
         if let (Some(journal), Some(before), Some(after)) = (&mut self.journal, before, after)
             && before != after
         {
-            let entry = Entry::Part(index, at, Bytes::copy_from_slice(part));
+            let entry = JournalEntry::Chunk(index, at, Bytes::copy_from_slice(chunk));
             let meaning =
-                Meaning { frames: Some((index, after.0)), is_decision: before.2 != after.2 };
+                EntryEffect { frames: Some((index, after.0)), is_decision: before.2 != after.2 };
             journal.push(&entry, meaning, now);
         }
         messages
     }
 
     /// Does again what an earlier coordinator did.
-    pub(crate) fn repeat(&mut self, entry: &Entry) -> Vec<Message> {
+    pub(crate) fn repeat(&mut self, entry: &JournalEntry) -> Vec<Message> {
         match entry {
-            Entry::Part(index, at, part) => self.joiner.take(*index, part, *at),
-            Entry::Decision(decision) => {
+            JournalEntry::Chunk(index, at, chunk) => self.joiner.take(*index, chunk, *at),
+            JournalEntry::Decision(decision) => {
                 self.stopped = decision.stopped;
                 self.asked = decision.asked;
                 (self.stopped_by, self.decided_by) = (decision.stopped_by, decision.stopped_by);
@@ -193,18 +193,20 @@ impl Controller {
                 }
                 messages
             }
-            Entry::Over => {
+            JournalEntry::Over => {
                 self.was_over = true;
                 Vec::new()
             }
-            Entry::Description(..) | Entry::Started(..) | Entry::Attached => Vec::new(),
+            JournalEntry::Description(..) | JournalEntry::Started(..) | JournalEntry::Attached => {
+                Vec::new()
+            }
         }
     }
 
     /// Everything is here: the journal says so before what follows the run begins.
     pub(crate) fn end_journal(&mut self, now: Instant) {
         if let Some(journal) = &mut self.journal {
-            journal.push(&Entry::Over, Meaning::default(), now);
+            journal.push(&JournalEntry::Over, EntryEffect::default(), now);
         }
     }
 
@@ -234,7 +236,7 @@ impl Controller {
         (now, at): (Instant, Nanos),
         is_connected: bool,
         asked: Stop,
-    ) -> Looked {
+    ) -> LookOutcome {
         let is_heard = is_connected && now.duration_since(self.echoed) < ECHO_MAX;
         self.joiner.events.extend(self.outage.look((now, at), is_heard));
         self.joiner.look_for_lags(at);
@@ -260,10 +262,10 @@ impl Controller {
         if let (Some(journal), true) = (&mut self.journal, is_decision) {
             let (stopped, asked, stopped_by) = (self.stopped, self.asked, self.stopped_by);
             let decision = Decision { at, lost, stopped, asked, stopped_by };
-            let meaning = Meaning { is_decision: true, ..Meaning::default() };
-            journal.push(&Entry::Decision(decision), meaning, now);
+            let meaning = EntryEffect { is_decision: true, ..EntryEffect::default() };
+            journal.push(&JournalEntry::Decision(decision), meaning, now);
         }
-        let mut looked = Looked { messages, drain, control: None };
+        let mut looked = LookOutcome { messages, drain, control: None };
         if asked != self.said || now.duration_since(self.controlled) >= CONTROL_EVERY {
             looked.control = Some(self.control(asked, now, false));
         }
@@ -377,15 +379,19 @@ mod tests {
     use gake_core::schedule::Process;
 
     use super::*;
-    use crate::message::Part;
+    use crate::message::UnitRange;
 
     fn controller(now: Instant) -> Controller {
         let stages = vec![Stage::step(10.0, Duration::from_secs(5))];
         let plan = Plan::new("a test", Load::Open { stages, process: Process::Uniform });
-        let part = Part { first: 0, width: 1, of: 1 };
+        let part = UnitRange { first: 0, width: 1, of: 1 };
         let joiner = Joiner::new(&Arc::new(plan), 1, &[("a".to_owned(), 1, part)]);
         let alone_max = Duration::from_secs(20);
-        Controller::new(joiner, Rules { on_loss: OnLoss::Continue, alone_max, generation: 1 }, now)
+        Controller::new(
+            joiner,
+            ControlRules { on_loss: OnLoss::Continue, alone_max, generation: 1 },
+            now,
+        )
     }
 
     #[test]
@@ -422,7 +428,7 @@ mod tests {
         ] {
             let mut controller = controller(now);
             let stopped_by = decision.stopped_by;
-            controller.repeat(&Entry::Decision(decision));
+            controller.repeat(&JournalEntry::Decision(decision));
             controller.go_on((now, 2));
             assert_eq!(controller.asked, StopOrder::Drain);
             assert_eq!(

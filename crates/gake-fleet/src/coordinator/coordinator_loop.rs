@@ -39,7 +39,7 @@ pub(crate) type LostAgents = Arc<Mutex<Vec<usize>>>;
 pub type FleetListener = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// Passes on what the agents of a run send, to its end.
-pub(crate) struct Feed {
+pub(crate) struct CoordinatorLoop {
     pub(crate) client: Client,
     pub(crate) token: FleetToken,
     pub(crate) run: String,
@@ -68,7 +68,7 @@ pub(crate) struct Feed {
     pub(crate) told: usize,
 }
 
-impl Feed {
+impl CoordinatorLoop {
     /// Leads the run to its end; what is known then.
     pub(crate) async fn run(mut self) -> Controller {
         let mut look = tokio::time::interval(LOOK_EVERY);
@@ -179,8 +179,8 @@ impl Feed {
         let index = message.subject.rsplit('.').next().and_then(|text| text.parse().ok());
         let Some(index) = index else { return };
         let purpose = figures_purpose(&self.run, index);
-        let Some(part) = self.token.open(&purpose, &message.payload) else { return };
-        let messages = self.controller.take(index, part, (Instant::now(), self.now()));
+        let Some(chunk) = self.token.open(&purpose, &message.payload) else { return };
+        let messages = self.controller.take(index, chunk, (Instant::now(), self.now()));
         self.tell(|_| true);
         self.pass_on(messages);
     }

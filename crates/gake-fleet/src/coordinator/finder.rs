@@ -13,15 +13,15 @@ use gake_core::spec::RunSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::clock_offset::Offset;
-use super::clocks::Found;
+use super::clock_offset::ClockOffset;
+use super::clocks::CandidateAgent;
 use super::settings::FleetSettings;
 use super::weights;
-use crate::files::Contents;
+use crate::files::FileContents;
 use crate::message::{
     AgentHello, DISCOVER, Discover, FileChunk, FileReceived, FilesMissing, FilesQuestion, Greeting,
-    Offer, OfferReply, PROTOCOL, Part, ScriptOffer, SpecChunk, SpecReceived, StartOrder,
-    StartReply, agent_subject, decrypt_json, encrypt_json, from_hex, hex, open_json, seal_json,
+    Offer, OfferReply, PROTOCOL, ScriptOffer, SpecChunk, SpecReceived, StartOrder, StartReply,
+    UnitRange, agent_subject, decrypt_json, encrypt_json, from_hex, hex, open_json, seal_json,
 };
 use crate::token::{SEAL, random_text};
 use crate::{FleetError, FleetToken, NatsSettings};
@@ -49,22 +49,22 @@ const LOAD_MAX: Duration = Duration::from_secs(50);
 const PART_OF_PAYLOAD: usize = 4;
 
 /// What agents are offered.
-pub(crate) struct Offered {
+pub(crate) struct SliceOffer {
     /// The exact encoding of the spec; empty for a script whose options say what is to be done.
     spec: String,
     script: Option<ScriptOffer>,
-    files: Contents,
+    files: FileContents,
 }
 
-impl Offered {
+impl SliceOffer {
     /// A spec, with the files that it names by their hashes.
-    pub(crate) fn spec(spec: &RunSpec, files: Contents) -> Result<Self, FleetError> {
+    pub(crate) fn spec(spec: &RunSpec, files: FileContents) -> Result<Self, FleetError> {
         Ok(Self { spec: encoded(spec)?, script: None, files })
     }
 
     /// A script, with `spec` where another load takes the place of its own.
     pub(crate) fn script(
-        (script, files): (ScriptOffer, Contents),
+        (script, files): (ScriptOffer, FileContents),
         spec: &RunSpec,
     ) -> Result<Self, FleetError> {
         let spec = if script.other_load.is_some() { encoded(spec)? } else { String::new() };
@@ -80,15 +80,15 @@ fn encoded(spec: &RunSpec) -> Result<String, FleetError> {
 
 /// An agent that has a slice.
 #[derive(Debug, Clone)]
-pub(crate) struct Chosen {
+pub(crate) struct AssignedAgent {
     pub(crate) hello: AgentHello,
     pub(crate) workers: usize,
-    pub(crate) offset: Offset,
+    pub(crate) offset: ClockOffset,
     /// What of the run it does.
-    pub(crate) part: Part,
+    pub(crate) part: UnitRange,
 }
 
-impl Chosen {
+impl AssignedAgent {
     /// The same as a slice.
     pub(crate) fn slice(&self) -> Slice {
         // What was offered is there.
@@ -105,7 +105,7 @@ pub(crate) struct Finder<'a> {
 
 impl Finder<'_> {
     /// Agents that can do the run, as many as are asked for, in the order of their names.
-    pub(crate) async fn agents(&self) -> Result<Vec<Found>, FleetError> {
+    pub(crate) async fn agents(&self) -> Result<Vec<CandidateAgent>, FleetError> {
         let begun = Instant::now();
         let wanted = self.settings.agents;
         let mut refusals = BTreeMap::new();
@@ -194,23 +194,23 @@ impl Finder<'_> {
     /// Offers each agent its slice of `load`; they are ready then.
     pub(crate) async fn offer(
         &self,
-        agents: Vec<Found>,
-        load: &Offered,
+        agents: Vec<CandidateAgent>,
+        load: &SliceOffer,
         plan: &Plan,
-    ) -> Result<Vec<Chosen>, FleetError> {
-        let Offered { spec, script, files } = load;
+    ) -> Result<Vec<AssignedAgent>, FleetError> {
+        let SliceOffer { spec, script, files } = load;
         let patience = if script.is_some() { LOAD_MAX } else { PREPARE_MAX };
-        let parts = weights::parts(plan, agents.iter().map(|found| &found.hello));
+        let parts = weights::unit_ranges(plan, agents.iter().map(|found| &found.hello));
         let (before, last) = &split(spec, self.client.max_payload() / PART_OF_PAYLOAD);
         // An agent that is ready waits for its start no longer than an offer takes: files that
         // others do not have yet may take longer.
-        let sent = agents.iter().map(|Found { hello, .. }| async move {
+        let sent = agents.iter().map(|CandidateAgent { hello, .. }| async move {
             self.send_files(hello, files).await?;
             self.send_parts(hello, before).await
         });
         join_all(sent).await.into_iter().collect::<Result<(), _>>()?;
         let numbered = agents.into_iter().zip(parts).enumerate();
-        let offers = numbered.map(|(index, (Found { hello, clock }, part))| {
+        let offers = numbered.map(|(index, (CandidateAgent { hello, clock }, part))| {
             let (run, nonce) = (self.run.to_owned(), hello.nonce.clone());
             async move {
                 let alone = super::nanos(self.settings.alone_max);
@@ -222,7 +222,7 @@ impl Finder<'_> {
                 match answer {
                     OfferReply::Ready { workers } => {
                         let offset = self.offset_since(&hello, clock).await?;
-                        Ok(Chosen { hello, workers, offset, part })
+                        Ok(AssignedAgent { hello, workers, offset, part })
                     }
                     OfferReply::Refused { why } => {
                         Err(FleetError::Refused { agent: hello.name, why })
@@ -234,7 +234,7 @@ impl Finder<'_> {
     }
 
     /// Sends the files of a spec that the agent does not have.
-    async fn send_files(&self, hello: &AgentHello, files: &Contents) -> Result<(), FleetError> {
+    async fn send_files(&self, hello: &AgentHello, files: &FileContents) -> Result<(), FleetError> {
         let hashes: Vec<_> = files.keys().cloned().collect();
         let question = FilesQuestion { nonce: hello.nonce.clone(), hashes };
         let purpose = format!("files-answer {}", hello.nonce);
@@ -278,8 +278,12 @@ impl Finder<'_> {
     }
 
     /// Tells every agent to start at `epoch`, an instant of this machine's monotonic clock.
-    pub(crate) async fn start(&self, agents: &[Chosen], epoch: u64) -> Result<(), FleetError> {
-        let orders = agents.iter().map(|Chosen { hello, offset, .. }| async move {
+    pub(crate) async fn start(
+        &self,
+        agents: &[AssignedAgent],
+        epoch: u64,
+    ) -> Result<(), FleetError> {
+        let orders = agents.iter().map(|AssignedAgent { hello, offset, .. }| async move {
             let order = StartOrder { run: self.run.to_owned(), epoch: offset.theirs(epoch) };
             let purpose = format!("start-answer {}", self.run);
             let answer: StartReply =
@@ -304,20 +308,20 @@ impl Finder<'_> {
         patience: Duration,
     ) -> Result<T, FleetError> {
         let (nats, token) = (&self.settings.nats, &self.settings.token);
-        let asked = Asked { client: self.client, nats, token, hello };
+        let asked = AgentRequest { client: self.client, nats, token, hello };
         asked.request(kind, request, purpose, patience).await
     }
 }
 
 /// An agent that is asked for something.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AgentRequest<'a> {
     pub(crate) client: &'a Client,
     pub(crate) nats: &'a NatsSettings,
     pub(crate) token: &'a FleetToken,
     pub(crate) hello: &'a AgentHello,
 }
 
-impl Asked<'_> {
+impl AgentRequest<'_> {
     /// Sends the agent a request, and waits for its answer; both are encrypted.
     pub(crate) async fn request<T: DeserializeOwned>(
         &self,

@@ -10,10 +10,10 @@ use gake_core::plan::Plan;
 use gake_core::record::{Counts, Event, Interval, WorkerEnd};
 use gake_run::{Collector, Message};
 
-use super::lost_arrivals::{Holding, LostShare, Reported};
+use super::lost_arrivals::{ArrivalCounts, Assignment, LostArrivals};
 use super::outage::shown;
-use crate::frame::{Assembler, Content};
-use crate::message::{AgentEnd, Handover, Part};
+use crate::frame::{Assembler, FrameContent};
+use crate::message::{AgentEnd, Handover, UnitRange};
 use crate::script::ScriptEvent;
 
 /// An agent that is silent for longer is lost.
@@ -30,7 +30,7 @@ pub(crate) struct Member {
     /// Its name.
     pub(crate) name: String,
     /// What it is to send.
-    holdings: Vec<Holding>,
+    holdings: Vec<Assignment>,
     /// How many workers it has; they are numbered from `first`.
     workers: usize,
     first: usize,
@@ -40,8 +40,8 @@ pub(crate) struct Member {
     assembler: Assembler,
     /// When it was heard last.
     heard: Nanos,
-    reported: Vec<Reported>,
-    state: State,
+    reported: Vec<ArrivalCounts>,
+    state: MemberState,
     /// When it was lost, if it was.
     pub(crate) lost_at: Option<Nanos>,
     /// Where its figures ended when it began to lag, if it does.
@@ -51,12 +51,12 @@ pub(crate) struct Member {
     pub(crate) last: Option<AgentEnd>,
 }
 
-enum State {
+enum MemberState {
     Running,
     /// Everything it recorded is here.
     Done,
     /// What it was to send counts as dropped.
-    Lost(LostShare),
+    Lost(LostArrivals),
     /// Likewise, and nothing more is due.
     Gone {
         /// Whether others took over all that was due.
@@ -88,20 +88,20 @@ pub(crate) struct Joiner {
 
 impl Joiner {
     /// Agents by name, number of workers and part.
-    pub(crate) fn new(plan: &Arc<Plan>, seed: u64, agents: &[(String, usize, Part)]) -> Self {
+    pub(crate) fn new(plan: &Arc<Plan>, seed: u64, agents: &[(String, usize, UnitRange)]) -> Self {
         let mut first = 0;
         let members = agents.iter().map(|(name, workers, part)| {
             let member = Member {
                 name: name.clone(),
-                holdings: Holding::own(plan, *part),
+                holdings: Assignment::own(plan, *part),
                 workers: *workers,
                 first,
                 ended: vec![false; *workers],
                 tenths: vec![0; *workers],
                 assembler: Assembler::default(),
                 heard: 0,
-                reported: vec![Reported::default(); plan.scenarios().len()],
-                state: State::Running,
+                reported: vec![ArrivalCounts::default(); plan.scenarios().len()],
+                state: MemberState::Running,
                 lost_at: None,
                 lags_since: None,
                 collector: Collector::new(plan, seed, *workers).of_a_part(),
@@ -142,33 +142,37 @@ impl Joiner {
 
     /// The agents that are lost.
     pub(crate) fn lost(&self) -> Vec<usize> {
-        let is_lost = |member: &Member| matches!(member.state, State::Lost(_) | State::Gone { .. });
+        let is_lost = |member: &Member| {
+            matches!(member.state, MemberState::Lost(_) | MemberState::Gone { .. })
+        };
         (0..self.members.len()).filter(|index| is_lost(&self.members[*index])).collect()
     }
 
     /// Whether figures of an agent still come.
     pub(crate) fn is_running(&self, index: usize) -> bool {
-        self.members.get(index).is_some_and(|member| matches!(member.state, State::Running))
+        self.members.get(index).is_some_and(|member| matches!(member.state, MemberState::Running))
     }
 
     /// Whether nothing more comes.
     pub(crate) fn is_over(&self) -> bool {
-        self.members.iter().all(|member| matches!(member.state, State::Done | State::Gone { .. }))
+        self.members
+            .iter()
+            .all(|member| matches!(member.state, MemberState::Done | MemberState::Gone { .. }))
     }
 
     /// Takes a part of a frame of an agent, which came at `now`.
-    pub(crate) fn take(&mut self, index: usize, part: &[u8], now: Nanos) -> Vec<Message> {
+    pub(crate) fn take(&mut self, index: usize, chunk: &[u8], now: Nanos) -> Vec<Message> {
         let Some(member) = self.members.get_mut(index) else { return Vec::new() };
-        if !matches!(member.state, State::Running) {
+        if !matches!(member.state, MemberState::Running) {
             return Vec::new();
         }
         member.heard = now;
-        let content = match member.assembler.take(part) {
+        let content = match member.assembler.take(chunk) {
             Ok(None) => return Vec::new(),
-            Ok(Some(Content::Handover(answer))) => {
+            Ok(Some(FrameContent::Handover(answer))) => {
                 self.answered(index, answer, now).map(|()| Vec::new())
             }
-            Ok(Some(Content::Script(event))) => {
+            Ok(Some(FrameContent::Script(event))) => {
                 self.scripted.push((index, event));
                 Ok(Vec::new())
             }
@@ -185,8 +189,8 @@ impl Joiner {
     /// come.
     pub(crate) fn progress(&self, index: usize) -> Option<(u64, u32, bool)> {
         let member = self.members.get(index)?;
-        let (frames, parts) = member.assembler.progress();
-        Some((frames, parts, matches!(member.state, State::Running)))
+        let (frames, chunks) = member.assembler.progress();
+        Some((frames, chunks, matches!(member.state, MemberState::Running)))
     }
 
     /// Every agent counts as heard at `now`.
@@ -211,7 +215,7 @@ impl Joiner {
     /// tells when it has caught up.
     pub(crate) fn look_for_lags(&mut self, now: Nanos) {
         for member in &mut self.members {
-            let is_running = matches!(member.state, State::Running);
+            let is_running = matches!(member.state, MemberState::Running);
             let running = member.tenths.iter().zip(&member.ended).filter(|(_, ended)| !**ended);
             let oldest = running.map(|(tenth, _)| tenth * TENTH).min().filter(|_| is_running);
             let since = oldest.map_or(now, |oldest| oldest.max(self.excused));
@@ -227,7 +231,7 @@ impl Joiner {
                 Some(begun) if lag < LAG_MAX / 2 => {
                     member.lags_since = None;
                     // Of one that is lost, its loss tells.
-                    if !is_running && !matches!(member.state, State::Done) {
+                    if !is_running && !matches!(member.state, MemberState::Done) {
                         continue;
                     }
                     let lasted = shown(now.saturating_sub(begun));
@@ -256,7 +260,7 @@ impl Joiner {
         }
         self.ask_others(now);
         for member in &mut self.members {
-            let State::Lost(lost) = &mut member.state else { continue };
+            let MemberState::Lost(lost) = &mut member.state else { continue };
             let until = lost.known_until(stopped.unwrap_or(now).min(now));
             let pieces = lost.seconds(until).into_iter();
             messages.extend(pieces.map(|piece| Message::Interval(Box::new(piece))));
@@ -265,7 +269,7 @@ impl Joiner {
                 messages.push(Message::Interval(Box::new(piece)));
                 messages.push(Message::Ended(end));
                 let is_replaced = lost.is_replaced();
-                member.state = State::Gone { is_replaced };
+                member.state = MemberState::Gone { is_replaced };
             }
         }
         messages
@@ -277,7 +281,7 @@ impl Joiner {
         let mut messages = Vec::new();
         // All of its workers have ended, so that nothing of it is missing.
         let Some(carrier) = member.ended.iter().position(|ended| !ended) else {
-            member.state = State::Done;
+            member.state = MemberState::Done;
             return messages;
         };
         let holdings = self.hand_over(index, now);
@@ -294,9 +298,9 @@ impl Joiner {
         }
         let whole = (self.plan.as_ref(), self.seed, holdings.as_slice());
         let carrier = (member.first + carrier, member.tenths[carrier]);
-        let lost = LostShare::new(whole, &member.reported, carrier, now);
+        let lost = LostArrivals::new(whole, &member.reported, carrier, now);
         let is_handed_over = lost.is_pending();
-        member.state = State::Lost(lost);
+        member.state = MemberState::Lost(lost);
         member.lost_at = Some(now);
         let at = shown(now);
         let rest = match self.plan.scenarios().iter().any(|plan| plan.load.is_open()) {
@@ -321,11 +325,11 @@ impl Member {
     fn accept(
         &mut self,
         plan: &Plan,
-        content: Content,
+        content: FrameContent,
         now: Nanos,
     ) -> Result<Vec<Message>, String> {
         Ok(match content {
-            Content::Interval(interval) => {
+            FrameContent::Interval(interval) => {
                 self.check(plan, &interval, now)?;
                 self.tenths[interval.worker] = interval.tenth;
                 self.count(&interval);
@@ -333,7 +337,7 @@ impl Member {
                 let worker = interval.worker + self.first;
                 vec![Message::Interval(Box::new(Interval { worker, ..*interval }))]
             }
-            Content::Ended(end) => {
+            FrameContent::Ended(end) => {
                 let scenarios = plan.scenarios().len();
                 let ended = self.ended.get_mut(end.worker).filter(|ended| !**ended);
                 let ended = ended.ok_or("it ends a worker that it does not have")?;
@@ -344,19 +348,19 @@ impl Member {
                 self.collect(Message::Ended(end.clone()));
                 vec![Message::Ended(WorkerEnd { worker: end.worker + self.first, ..end })]
             }
-            Content::Last(word) => {
+            FrameContent::Last(word) => {
                 if self.ended.iter().any(|ended| !ended) {
                     return Err("it ends before its workers".to_owned());
                 }
                 self.last = Some(word);
-                self.state = State::Done;
+                self.state = MemberState::Done;
                 Vec::new()
             }
             // The joiner takes them.
-            Content::Handover(_) | Content::Script(_) => {
+            FrameContent::Handover(_) | FrameContent::Script(_) => {
                 return Err("it says something at the wrong place".to_owned());
             }
-            Content::GaveUp(why) => return Err(why),
+            FrameContent::GaveUp(why) => return Err(why),
         })
     }
 

@@ -42,14 +42,14 @@ const BYTES_MAX: usize = 256 << 20;
 
 /// What a coordinator took or decided.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Entry {
+pub(crate) enum JournalEntry {
     /// A part of the run's description, encrypted, and whether it is the last.
     Description(Bytes, bool),
     /// The order to start comes: the epoch on the first coordinator's monotonic clock, and in ns
     /// since 1970.
     Started(u64, u64),
     /// A part of a frame of the agent with this index, taken at this instant of the run.
-    Part(usize, Nanos, Bytes),
+    Chunk(usize, Nanos, Bytes),
     /// A decision about the agents.
     Decision(Decision),
     /// A coordinator of this generation goes on; entries of earlier ones do not count from here on.
@@ -84,7 +84,7 @@ pub enum StoppedBy {
     Interrupt,
 }
 
-impl Entry {
+impl JournalEntry {
     /// The entry as it is stored, before its seal.
     pub(crate) fn encode(&self, generation: u32, number: u64) -> Bytes {
         let mut bytes = Vec::with_capacity(HEADER + 64);
@@ -100,7 +100,7 @@ impl Entry {
                 bytes.extend_from_slice(&epoch.to_le_bytes());
                 bytes.extend_from_slice(&unix_ns.to_le_bytes());
             }
-            Self::Part(index, now, part) => {
+            Self::Chunk(index, now, part) => {
                 bytes.push(b'P');
                 bytes.extend_from_slice(&(*index as u32).to_le_bytes());
                 bytes.extend_from_slice(&now.to_le_bytes());
@@ -129,7 +129,7 @@ impl Entry {
                 let (index, rest) = content.split_first_chunk::<4>()?;
                 let (now, part) = rest.split_first_chunk::<8>()?;
                 let part = content.slice_ref(part);
-                Self::Part(u32::from_le_bytes(*index) as usize, u64::from_le_bytes(*now), part)
+                Self::Chunk(u32::from_le_bytes(*index) as usize, u64::from_le_bytes(*now), part)
             }
             b'D' => Self::Decision(serde_json::from_slice(&content).ok()?),
             b'A' => Self::Attached,
@@ -141,7 +141,7 @@ impl Entry {
 
 /// An entry by which the coordinator of `generation` goes on.
 pub(crate) fn attached(generation: u32) -> Bytes {
-    Entry::Attached.encode(generation, 0)
+    JournalEntry::Attached.encode(generation, 0)
 }
 
 /// The generation of an entry.
@@ -159,7 +159,7 @@ pub(crate) struct JournalReader {
 impl JournalReader {
     /// The entry in these bytes, unless it was written before or by a coordinator that has been
     /// replaced.
-    pub(crate) fn take(&mut self, bytes: &Bytes) -> Option<Entry> {
+    pub(crate) fn take(&mut self, bytes: &Bytes) -> Option<JournalEntry> {
         let (generation, rest) = bytes.split_first_chunk()?;
         let (number, rest) = rest.split_first_chunk()?;
         let (kind, content) = rest.split_first()?;
@@ -174,7 +174,7 @@ impl JournalReader {
             return None;
         }
         self.next += 1;
-        Entry::decode(*kind, bytes.slice_ref(content))
+        JournalEntry::decode(*kind, bytes.slice_ref(content))
     }
 }
 
@@ -184,7 +184,7 @@ pub(crate) struct Journal {
     generation: u32,
     /// The number of the first entry that is not stored.
     first: u64,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingEntry>,
     bytes: usize,
     /// How many of those waiting were sent in this attempt.
     sent: usize,
@@ -204,14 +204,14 @@ pub(crate) struct Journal {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingEntry {
     bytes: Bytes,
-    meaning: Meaning,
+    meaning: EntryEffect,
 }
 
 /// What depends on an entry being stored.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Meaning {
+pub(crate) struct EntryEffect {
     /// An agent, and how many of its frames are stored with the entry.
     pub(crate) frames: Option<(usize, u64)>,
     /// Whether it decides what agents are told.
@@ -220,7 +220,7 @@ pub(crate) struct Meaning {
 
 /// An entry to be written now.
 #[derive(Debug)]
-pub(crate) struct Unsent {
+pub(crate) struct EntryWrite {
     /// An answer to an earlier attempt says nothing of the order in which entries are stored.
     pub(crate) attempt: u32,
     pub(crate) number: u64,
@@ -263,7 +263,7 @@ impl Journal {
     }
 
     /// Writes an entry.
-    pub(crate) fn push(&mut self, entry: &Entry, meaning: Meaning, now: Instant) {
+    pub(crate) fn push(&mut self, entry: &JournalEntry, meaning: EntryEffect, now: Instant) {
         if self.waiting.is_empty() {
             (self.moved, self.stored) = (now, now);
         }
@@ -271,15 +271,15 @@ impl Journal {
         let bytes = entry.encode(self.generation, number);
         self.bytes += bytes.len();
         self.decisions += usize::from(meaning.is_decision);
-        self.waiting.push_back(Waiting { bytes, meaning });
+        self.waiting.push_back(PendingEntry { bytes, meaning });
     }
 
     /// The next entry that was not sent yet.
-    pub(crate) fn unsent(&mut self) -> Option<Unsent> {
+    pub(crate) fn unsent(&mut self) -> Option<EntryWrite> {
         let waiting = self.waiting.get(self.sent)?;
         let number = self.first + self.sent as u64;
         self.sent += 1;
-        Some(Unsent { attempt: self.attempt, number, bytes: waiting.bytes.clone() })
+        Some(EntryWrite { attempt: self.attempt, number, bytes: waiting.bytes.clone() })
     }
 
     /// The entry with this number is stored, as it was sent in an attempt. Those of one attempt are
@@ -358,8 +358,8 @@ mod tests {
 
     use super::*;
 
-    fn part(number: u64) -> Entry {
-        Entry::Part(number as usize % 3, number * 7, Bytes::from(number.to_string()))
+    fn part(number: u64) -> JournalEntry {
+        JournalEntry::Chunk(number as usize % 3, number * 7, Bytes::from(number.to_string()))
     }
 
     #[test]
@@ -367,12 +367,12 @@ mod tests {
         let decision =
             Decision { at: 9, lost: vec![(1, "it is silent".to_owned())], ..Decision::default() };
         let entries = [
-            Entry::Description(Bytes::from_static(b"x"), false),
-            Entry::Description(Bytes::new(), true),
-            Entry::Started(5, 6),
+            JournalEntry::Description(Bytes::from_static(b"x"), false),
+            JournalEntry::Description(Bytes::new(), true),
+            JournalEntry::Started(5, 6),
             part(5),
-            Entry::Decision(decision),
-            Entry::Over,
+            JournalEntry::Decision(decision),
+            JournalEntry::Over,
         ];
         let mut reader = JournalReader::default();
         for (number, entry) in entries.iter().enumerate() {
@@ -397,7 +397,7 @@ mod tests {
     fn what_is_lost_is_sent_again_soon() {
         let start = Instant::now();
         let mut journal = Journal::new((3, 0), vec![0; 3], start);
-        (0..4).for_each(|number| journal.push(&part(number), Meaning::default(), start));
+        (0..4).for_each(|number| journal.push(&part(number), EntryEffect::default(), start));
         while journal.unsent().is_some() {}
         // Answers that overtake each other are no loss.
         journal.stored(0, 1, start);
@@ -429,7 +429,7 @@ mod tests {
             for (step, is_lost, is_unanswered) in steps {
                 match step {
                     0 => {
-                        journal.push(&part(pushed), Meaning::default(), now);
+                        journal.push(&part(pushed), EntryEffect::default(), now);
                         pushed += 1;
                     }
                     1 => while let Some(unsent) = journal.unsent() {

@@ -8,21 +8,21 @@ use gake_core::record::{
 use gake_core::schedule::{Schedule, Share, Slice};
 use gake_core::work::Gauges;
 
-use crate::message::Part;
+use crate::message::UnitRange;
 
 /// Tenths of a second in a second.
 const TENTHS: u64 = 10;
 
 /// Arrivals that have an outcome: in the warm-up, and after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Reported {
+pub(crate) struct ArrivalCounts {
     pub(crate) warmup: u64,
     pub(crate) figures: u64,
 }
 
 /// Arrivals that an agent is to send: of one scenario, from an instant on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Holding {
+pub(crate) struct Assignment {
     pub(crate) scenario: usize,
     pub(crate) slice: Slice,
     pub(crate) from: Nanos,
@@ -30,9 +30,9 @@ pub(crate) struct Holding {
     pub(crate) handover: Option<u64>,
 }
 
-impl Holding {
+impl Assignment {
     /// What an agent with `part` of a run is to send by itself, unit by unit.
-    pub(crate) fn own(plan: &Plan, part: Part) -> Vec<Self> {
+    pub(crate) fn own(plan: &Plan, part: UnitRange) -> Vec<Self> {
         let scenarios = plan.scenarios().iter().enumerate();
         let open = scenarios.filter(|(_, plan)| plan.load.is_open());
         let units = open
@@ -48,7 +48,7 @@ impl Holding {
 /// The arrivals of a lost agent: each that is due and has no outcome counts as dropped, in the
 /// second in which it is due, until another agent takes them over.
 #[derive(Debug)]
-pub(crate) struct LostShare {
+pub(crate) struct LostArrivals {
     /// The worker in whose name they count.
     worker: usize,
     scenarios: Vec<LostScenario>,
@@ -68,15 +68,15 @@ struct LostScenario {
     number: usize,
     is_open: bool,
     /// None in a closed loop: its users ask no more, and nothing is due.
-    walks: Vec<Walk>,
-    due: Reported,
+    walks: Vec<ArrivalCursor>,
+    due: ArrivalCounts,
     /// Of the due, those that have an outcome or count as dropped.
-    told: Reported,
+    told: ArrivalCounts,
 }
 
 /// Arrivals of a schedule, up to where another agent sends them.
 #[derive(Debug)]
-struct Walk {
+struct ArrivalCursor {
     share: Share<'static>,
     /// When the next arrival is due.
     next: Option<Nanos>,
@@ -90,8 +90,8 @@ struct Walk {
     until: Nanos,
 }
 
-impl Walk {
-    fn new(schedule: &Schedule, holding: &Holding, plan: &Plan) -> Self {
+impl ArrivalCursor {
+    fn new(schedule: &Schedule, holding: &Assignment, plan: &Plan) -> Self {
         let start = nanos(plan.start);
         let mut share = schedule.share(holding.slice);
         share.skip_before(holding.from.saturating_sub(start));
@@ -108,7 +108,7 @@ impl Walk {
     }
 
     /// Counts the arrivals that are due before `now`.
-    fn advance(&mut self, now: Nanos, count: &mut Reported) {
+    fn advance(&mut self, now: Nanos, count: &mut ArrivalCounts) {
         let until = now.min(self.until);
         let Some(due) = self.next.filter(|due| *due < until) else { return };
         match due < self.warmup_end {
@@ -132,11 +132,11 @@ impl Walk {
 
 impl LostScenario {
     /// The arrivals that are due before `now`, and not told of yet.
-    fn until(&mut self, now: Nanos) -> Reported {
+    fn until(&mut self, now: Nanos) -> ArrivalCounts {
         for walk in &mut self.walks {
             walk.advance(now, &mut self.due);
         }
-        let fresh = Reported {
+        let fresh = ArrivalCounts {
             warmup: self.due.warmup.saturating_sub(self.told.warmup),
             figures: self.due.figures.saturating_sub(self.told.figures),
         };
@@ -146,12 +146,12 @@ impl LostScenario {
     }
 }
 
-impl LostShare {
+impl LostArrivals {
     /// What an agent was to send that was lost at `at`: its `holdings`; by scenario, the arrivals
     /// that have an outcome are `reported`. Its last piece of figures ended in `tenth`.
     pub(crate) fn new(
-        (plan, seed, holdings): (&Plan, u64, &[Holding]),
-        reported: &[Reported],
+        (plan, seed, holdings): (&Plan, u64, &[Assignment]),
+        reported: &[ArrivalCounts],
         (worker, tenth): (usize, u64),
         at: Nanos,
     ) -> Self {
@@ -159,13 +159,13 @@ impl LostShare {
             let schedule = plan.schedule(Plan::scenario_seed(seed, number));
             let own = holdings.iter().filter(|holding| holding.scenario == number);
             let walks = schedule.iter().flat_map(|schedule| {
-                own.clone().map(move |holding| Walk::new(schedule, holding, plan))
+                own.clone().map(move |holding| ArrivalCursor::new(schedule, holding, plan))
             });
             LostScenario {
                 number,
                 is_open: plan.load.is_open(),
                 walks: walks.collect(),
-                due: Reported::default(),
+                due: ArrivalCounts::default(),
                 told: reported.get(number).copied().unwrap_or_default(),
             }
         });
@@ -283,10 +283,10 @@ mod tests {
         Plan { warmup, requests, ..Plan::new("a test", Load::Open { stages, process }) }
     }
 
-    fn due(interval: &Interval) -> Reported {
+    fn due(interval: &Interval) -> ArrivalCounts {
         let part = &interval.parts[0];
         assert_eq!(part.tally.counts.dropped, part.tally.counts.lost);
-        Reported { warmup: part.warmup.dropped, figures: part.tally.counts.dropped }
+        ArrivalCounts { warmup: part.warmup.dropped, figures: part.tally.counts.dropped }
     }
 
     proptest! {
@@ -299,14 +299,14 @@ mod tests {
             let process = if poisson { Process::Poisson } else { Process::Uniform };
             let plan = plan(process, requests);
             let first = index % agents;
-            let part = Part { first, width: width.min(agents - first), of: agents };
+            let part = UnitRange { first, width: width.min(agents - first), of: agents };
             let slice = part.slice().unwrap();
             let schedule = plan.schedule(Plan::scenario_seed(seed, 0)).unwrap();
             let all: Vec<_> = schedule.share(slice).map(|arrival| arrival.due).collect();
             let warmup = all.iter().filter(|due| **due < 700_000_000).count() as u64;
-            let reported = Reported { warmup: told.min(warmup), figures: told.saturating_sub(warmup) };
-            let own = Holding::own(&plan, part);
-            let mut lost = LostShare::new((&plan, seed, &own), &[reported], (3, 0), 0);
+            let reported = ArrivalCounts { warmup: told.min(warmup), figures: told.saturating_sub(warmup) };
+            let own = Assignment::own(&plan, part);
+            let mut lost = LostArrivals::new((&plan, seed, &own), &[reported], (3, 0), 0);
             let (mut pieces, mut now) = (Vec::new(), 0);
             for step in steps.into_iter().chain([9_000]) {
                 now += step * 1_000_000;
@@ -316,7 +316,7 @@ mod tests {
             pieces.push(lost.finish(now).0);
             let tenths: Vec<_> = pieces.iter().map(|piece| piece.tenth).collect();
             prop_assert!(tenths.iter().zip(1..).all(|(tenth, second)| *tenth == second * 10));
-            let mut sum = Reported::default();
+            let mut sum = ArrivalCounts::default();
             for piece in pieces.iter().map(due) {
                 sum.warmup += piece.warmup;
                 sum.figures += piece.figures;
@@ -330,16 +330,16 @@ mod tests {
     #[test]
     fn it_ends_when_its_schedule_does_or_the_run() {
         let open = plan(Process::Uniform, None);
-        let whole = Part { first: 0, width: 1, of: 1 };
-        let own = Holding::own(&open, whole);
-        let lost = LostShare::new((&open, 1, &own), &[], (5, 0), SECOND);
+        let whole = UnitRange { first: 0, width: 1, of: 1 };
+        let own = Assignment::own(&open, whole);
+        let lost = LostArrivals::new((&open, 1, &own), &[], (5, 0), SECOND);
         assert!(!lost.is_over(3 * SECOND));
         assert!(lost.is_over(3_700_000_000));
         let end = |now| lost.end(now).scenarios[0].1.arrivals_end;
         assert_eq!((end(2 * SECOND), end(9 * SECOND)), (2 * SECOND, 3_700_000_000));
         let closed = Plan::new("a test", Load::Closed { users: 4, think: Duration::ZERO });
-        let own = Holding::own(&closed, whole);
-        let lost = LostShare::new((&closed, 1, &own), &[], (5, 0), SECOND);
+        let own = Assignment::own(&closed, whole);
+        let lost = LostArrivals::new((&closed, 1, &own), &[], (5, 0), SECOND);
         assert!(lost.is_over(SECOND), "nothing is due");
         assert_eq!(lost.end(9 * SECOND).scenarios[0].1.arrivals_end, SECOND);
     }

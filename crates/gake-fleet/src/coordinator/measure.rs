@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use super::clock_offset::Offset;
-use super::clocks::{Found, Measured};
+use super::clock_offset::ClockOffset;
+use super::clocks::{CandidateAgent, ClockReading};
 use super::finder::{ANSWER_MAX, Finder};
 use crate::FleetError;
 use crate::message::{AgentHello, ClockQuestion, ClockReply};
@@ -25,7 +25,7 @@ impl Finder<'_> {
         &self,
         there: Vec<AgentHello>,
         refusals: &mut BTreeMap<String, String>,
-    ) -> Vec<Found> {
+    ) -> Vec<CandidateAgent> {
         let (mut fit, mut rest) = (Vec::new(), there.into_iter());
         loop {
             let missing = self.settings.agents.saturating_sub(fit.len());
@@ -37,7 +37,7 @@ impl Finder<'_> {
             let measured = join_all(measured).await;
             for (hello, clock) in next.into_iter().zip(measured) {
                 match clock {
-                    Ok(clock) => fit.push(Found { hello, clock }),
+                    Ok(clock) => fit.push(CandidateAgent { hello, clock }),
                     Err(why) => _ = refusals.insert(hello.name, why.to_string()),
                 }
             }
@@ -45,7 +45,7 @@ impl Finder<'_> {
     }
 
     /// The clock of an agent, if it fits.
-    async fn measured_twice(&self, hello: &AgentHello) -> Result<Measured, FleetError> {
+    async fn measured_twice(&self, hello: &AgentHello) -> Result<ClockReading, FleetError> {
         let first = self.fitting(hello, None).await?;
         tokio::time::sleep(APART).await;
         self.fitting(hello, Some(first)).await?;
@@ -55,8 +55,8 @@ impl Finder<'_> {
     async fn fitting(
         &self,
         hello: &AgentHello,
-        earlier: Option<Measured>,
-    ) -> Result<Measured, FleetError> {
+        earlier: Option<ClockReading>,
+    ) -> Result<ClockReading, FleetError> {
         let measured = self.measured(hello).await?;
         match measured.unfit(earlier) {
             None => Ok(measured),
@@ -69,29 +69,29 @@ impl Finder<'_> {
     pub(super) async fn offset_since(
         &self,
         hello: &AgentHello,
-        earlier: Measured,
-    ) -> Result<Offset, FleetError> {
+        earlier: ClockReading,
+    ) -> Result<ClockOffset, FleetError> {
         Ok(self.fitting(hello, Some(earlier)).await?.offset)
     }
 
     /// How far the clock of an agent is ahead.
-    pub(super) async fn offset(&self, hello: &AgentHello) -> Result<Offset, FleetError> {
+    pub(super) async fn offset(&self, hello: &AgentHello) -> Result<ClockOffset, FleetError> {
         Ok(self.measured(hello).await?.offset)
     }
 
     /// Reads an agent's clock: the fastest of several round trips counts.
-    async fn measured(&self, hello: &AgentHello) -> Result<Measured, FleetError> {
-        let mut best: Option<Measured> = None;
+    async fn measured(&self, hello: &AgentHello) -> Result<ClockReading, FleetError> {
+        let mut best: Option<ClockReading> = None;
         for round in 0..ROUNDS {
             let question = ClockQuestion { run: self.run.to_owned(), round };
             let purpose = format!("clock-answer {}", self.run);
             let asked = gake_run::monotonic_now();
             let answer: ClockReply =
                 self.request(hello, "clock", &question, &purpose, ANSWER_MAX).await?;
-            let offset = Offset::of_round(asked, answer.now, gake_run::monotonic_now());
+            let offset = ClockOffset::of_round(asked, answer.now, gake_run::monotonic_now());
             let is_better = best.is_none_or(|best| offset.error < best.offset.error);
             if answer.round == round && is_better {
-                best = Some(Measured { offset, at: asked });
+                best = Some(ClockReading { offset, at: asked });
             }
         }
         best.ok_or_else(|| FleetError::Clock {

@@ -27,7 +27,7 @@ use async_nats::{Client, Subscriber};
 use controller::Controller;
 pub use coordinator_loop::FleetListener;
 use coordinator_loop::{LostAgents, call_off};
-use finder::{Chosen, Finder, Offered};
+use finder::{AssignedAgent, Finder, SliceOffer};
 use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, Ending, Event, Run};
 use gake_core::spec::RunSpec;
@@ -39,7 +39,7 @@ pub use journal::StoppedBy;
 use journal::description::RunDescription;
 use journal::stream::JournalStream;
 pub use list::{AgentList, ListedAgent};
-use orphan::Adopted;
+use orphan::AdoptedRun;
 pub use orphan::Orphan;
 pub use settings::{FleetSettings, OnLoss};
 use start::LEAD;
@@ -49,7 +49,7 @@ use crate::FleetError;
 use crate::allow::for_agents;
 use crate::files::{recordings, take_along};
 use crate::message::figures_subject;
-use crate::script::{DescribedScript, ScriptListener, ScriptParcel, take_script};
+use crate::script::{JournalScript, ScriptListener, ScriptParcel, take_script};
 use crate::token::random_text;
 
 /// Agents that are ready for a run.
@@ -59,10 +59,10 @@ pub struct Fleet {
     runtime: Option<Runtime>,
     client: Client,
     figures: Option<Subscriber>,
-    agents: Vec<Chosen>,
+    agents: Vec<AssignedAgent>,
     plan: Arc<gake_core::plan::Plan>,
     seed: u64,
-    origin: Origin,
+    origin: FleetOrigin,
     started_unix_ns: u64,
     /// Ends the run.
     stop: Option<StopHandle>,
@@ -82,12 +82,12 @@ pub struct Fleet {
 }
 
 /// Where the run of a fleet comes from.
-enum Origin {
+enum FleetOrigin {
     /// This process starts it, with its journal: the stream, which coordinator this is, and the
     /// entries so far. Or without one; why.
     New(Result<(JournalStream, u32, u64), String>),
     /// Another process started it.
-    Adopted(Adopted),
+    AdoptedRun(AdoptedRun),
 }
 
 impl std::fmt::Debug for Fleet {
@@ -109,7 +109,7 @@ impl Fleet {
     ) -> Result<Self, FleetError> {
         let mut told = for_agents(spec).map_err(FleetError::Spec)?;
         let files = take_along(&mut told)?;
-        let offered = Offered::spec(&told, files)?;
+        let offered = SliceOffer::spec(&told, files)?;
         Self::gather(settings, (spec, &told), (&offered, Ok(None)), prepared)
     }
 
@@ -130,8 +130,8 @@ impl Fleet {
         let mut files = take_along(&mut told)?;
         let (offer, script_files) = take_script(parcel, set_up.data.as_deref())?;
         files.extend(script_files);
-        let offered = Offered::script((offer, files), &told)?;
-        let described = settings.keeps_journal.then(|| DescribedScript::new(parcel, set_up));
+        let offered = SliceOffer::script((offer, files), &told)?;
+        let described = settings.keeps_journal.then(|| JournalScript::new(parcel, set_up));
         let described = described.transpose();
         let mut fleet = Self::gather(settings, (spec, &told), (&offered, described), prepared)?;
         fleet.listener = Some(listener);
@@ -163,7 +163,7 @@ impl Fleet {
     fn gather(
         settings: FleetSettings,
         (spec, told): (&RunSpec, &RunSpec),
-        (offered, script): (&Offered, Result<Option<DescribedScript>, String>),
+        (offered, script): (&SliceOffer, Result<Option<JournalScript>, String>),
         prepared: &PreparedRun,
     ) -> Result<Self, FleetError> {
         let runtime = runtime()?;
@@ -190,7 +190,7 @@ impl Fleet {
             }
         })?;
         let connection = (runtime, client, figures);
-        let origin = Origin::New(journal);
+        let origin = FleetOrigin::New(journal);
         Ok(Self::ready(settings, run, connection, agents, prepared, origin))
     }
 
@@ -199,13 +199,13 @@ impl Fleet {
         settings: FleetSettings,
         run: String,
         (runtime, client, figures): (Runtime, Client, Subscriber),
-        agents: Vec<Chosen>,
+        agents: Vec<AssignedAgent>,
         prepared: &PreparedRun,
-        origin: Origin,
+        origin: FleetOrigin,
     ) -> Self {
         let started_unix_ns = match &origin {
-            Origin::New(_) => 0,
-            Origin::Adopted(adopted) => adopted.started_unix_ns(),
+            FleetOrigin::New(_) => 0,
+            FleetOrigin::AdoptedRun(adopted) => adopted.started_unix_ns(),
         };
         Self {
             settings,
@@ -237,8 +237,8 @@ impl Fleet {
     #[must_use]
     pub fn describe_journal(&self) -> String {
         match &self.origin {
-            Origin::New(Err(why)) => format!("the run ends with this process: {why}"),
-            Origin::New(Ok(_)) | Origin::Adopted(_) => {
+            FleetOrigin::New(Err(why)) => format!("the run ends with this process: {why}"),
+            FleetOrigin::New(Ok(_)) | FleetOrigin::AdoptedRun(_) => {
                 format!("if this process dies, `gake fleet attach {}` goes on", self.run)
             }
         }
@@ -248,17 +248,17 @@ impl Fleet {
     #[must_use]
     pub fn why_no_journal(&self) -> Option<&str> {
         match &self.origin {
-            Origin::New(Err(why)) => Some(why),
-            Origin::New(Ok(_)) | Origin::Adopted(_) => None,
+            FleetOrigin::New(Err(why)) => Some(why),
+            FleetOrigin::New(Ok(_)) | FleetOrigin::AdoptedRun(_) => None,
         }
     }
 
     /// Deletes the journal of the run, whose result is where it belongs. Blocks.
     pub fn forget(&self) {
         let stream = match &self.origin {
-            Origin::New(Ok((stream, ..))) => stream,
-            Origin::Adopted(adopted) => adopted.stream(),
-            Origin::New(Err(_)) => return,
+            FleetOrigin::New(Ok((stream, ..))) => stream,
+            FleetOrigin::AdoptedRun(adopted) => adopted.stream(),
+            FleetOrigin::New(Err(_)) => return,
         };
         if self.left.is_some() {
             return;
@@ -329,7 +329,7 @@ impl Fleet {
     #[must_use]
     pub fn lost_slices(&self) -> LostSlices {
         let lost = Arc::clone(&self.lost_now);
-        let slices: Vec<_> = self.agents.iter().map(Chosen::slice).collect();
+        let slices: Vec<_> = self.agents.iter().map(AssignedAgent::slice).collect();
         Arc::new(move || {
             let lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
             lost.iter().filter_map(|index| slices.get(*index).copied()).collect()
@@ -362,7 +362,7 @@ impl Fleet {
     /// What each agent did, judged by its own figures.
     fn records(&self, joiner: Joiner, whole: &Run) -> Vec<AgentRecord> {
         let agents = joiner.members.into_iter().zip(&self.agents);
-        let record = |(member, agent): (Member, &Chosen)| {
+        let record = |(member, agent): (Member, &AssignedAgent)| {
             let cores = agent.hello.cores;
             let ending = whole.ending.clone();
             let run = member.collector.finish(whole.started_unix_ns, ending, cores);
@@ -393,8 +393,8 @@ impl RemoteWorkers for Fleet {
 
     fn started_unix_ns(&self) -> u64 {
         match &self.origin {
-            Origin::New(_) => gake_run::unix_now() + LEAD,
-            Origin::Adopted(_) => self.started_unix_ns,
+            FleetOrigin::New(_) => gake_run::unix_now() + LEAD,
+            FleetOrigin::AdoptedRun(_) => self.started_unix_ns,
         }
     }
 
@@ -434,8 +434,8 @@ async fn begin_journal(
     client: &Client,
     settings: &FleetSettings,
     run: &str,
-    (spec, told, agents): (&RunSpec, &RunSpec, &[Chosen]),
-    script: Option<DescribedScript>,
+    (spec, told, agents): (&RunSpec, &RunSpec, &[AssignedAgent]),
+    script: Option<JournalScript>,
 ) -> Result<(JournalStream, u32, u64), String> {
     if !settings.keeps_journal {
         return Err("no journal is wanted".to_owned());

@@ -11,9 +11,9 @@ use tokio::runtime::Runtime;
 use super::finder::Finder;
 use super::journal::description::RunDescription;
 use super::journal::stream::JournalStream;
-use super::journal::{Decision, Entry, StoppedBy, attached, generation};
+use super::journal::{Decision, JournalEntry, StoppedBy, attached, generation};
 use super::settings::FleetSettings;
-use super::{Fleet, Origin, unix_seconds};
+use super::{Fleet, FleetOrigin, unix_seconds};
 use crate::message::{
     Control, StopOrder, control_purpose, control_subject, figures_subject, open_json, seal_json,
 };
@@ -41,13 +41,13 @@ pub struct Orphan {
 }
 
 /// A run that goes on.
-pub(super) struct Adopted {
+pub(super) struct AdoptedRun {
     stream: JournalStream,
     epoch: (u64, u64),
 }
 
 /// What the journal of a run is when another coordinator goes on.
-pub(super) struct Fenced {
+pub(super) struct JournalFence {
     /// Of the coordinator that goes on.
     pub(super) generation: u32,
     /// How many messages earlier coordinators wrote.
@@ -151,7 +151,7 @@ impl Orphan {
             keeps_journal: true,
         };
         let connection = (runtime, client, figures);
-        let origin = Origin::Adopted(Adopted { stream, epoch });
+        let origin = FleetOrigin::AdoptedRun(AdoptedRun { stream, epoch });
         Ok(Fleet::ready(settings, run, connection, agents, prepared, origin))
     }
 }
@@ -169,8 +169,8 @@ pub(super) async fn note_stop(
         return Ok(false);
     }
     let (description, epoch) = RunDescription::read(&stream, version, last).await?;
-    let adopted = Adopted { stream, epoch };
-    let Fenced { generation, entries } = adopted.fence().await?;
+    let adopted = AdoptedRun { stream, epoch };
+    let JournalFence { generation, entries } = adopted.fence().await?;
     let at = gake_run::unix_now().saturating_sub(adopted.started_unix_ns());
     let stopped = |index| (index, "it was told to stop".to_owned());
     let decision = Decision {
@@ -180,7 +180,7 @@ pub(super) async fn note_stop(
         asked,
         stopped_by: Some(StoppedBy::Request),
     };
-    let entry = Entry::Decision(decision).encode(generation, 0);
+    let entry = JournalEntry::Decision(decision).encode(generation, 0);
     // The entry by which this process took the run over is the last one.
     adopted.stream.append_after(entries + 1, &entry).await
 }
@@ -199,14 +199,14 @@ async fn has_coordinator(stream: &JournalStream) -> Result<bool, FleetError> {
     Ok(false)
 }
 
-impl Adopted {
+impl AdoptedRun {
     pub(super) fn stream(&self) -> &JournalStream {
         &self.stream
     }
 
     /// Takes the run over: from here on agents obey no earlier coordinator, and what one still
     /// writes to the journal does not count.
-    pub(super) async fn fence(&self) -> Result<Fenced, FleetError> {
+    pub(super) async fn fence(&self) -> Result<JournalFence, FleetError> {
         let stream = &self.stream;
         for _ in 0..FENCES {
             let none = || FleetError::NoJournal { run: stream.run.clone() };
@@ -219,7 +219,7 @@ impl Adopted {
             let published = stream.client.publish(control_subject(&stream.run), said.into()).await;
             published.map_err(|error| stream.nats.failed(error))?;
             if stream.append_after(entries, &attached(generation)).await? {
-                return Ok(Fenced { generation, entries });
+                return Ok(JournalFence { generation, entries });
             }
         }
         Err(FleetError::HasCoordinator { run: stream.run.clone() })
@@ -232,7 +232,7 @@ impl Adopted {
 
     /// The epoch on this machine's monotonic clock, modulo 2^64: by the clock of the agent that
     /// answers fastest, or by the time of day when none does.
-    pub(super) async fn epoch(&self, finder: &Finder<'_>, agents: &[super::Chosen]) -> u64 {
+    pub(super) async fn epoch(&self, finder: &Finder<'_>, agents: &[super::AssignedAgent]) -> u64 {
         let (started, started_unix_ns) = self.epoch;
         let asked = agents.iter().map(|agent| async {
             let offset = tokio::time::timeout(CLOCK_MAX, finder.offset(&agent.hello)).await;

@@ -9,14 +9,14 @@ use gake_core::clock::Nanos;
 use gake_run::{RunClock, Running};
 use tokio::runtime::Runtime;
 
-use super::controller::{Controller, Rules};
-use super::coordinator_loop::{Feed, call_off};
+use super::controller::{ControlRules, Controller};
+use super::coordinator_loop::{CoordinatorLoop, call_off};
 use super::finder::Finder;
 use super::join::Joiner;
-use super::journal::Entry;
+use super::journal::JournalEntry;
 use super::journal::description::append;
 use super::journal::stream::JournalStream;
-use super::{Fleet, Origin, admin, unix_seconds};
+use super::{Fleet, FleetOrigin, admin, unix_seconds};
 use crate::FleetError;
 use crate::message::{control_subject, stop_subject};
 
@@ -24,7 +24,7 @@ use crate::message::{control_subject, stop_subject};
 pub(super) const LEAD: Nanos = 1_500_000_000;
 
 /// How a run begins here.
-struct Begun {
+struct RunStart {
     /// On this machine's monotonic clock.
     epoch: u64,
     /// Which coordinator of the run this is.
@@ -36,7 +36,7 @@ struct Begun {
 }
 
 /// What a coordinator listens to beside figures.
-struct Heard {
+struct ControlSubscriptions {
     control: Subscriber,
     stops: Subscriber,
     stored: Subscriber,
@@ -52,8 +52,8 @@ impl Fleet {
         let begun: Result<_, FleetError> = runtime.block_on(async {
             let heard = self.listen().await?;
             let begun = match &self.origin {
-                Origin::New(_) => self.start_agents().await?,
-                Origin::Adopted(_) => self.go_on_with_agents().await?,
+                FleetOrigin::New(_) => self.start_agents().await?,
+                FleetOrigin::AdoptedRun(_) => self.go_on_with_agents().await?,
             };
             Ok((heard, begun))
         });
@@ -72,7 +72,7 @@ impl Fleet {
         let (sender, messages) = channel();
         let clock = RunClock::started_at(begun.epoch);
         let running = Running::elsewhere(messages, joiner.workers(), clock.clone());
-        let rules = Rules {
+        let rules = ControlRules {
             on_loss: self.settings.on_loss,
             alone_max: self.settings.alone_max,
             generation: begun.generation,
@@ -81,7 +81,7 @@ impl Fleet {
         if let Some(first) = begun.journal {
             controller.begin_journal(first, Instant::now());
         }
-        let feed = Feed {
+        let feed = CoordinatorLoop {
             client: self.client.clone(),
             token: self.settings.token.clone(),
             run: self.run.clone(),
@@ -117,44 +117,44 @@ impl Fleet {
         Ok(running)
     }
 
-    async fn listen(&self) -> Result<Heard, FleetError> {
+    async fn listen(&self) -> Result<ControlSubscriptions, FleetError> {
         let failed = |error| self.settings.nats.failed(error);
         let inbox = self.client.new_inbox();
         let control = self.client.subscribe(control_subject(&self.run)).await.map_err(failed)?;
         let stops = self.client.subscribe(stop_subject(&self.run)).await.map_err(failed)?;
         let stored = self.client.subscribe(format!("{inbox}.>")).await.map_err(failed)?;
-        Ok(Heard { control, stops, stored, inbox })
+        Ok(ControlSubscriptions { control, stops, stored, inbox })
     }
 
-    async fn start_agents(&self) -> Result<Begun, FleetError> {
+    async fn start_agents(&self) -> Result<RunStart, FleetError> {
         let epoch = gake_run::monotonic_now() + LEAD;
         let (mut generation, mut journal) = (unix_seconds(), None);
-        if let Origin::New(Ok((stream, own, entries))) = &self.origin {
+        if let FleetOrigin::New(Ok((stream, own, entries))) = &self.origin {
             // Whoever goes on with the run knows that agents may have started.
-            let started = Entry::Started(epoch, gake_run::unix_now() + LEAD);
+            let started = JournalEntry::Started(epoch, gake_run::unix_now() + LEAD);
             append(stream, &started, (*own, *entries)).await?;
             (generation, journal) = (*own, Some(entries + 1));
         }
         let finder = Finder { client: &self.client, settings: &self.settings, run: &self.run };
         finder.start(&self.agents, epoch).await?;
-        Ok(Begun { epoch, generation, journal, earlier: None })
+        Ok(RunStart { epoch, generation, journal, earlier: None })
     }
 
-    async fn go_on_with_agents(&self) -> Result<Begun, FleetError> {
-        let Origin::Adopted(adopted) = &self.origin else {
+    async fn go_on_with_agents(&self) -> Result<RunStart, FleetError> {
+        let FleetOrigin::AdoptedRun(adopted) = &self.origin else {
             return Err(FleetError::NoJournal { run: self.run.clone() });
         };
         let finder = Finder { client: &self.client, settings: &self.settings, run: &self.run };
         let epoch = adopted.epoch(&finder, &self.agents).await;
         let fenced = adopted.fence().await?;
         let earlier = Some((adopted.stream().clone(), fenced.entries));
-        Ok(Begun { epoch, generation: fenced.generation, journal: None, earlier })
+        Ok(RunStart { epoch, generation: fenced.generation, journal: None, earlier })
     }
 
     /// Tells the agents of a run that this process began that it will not be, and deletes its
     /// journal.
     pub(super) fn call_off(&self, runtime: &Runtime) {
-        let Origin::New(journal) = &self.origin else { return };
+        let FleetOrigin::New(journal) = &self.origin else { return };
         runtime.block_on(async {
             call_off(&self.client, &self.settings.token, &self.run).await;
             if let Ok((stream, ..)) = journal {

@@ -2,14 +2,17 @@
 
 use gake_core::plan::Plan;
 
-use crate::message::{AgentHello, AgentWeight, Part};
+use crate::message::{AgentHello, AgentWeight, UnitRange};
 
 /// Units of a run for each agent, on average, at most: fine enough for weights, and few for what is
 /// handed over unit by unit.
 const UNITS_EACH: usize = 16;
 
 /// The part of each agent, in the order given. Their units are all units of the run.
-pub(crate) fn parts<'a>(plan: &Plan, agents: impl Iterator<Item = &'a AgentHello>) -> Vec<Part> {
+pub(crate) fn unit_ranges<'a>(
+    plan: &Plan,
+    agents: impl Iterator<Item = &'a AgentHello>,
+) -> Vec<UnitRange> {
     let weights: Vec<_> = agents.map(|agent| weight(agent, plan.threads)).collect();
     // Of fewer connections or users than units the last units would have none.
     let lanes = plan.scenarios().iter().map(Plan::lanes).min().unwrap_or(1);
@@ -24,16 +27,16 @@ fn weight(agent: &AgentHello, threads: usize) -> u64 {
 }
 
 /// Parts in proportion to weights, of a run with `lanes` connections or users.
-pub(crate) fn of_weights(weights: &[u64], lanes: usize) -> Vec<Part> {
+pub(crate) fn of_weights(weights: &[u64], lanes: usize) -> Vec<UnitRange> {
     let units = units(weights, lanes.min(weights.len().saturating_mul(UNITS_EACH)));
     let of = units.iter().sum();
     let mut first = 0;
-    let part = |width| {
-        let part = Part { first, width, of };
+    let range = |width| {
+        let range = UnitRange { first, width, of };
         first += width;
-        part
+        range
     };
-    units.into_iter().map(part).collect()
+    units.into_iter().map(range).collect()
 }
 
 /// Units in proportion to `weights`, `most` at most, at least one each.

@@ -9,9 +9,9 @@ use gake_core::schedule::Slice;
 use gake_core::work::Arrival;
 use gake_run::Message;
 
-use super::random::{Outage, own_dice};
-use super::{ALONE_MAX, Faults, Happening, MS, Sim, arrivals, parts};
-use crate::agent::slice_state::{Outcome, SliceState, next_second};
+use super::random::{FaultWindow, own_dice};
+use super::{ALONE_MAX, MS, Sim, SimEvent, SimFaults, arrivals, unit_ranges};
+use crate::agent::slice_state::{SliceOutcome, SliceState, next_second};
 use crate::coordinator::join::tests::{outcome, part};
 use crate::frame::{self, Frame};
 use crate::message::{AgentEnd, Control, Handover, HandoverReply, StopOrder};
@@ -28,11 +28,11 @@ pub(super) struct SimAgent {
     pub(super) seconds: u64,
     pub(super) killed: Nanos,
     /// Stopped as by SIGSTOP.
-    pub(super) frozen: Outage,
-    pub(super) cut_off: Outage,
+    pub(super) frozen: FaultWindow,
+    pub(super) cut_off: FaultWindow,
     pub(super) draining: bool,
-    pub(super) outcome: Outcome,
-    /// The parts of frames that it sent last.
+    pub(super) outcome: SliceOutcome,
+    /// The chunks of frames that it sent last.
     pub(super) sent: VecDeque<Vec<u8>>,
     /// When it gave its last sign of life after it was killed.
     pub(super) returned: Nanos,
@@ -66,19 +66,26 @@ pub(super) const SIGNS: u32 = 10;
 const DRIFT_MAX: u64 = 2_000;
 
 impl Sim {
-    pub(super) fn agent(&mut self, seed: u64, index: usize, of: usize, faults: Faults) -> SimAgent {
+    pub(super) fn agent(
+        &mut self,
+        seed: u64,
+        index: usize,
+        of: usize,
+        faults: SimFaults,
+    ) -> SimAgent {
         let (length, dice) = (self.length, &mut self.dice);
         let killed = faults.kills && dice.one_in(3);
         let killed = if killed { dice.below(length) } else { Nanos::MAX };
         let mut outage = || match faults.outages && dice.one_in(4) {
-            true => Outage::some(dice, length, 30 * SECOND),
-            false => Outage::NEVER,
+            true => FaultWindow::some(dice, length, 30 * SECOND),
+            false => FaultWindow::NEVER,
         };
         let (frozen, cut_off) = (outage(), outage());
         let mut state = SliceState::new(index, ALONE_MAX, self.base);
         state.start(self.base);
         let drift = own_dice(seed, index).below(2 * DRIFT_MAX + 1) as i64 - DRIFT_MAX as i64;
-        let own = arrivals(&self.plan, seed, parts(&self.plan, seed, of)[index].slice().unwrap());
+        let own =
+            arrivals(&self.plan, seed, unit_ranges(&self.plan, seed, of)[index].slice().unwrap());
         SimAgent {
             state,
             behind: self.dice.below(5 * MS),
@@ -90,7 +97,7 @@ impl Sim {
             frozen,
             cut_off,
             draining: false,
-            outcome: Outcome::Kept,
+            outcome: SliceOutcome::Kept,
             sent: VecDeque::new(),
             returned: 0,
         }
@@ -98,13 +105,13 @@ impl Sim {
 
     /// The agent sends what it sent before it was killed, and signs of life, under its index.
     pub(super) fn returns(&mut self, index: usize, signs: u32) {
-        for part in std::mem::take(&mut self.agents[index].sent) {
-            self.pass_part(index, &part);
+        for chunk in std::mem::take(&mut self.agents[index].sent) {
+            self.pass_chunk(index, &chunk);
         }
-        self.pass_part(index, &frame::alive());
+        self.pass_chunk(index, &frame::alive());
         self.agents[index].returned = self.now;
         if signs > 0 {
-            self.at(self.now + 500 * MS, Happening::Returns(index, signs - 1));
+            self.at(self.now + 500 * MS, SimEvent::Returns(index, signs - 1));
         }
     }
 
@@ -119,7 +126,7 @@ impl Sim {
     pub(super) fn awake_at(&self, index: usize) -> Option<Nanos> {
         let agent = &self.agents[index];
         let at = if agent.frozen.holds(self.now) { agent.frozen.to } else { self.now };
-        (agent.outcome == Outcome::Kept && at < agent.killed).then_some(at)
+        (agent.outcome == SliceOutcome::Kept && at < agent.killed).then_some(at)
     }
 
     pub(super) fn agent_looks(&mut self, index: usize) {
@@ -128,10 +135,10 @@ impl Sim {
             !self.nats.holds(self.now) && !self.agents[index].cut_off.holds(self.now);
         let agent = &mut self.agents[index];
         agent.outcome = agent.state.look(now, is_connected);
-        if agent.outcome == Outcome::Kept && agent.state.is_quiet(now) {
-            self.send_part(index, &frame::alive());
+        if agent.outcome == SliceOutcome::Kept && agent.state.is_quiet(now) {
+            self.send_chunk(index, &frame::alive());
         }
-        self.at(self.now + 100 * MS, Happening::AgentLooks(index));
+        self.at(self.now + 100 * MS, SimEvent::AgentLooks(index));
     }
 
     pub(super) fn apply(&mut self, index: usize, control: &Control) {
@@ -192,7 +199,7 @@ impl Sim {
         let frame = self.keep_and_send(index, frame_of(&Message::Interval(Box::new(interval))));
         self.contents.insert((index, frame), numbers);
         if !is_over {
-            return self.at(next, Happening::HandsOver(index));
+            return self.at(next, SimEvent::HandsOver(index));
         }
         let end = ScenarioEnd { arrivals_end: until, done: until, ..ScenarioEnd::default() };
         let end = WorkerEnd { worker: 0, scenarios: vec![(0, end)], log_lost: 0 };

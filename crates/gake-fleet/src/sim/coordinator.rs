@@ -6,11 +6,11 @@ use std::time::Instant;
 use gake_core::plan::Plan;
 use gake_run::{Collector, Message, Stop};
 
-use super::{ALONE_MAX, Happening, MS, Sim, parts};
+use super::{ALONE_MAX, MS, Sim, SimEvent, unit_ranges};
 use crate::OnLoss;
-use crate::coordinator::controller::{Controller, Rules};
+use crate::coordinator::controller::{ControlRules, Controller};
 use crate::coordinator::join::Joiner;
-use crate::coordinator::journal::{Entry, JournalReader, attached};
+use crate::coordinator::journal::{JournalEntry, JournalReader, attached};
 
 impl Sim {
     /// Another coordinator goes on: it has nothing but the journal.
@@ -18,7 +18,7 @@ impl Sim {
         if self.nats.holds(self.now) {
             let to = self.nats.to;
             self.orphaned.to = to;
-            return self.at(to, Happening::Attach);
+            return self.at(to, SimEvent::Attach);
         }
         self.generation += 1;
         self.journal.push(attached(self.generation));
@@ -31,7 +31,7 @@ impl Sim {
         for bytes in std::mem::take(&mut self.journal) {
             if let Some(entry) = reader.take(&bytes) {
                 let from = match &entry {
-                    Entry::Part(index, ..) => Some((*index, self.taken(*index))),
+                    JournalEntry::Chunk(index, ..) => Some((*index, self.taken(*index))),
                     _ => None,
                 };
                 let messages = self.controller.repeat(&entry);
@@ -71,7 +71,7 @@ impl Sim {
     }
 
     pub(super) fn coordinator_looks(&mut self) {
-        self.at(self.now + 100 * MS, Happening::CoordinatorLooks);
+        self.at(self.now + 100 * MS, SimEvent::CoordinatorLooks);
         if self.orphaned.holds(self.now) {
             return;
         }
@@ -95,8 +95,8 @@ pub(super) fn controller(
     (on_loss, generation): (OnLoss, u32),
     now: Instant,
 ) -> Controller {
-    let parts = parts(plan, seed, agents).into_iter().enumerate();
-    let named: Vec<_> = parts.map(|(index, part)| (format!("a{index}"), 1, part)).collect();
-    let rules = Rules { on_loss, alone_max: ALONE_MAX, generation };
+    let ranges = unit_ranges(plan, seed, agents).into_iter().enumerate();
+    let named: Vec<_> = ranges.map(|(index, range)| (format!("a{index}"), 1, range)).collect();
+    let rules = ControlRules { on_loss, alone_max: ALONE_MAX, generation };
     Controller::new(Joiner::new(plan, seed, &named), rules, now)
 }

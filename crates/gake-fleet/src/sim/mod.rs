@@ -25,13 +25,13 @@ use gake_core::work::Arrival;
 use gake_run::{Collector, Stop};
 
 use crate::OnLoss;
-use crate::agent::slice_state::Outcome;
+use crate::agent::slice_state::SliceOutcome;
 use crate::coordinator::controller::Controller;
 use crate::coordinator::weights::of_weights;
-use crate::message::{Control, Part};
+use crate::message::{Control, UnitRange};
 use agent::{SIGNS, SimAgent};
 use coordinator::controller;
-use random::{Dice, Outage, own_dice};
+use random::{FaultWindow, SimRandom, own_dice};
 
 const MS: Nanos = 1_000_000;
 
@@ -45,12 +45,12 @@ const ALONE_MAX: Duration = Duration::from_secs(40);
 const STORED_MAX: Nanos = 5 * SECOND;
 
 /// What happens, and when.
-enum Happening {
+enum SimEvent {
     AgentLooks(usize),
     HandsOver(usize),
     CoordinatorLooks,
     /// A part of a frame reaches the coordinator.
-    Part(usize, Vec<u8>),
+    Chunk(usize, Vec<u8>),
     /// A control message reaches an agent.
     Control(usize, Rc<Control>),
     Echo(u64),
@@ -66,23 +66,23 @@ enum Happening {
 }
 
 struct Sim {
-    dice: Dice,
+    dice: SimRandom,
     seed: u64,
     plan: Arc<Plan>,
     on_loss: OnLoss,
     length: Nanos,
     base: Instant,
     queue: BinaryHeap<Reverse<(Nanos, u64)>>,
-    happenings: BTreeMap<u64, Happening>,
+    happenings: BTreeMap<u64, SimEvent>,
     next: u64,
     agents: Vec<SimAgent>,
     controller: Controller,
     whole: Collector,
     stop: Stop,
     /// Without the NATS server.
-    nats: Outage,
+    nats: FaultWindow,
     /// Without a coordinator.
-    orphaned: Outage,
+    orphaned: FaultWindow,
     generation: u32,
     /// What the journal holds.
     journal: Vec<Bytes>,
@@ -100,7 +100,7 @@ struct Sim {
 
 /// What the agents of a seed do.
 #[derive(Debug, Clone, Copy)]
-struct Faults {
+struct SimFaults {
     kills: bool,
     outages: bool,
     /// The coordinator dies, and another one goes on.
@@ -112,8 +112,8 @@ struct Faults {
 }
 
 impl Sim {
-    fn new(seed: u64, agents: usize, seconds: u64, faults: Faults) -> Self {
-        let mut dice = Dice(seed);
+    fn new(seed: u64, agents: usize, seconds: u64, faults: SimFaults) -> Self {
+        let mut dice = SimRandom(seed);
         let process = if dice.one_in(2) { Process::Poisson } else { Process::Uniform };
         let rate = agents as f64 * (1.0 + dice.below(30) as f64);
         let stages = vec![Stage::step(rate, Duration::from_secs(seconds))];
@@ -146,8 +146,8 @@ impl Sim {
             next: 0,
             agents: Vec::new(),
             stop: Stop::Go,
-            nats: Outage::NEVER,
-            orphaned: Outage::NEVER,
+            nats: FaultWindow::NEVER,
+            orphaned: FaultWindow::NEVER,
             generation: 1,
             journal: Vec::new(),
             contents: HashMap::new(),
@@ -159,31 +159,31 @@ impl Sim {
             dice,
         };
         if faults.outages && sim.dice.one_in(3) {
-            sim.nats = Outage::some(&mut sim.dice, length, 30 * SECOND);
+            sim.nats = FaultWindow::some(&mut sim.dice, length, 30 * SECOND);
         }
         if faults.orphans {
-            sim.orphaned = Outage::some(&mut sim.dice, length, 20 * SECOND);
+            sim.orphaned = FaultWindow::some(&mut sim.dice, length, 20 * SECOND);
             let to = sim.orphaned.to;
-            sim.at(to, Happening::Attach);
+            sim.at(to, SimEvent::Attach);
         }
         for index in 0..agents {
             let agent = sim.agent(seed, index, agents, faults);
             sim.agents.push(agent);
             let at = sim.dice.below(100 * MS);
-            sim.at(at, Happening::AgentLooks(index));
+            sim.at(at, SimEvent::AgentLooks(index));
             let at = sim.agents[index].when(SECOND);
-            sim.at(at, Happening::HandsOver(index));
+            sim.at(at, SimEvent::HandsOver(index));
             let killed = sim.agents[index].killed;
             if faults.returns && killed < Nanos::MAX {
                 let away = own_dice(seed, index).below(6 * SECOND);
-                sim.at(killed + away, Happening::Returns(index, SIGNS));
+                sim.at(killed + away, SimEvent::Returns(index, SIGNS));
             }
         }
-        sim.at(0, Happening::CoordinatorLooks);
+        sim.at(0, SimEvent::CoordinatorLooks);
         sim
     }
 
-    fn at(&mut self, at: Nanos, happening: Happening) {
+    fn at(&mut self, at: Nanos, happening: SimEvent) {
         self.happenings.insert(self.next, happening);
         self.queue.push(Reverse((at, self.next)));
         self.next += 1;
@@ -193,10 +193,10 @@ impl Sim {
         self.base + Duration::from_nanos(self.now)
     }
 
-    fn step(&mut self, happening: Happening) {
-        if let Happening::AgentLooks(index)
-        | Happening::HandsOver(index)
-        | Happening::Control(index, _) = &happening
+    fn step(&mut self, happening: SimEvent) {
+        if let SimEvent::AgentLooks(index)
+        | SimEvent::HandsOver(index)
+        | SimEvent::Control(index, _) = &happening
         {
             match self.awake_at(*index) {
                 Some(at) if at == self.now => {}
@@ -205,25 +205,25 @@ impl Sim {
             }
         }
         match happening {
-            Happening::AgentLooks(index) => self.agent_looks(index),
-            Happening::HandsOver(index) => self.hand_over(index),
-            Happening::Control(index, control) => self.apply(index, &control),
-            Happening::Entry(generation, attempt, number, bytes) => {
+            SimEvent::AgentLooks(index) => self.agent_looks(index),
+            SimEvent::HandsOver(index) => self.hand_over(index),
+            SimEvent::Control(index, control) => self.apply(index, &control),
+            SimEvent::Entry(generation, attempt, number, bytes) => {
                 self.entry(generation, attempt, number, bytes);
             }
-            Happening::Attach => self.attach(),
-            Happening::Returns(index, signs) => self.returns(index, signs),
-            Happening::CoordinatorLooks => self.coordinator_looks(),
+            SimEvent::Attach => self.attach(),
+            SimEvent::Returns(index, signs) => self.returns(index, signs),
+            SimEvent::CoordinatorLooks => self.coordinator_looks(),
             // The others are for a coordinator.
             _ if self.orphaned.holds(self.now) => {}
-            Happening::Part(index, part) => {
+            SimEvent::Chunk(index, chunk) => {
                 let before = self.taken(index);
-                let messages = self.controller.take(index, &part, (self.instant(), self.now));
+                let messages = self.controller.take(index, &chunk, (self.instant(), self.now));
                 self.collect(messages);
                 self.count(index, before);
             }
-            Happening::Echo(number) => self.controller.echo(number, self.instant()),
-            Happening::Stored(generation, attempt, number) => {
+            SimEvent::Echo(number) => self.controller.echo(number, self.instant()),
+            SimEvent::Stored(generation, attempt, number) => {
                 let now = self.instant();
                 if let Some(journal) =
                     self.controller.journal.as_mut().filter(|_| generation == self.generation)
@@ -238,14 +238,14 @@ impl Sim {
     }
 
     /// Runs to the end of the coordinator, then to that of the agents.
-    fn run(mut self) -> End {
+    fn run(mut self) -> SimResult {
         let (mut over, mut ending, mut orphaned) = (None, None, Nanos::MAX);
         while let Some(Reverse((at, number))) = self.queue.pop() {
             self.now = at;
             let Some(happening) = self.happenings.remove(&number) else { continue };
             let is_agents = matches!(
                 happening,
-                Happening::AgentLooks(_) | Happening::HandsOver(_) | Happening::Control(..)
+                SimEvent::AgentLooks(_) | SimEvent::HandsOver(_) | SimEvent::Control(..)
             );
             if over.is_some() && !is_agents {
                 continue;
@@ -256,7 +256,7 @@ impl Sim {
                 ending = None;
             } else if self.is_stored() || self.now > *ending.get_or_insert(self.now) + STORED_MAX {
                 (over, orphaned) = (Some(self.now), self.orphaned.to);
-                self.orphaned = Outage::NEVER;
+                self.orphaned = FaultWindow::NEVER;
                 let control = self.controller.control(self.stop, self.instant(), true);
                 if !self.nats.holds(self.now) {
                     self.say(control);
@@ -267,7 +267,7 @@ impl Sim {
             assert!(self.now < self.length + 3 * END_MAX, "{seed}: agents that go on for ever");
         }
         let is_left =
-            |agent: &&SimAgent| agent.outcome == Outcome::Kept && agent.killed == Nanos::MAX;
+            |agent: &&SimAgent| agent.outcome == SliceOutcome::Kept && agent.killed == Nanos::MAX;
         assert_eq!(self.agents.iter().filter(is_left).count(), 0, "agents that go on for ever");
         assert!(self.whole.is_over());
         let faults_end = self.agents.iter().flat_map(|agent| {
@@ -276,7 +276,7 @@ impl Sim {
         });
         let nats = Some(self.nats.to).filter(|at| *at < Nanos::MAX);
         let orphaned = Some(orphaned).filter(|at| *at < Nanos::MAX);
-        End {
+        SimResult {
             run: self.whole.finish(0, Ending::Done, 1),
             fired: self.fired.len() as u64,
             taken_over: self.taken_over,
@@ -290,7 +290,7 @@ impl Sim {
     }
 }
 
-struct End {
+struct SimResult {
     run: Run,
     /// Distinct arrivals that reached the target.
     fired: u64,
@@ -306,7 +306,7 @@ struct End {
 }
 
 /// What each agent does: in one of four runs they have weights.
-fn parts(plan: &Plan, seed: u64, agents: usize) -> Vec<Part> {
+fn unit_ranges(plan: &Plan, seed: u64, agents: usize) -> Vec<UnitRange> {
     let weight = |index: u64| if seed % 4 == 3 { 1 + (seed / 4 + index * index) % 3 } else { 1 };
     let weights: Vec<_> = (0..agents as u64).map(weight).collect();
     of_weights(&weights, plan.lanes())

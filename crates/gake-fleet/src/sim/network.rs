@@ -6,7 +6,7 @@ use bytes::Bytes;
 use gake_core::clock::Nanos;
 
 use super::agent::SENT_AGAIN;
-use super::{Happening, MS, Sim};
+use super::{MS, Sim, SimEvent};
 use crate::frame::Frame;
 use crate::message::Control;
 
@@ -22,24 +22,24 @@ impl Sim {
     }
 
     pub(super) fn send_frame(&mut self, index: usize, number: u64, frame: &Frame) {
-        for part in frame.parts(number, 4_000).collect::<Vec<_>>() {
-            self.send_part(index, &part);
+        for chunk in frame.chunks(number, 4_000).collect::<Vec<_>>() {
+            self.send_chunk(index, &chunk);
         }
     }
 
-    pub(super) fn send_part(&mut self, index: usize, part: &[u8]) {
+    pub(super) fn send_chunk(&mut self, index: usize, chunk: &[u8]) {
         self.agents[index].state.sent = self.instant();
-        self.pass_part(index, part);
+        self.pass_chunk(index, chunk);
         let sent = &mut self.agents[index].sent;
-        sent.push_back(part.to_vec());
+        sent.push_back(chunk.to_vec());
         if sent.len() > SENT_AGAIN {
             sent.pop_front();
         }
     }
 
-    pub(super) fn pass_part(&mut self, index: usize, part: &[u8]) {
+    pub(super) fn pass_chunk(&mut self, index: usize, chunk: &[u8]) {
         for at in self.arrivals_of_message(index) {
-            self.at(at, Happening::Part(index, part.to_vec()));
+            self.at(at, SimEvent::Chunk(index, chunk.to_vec()));
         }
     }
 
@@ -47,11 +47,11 @@ impl Sim {
         let control = Rc::new(control);
         for index in 0..self.agents.len() {
             for at in self.arrivals_of_message(index) {
-                self.at(at, Happening::Control(index, Rc::clone(&control)));
+                self.at(at, SimEvent::Control(index, Rc::clone(&control)));
             }
         }
         if !self.nats.holds(self.now) {
-            self.at(self.now + MS, Happening::Echo(control.number));
+            self.at(self.now + MS, SimEvent::Echo(control.number));
         }
     }
 
@@ -63,7 +63,7 @@ impl Sim {
             self.controller.journal.as_mut().and_then(|journal| journal.unsent())
         {
             if is_connected && !self.dice.one_in(self.loss) {
-                let entry = Happening::Entry(generation, entry.attempt, entry.number, entry.bytes);
+                let entry = SimEvent::Entry(generation, entry.attempt, entry.number, entry.bytes);
                 self.at(self.now + MS, entry);
             }
         }
@@ -76,7 +76,7 @@ impl Sim {
         self.journal.push(bytes);
         if !self.dice.one_in(self.loss) {
             let at = self.now + self.dice.below(30 * MS);
-            self.at(at, Happening::Stored(generation, attempt, number));
+            self.at(at, SimEvent::Stored(generation, attempt, number));
         }
     }
 

@@ -3,9 +3,9 @@
 use gake_core::clock::Nanos;
 
 /// Random numbers of a seed.
-pub(super) struct Dice(pub(super) u64);
+pub(super) struct SimRandom(pub(super) u64);
 
-impl Dice {
+impl SimRandom {
     pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -24,21 +24,21 @@ impl Dice {
 
 /// Random numbers of an agent beside those of the seed, so that faults may be added without making
 /// other runs of the seeds that once failed.
-pub(super) fn own_dice(seed: u64, index: usize) -> Dice {
-    Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ index as u64)
+pub(super) fn own_dice(seed: u64, index: usize) -> SimRandom {
+    SimRandom(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ index as u64)
 }
 
 /// A time in which something does not work.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Outage {
+pub(super) struct FaultWindow {
     pub(super) from: Nanos,
     pub(super) to: Nanos,
 }
 
-impl Outage {
+impl FaultWindow {
     pub(super) const NEVER: Self = Self { from: Nanos::MAX, to: Nanos::MAX };
 
-    pub(super) fn some(dice: &mut Dice, length: Nanos, longest: Nanos) -> Self {
+    pub(super) fn some(dice: &mut SimRandom, length: Nanos, longest: Nanos) -> Self {
         let from = dice.below(length);
         Self { from, to: from + dice.below(longest) }
     }

@@ -7,12 +7,12 @@ use gake_core::plan::Expect;
 use gake_core::record::Tally;
 use gake_core::schedule::Slice;
 
-use super::{End, Faults, MS, Sim, arrivals};
+use super::{MS, Sim, SimFaults, SimResult, arrivals};
 use crate::OnLoss;
 use crate::coordinator::join::tests::outcome;
 
 /// Plays a seed, and holds its end against what one machine does.
-fn play(seed: u64, agents: usize, seconds: u64, faults: Faults) -> End {
+fn play(seed: u64, agents: usize, seconds: u64, faults: SimFaults) -> SimResult {
     let sim = Sim::new(seed, agents, seconds, faults);
     let whole = arrivals(&sim.plan, seed, Slice::WHOLE);
     let end = sim.run();
@@ -43,7 +43,7 @@ fn seeds(usual: u64) -> Range<u64> {
 
 /// What became of the agents of some seeds.
 #[derive(Default)]
-struct Ends {
+struct SeedStats {
     /// Seeds that lost agents, all of whose arrivals others took over.
     replaced: u64,
     /// Seeds that lost none.
@@ -51,7 +51,7 @@ struct Ends {
     played: u64,
 }
 
-impl Ends {
+impl SeedStats {
     fn of(seeds: impl Iterator<Item = u64>) -> Self {
         let mut ends = Self::default();
         seeds.for_each(|seed| ends.add(seed));
@@ -59,7 +59,7 @@ impl Ends {
     }
 
     fn add(&mut self, seed: u64) {
-        let faults = Faults {
+        let faults = SimFaults {
             kills: !seed.is_multiple_of(3),
             outages: seed % 4 > 1,
             orphans: seed % 5 > 2,
@@ -96,21 +96,21 @@ impl Ends {
 fn whatever_the_network_does_each_arrival_counts_once() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let ends: Vec<_> = std::thread::scope(|scope| {
-        let part = |first| move || Ends::of(seeds(1_000).skip(first).step_by(threads));
+        let part = |first| move || SeedStats::of(seeds(1_000).skip(first).step_by(threads));
         let parts: Vec<_> = (0..threads).map(|first| scope.spawn(part(first))).collect();
         parts
             .into_iter()
             .map(|part| part.join().expect("a seed failed; it is named above"))
             .collect()
     });
-    let reached = |what: fn(&Ends) -> u64| ends.iter().map(what).sum::<u64>() > 0;
+    let reached = |what: fn(&SeedStats) -> u64| ends.iter().map(what).sum::<u64>() > 0;
     let has_both = reached(|ends| ends.replaced) && reached(|ends| ends.whole);
     assert!(has_both || std::env::var_os("GAKE_SIM_FIRST").is_some(), "the seeds reach both");
 }
 
 #[test]
 fn found_seeds() {
-    let ends = Ends::of([217, 5957].into_iter());
+    let ends = SeedStats::of([217, 5957].into_iter());
     assert_eq!(ends.played, 2);
 }
 
@@ -118,11 +118,11 @@ fn found_seeds() {
 fn a_thousand_agents_are_one_run() {
     let (drifts, returns) = (false, false);
     for (seed, kills) in [(1, false), (2, true)] {
-        play(seed, 1_000, 3, Faults { kills, outages: false, orphans: kills, drifts, returns });
+        play(seed, 1_000, 3, SimFaults { kills, outages: false, orphans: kills, drifts, returns });
     }
     // NATS is away in the second of each.
     let (kills, outages, orphans, drifts, returns) = (true, true, false, true, true);
-    let faults = Faults { kills, outages, orphans, drifts, returns };
+    let faults = SimFaults { kills, outages, orphans, drifts, returns };
     for seed in [8, 56] {
         let end = play(seed, 1_000, 3, faults);
         assert!(end.on_loss == OnLoss::Continue && end.lost > 0, "{} lost", end.lost);

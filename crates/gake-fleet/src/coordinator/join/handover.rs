@@ -8,8 +8,8 @@ use gake_core::record::Event;
 use gake_core::schedule::Slice;
 use gake_text::duration::format_duration;
 
-use super::{Joiner, Member, State};
-use crate::coordinator::lost_arrivals::Holding;
+use super::{Joiner, Member, MemberState};
+use crate::coordinator::lost_arrivals::Assignment;
 use crate::message::{Handover, HandoverReply};
 
 /// Handovers that one control message asks for; more wait for the answers.
@@ -33,10 +33,10 @@ impl Joiner {
 
     /// How many agents were lost whose arrivals nobody else sends to the end.
     pub(crate) fn unreplaced(&self) -> usize {
-        let is_unreplaced = |state: &State| match state {
-            State::Gone { is_replaced } => !is_replaced,
-            State::Lost(_) => true,
-            State::Running | State::Done => false,
+        let is_unreplaced = |state: &MemberState| match state {
+            MemberState::Gone { is_replaced } => !is_replaced,
+            MemberState::Lost(_) => true,
+            MemberState::Running | MemberState::Done => false,
         };
         self.members.iter().filter(|member| is_unreplaced(&member.state)).count()
     }
@@ -59,7 +59,7 @@ impl Joiner {
 
     /// What agent `lost` is to send, with the handovers by which others are asked for it: they
     /// share its own part, and what it had taken over goes to one of them as it is.
-    pub(super) fn hand_over(&mut self, lost: usize, now: Nanos) -> Vec<Holding> {
+    pub(super) fn hand_over(&mut self, lost: usize, now: Nanos) -> Vec<Assignment> {
         let Some(member) = self.members.get(lost) else { return Vec::new() };
         let holdings = member.holdings.clone();
         let takers = self.takers(lost);
@@ -80,7 +80,7 @@ impl Joiner {
                 let handover = Handover { id, to, scenario, index, of, not_before };
                 self.handed += 1;
                 self.handovers.push((lost, handover));
-                asked.push(Holding { slice, handover: Some(id), ..holding });
+                asked.push(Assignment { slice, handover: Some(id), ..holding });
             }
         }
         asked
@@ -105,7 +105,7 @@ impl Joiner {
             }
             let Handover { scenario, index: number, of, .. } = handover;
             let slice = Slice::new(number, of);
-            self.members[index].holdings.push(Holding { scenario, slice, from, handover: None });
+            self.members[index].holdings.push(Assignment { scenario, slice, from, handover: None });
         }
         self.resolve(lost, answer, now);
         Ok(())
@@ -130,7 +130,7 @@ impl Joiner {
 
     fn resolve(&mut self, lost: usize, answer: HandoverReply, now: Nanos) {
         let member = &mut self.members[lost];
-        let State::Lost(share) = &mut member.state else { return };
+        let MemberState::Lost(share) = &mut member.state else { return };
         share.resolve(answer.id, answer.from);
         if share.is_pending() {
             return;

@@ -92,14 +92,14 @@ fn parts(slice: Slice, workers: usize, times: &[u64], size: usize) -> Vec<Vec<u8
     let frames: Vec<_> = frames.chain([Frame::last(&AgentEnd::default())]).collect();
     (0..)
         .zip(&frames)
-        .flat_map(|(number, frame)| frame.parts(number, size).collect::<Vec<_>>())
+        .flat_map(|(number, frame)| frame.chunks(number, size).collect::<Vec<_>>())
         .collect()
 }
 
 /// What a collector of one process makes of messages.
-struct Whole(Collector);
+struct ReferenceCollector(Collector);
 
-impl Whole {
+impl ReferenceCollector {
     fn new(workers: usize) -> Self {
         Self(Collector::new(&plan(), 1, workers))
     }
@@ -136,7 +136,7 @@ fn look(joiner: &mut Joiner, now: Nanos, connected: bool, stopped: Option<Nanos>
 
 /// The run of the same workers in one process.
 fn alone(workers: &[usize], times: &[u64]) -> Run {
-    let mut whole = Whole::new(workers.iter().sum());
+    let mut whole = ReferenceCollector::new(workers.iter().sum());
     let mut first = 0;
     for (index, count) in workers.iter().enumerate() {
         let slice = Slice::new(index, workers.len());
@@ -173,7 +173,7 @@ proptest! {
             .map(|index| parts(Slice::new(index, workers.len()), workers[index], &times, size))
             .collect();
         let mut joiner = joiner(&workers);
-        let mut whole = Whole::new(joiner.workers());
+        let mut whole = ReferenceCollector::new(joiner.workers());
         let now = SECONDS * SECOND;
         // Some of it comes in any order, some of it twice; then everything comes once more.
         for (agent, part) in network {
@@ -201,7 +201,7 @@ proptest! {
         dead_for in 0u64..3_000,
     ) {
         let mut joiner = joiner(&workers);
-        let mut whole = Whole::new(joiner.workers());
+        let mut whole = ReferenceCollector::new(joiner.workers());
         let of = |index| parts(Slice::new(index, workers.len()), workers[index], &[1_000], 1 << 20);
         let dying = of(0);
         let kept = taken.index(dying.len());
@@ -236,7 +236,7 @@ proptest! {
     #[test]
     fn hostile_parts_lose_their_sender_and_nobody_else(bytes in vec(any::<u8>(), 0..80)) {
         let mut joiner = joiner(&[1, 1]);
-        let mut whole = Whole::new(2);
+        let mut whole = ReferenceCollector::new(2);
         for kind in [b'I', b'E', b'L', b'x'] {
             let mut part = [0_u64.to_le_bytes().as_slice(), &[0, 0, 0, 0, 1, 0, 0, 0, kind]].concat();
             part.extend(&bytes);
@@ -256,7 +256,7 @@ fn figures_of_another_run_are_refused() {
         }
         let mut joiner = joiner(&[1]);
         let frame = Frame::of(&first).unwrap();
-        let part = frame.parts(0, 1 << 20).next().unwrap();
+        let part = frame.chunks(0, 1 << 20).next().unwrap();
         let messages = joiner.take(0, &part, SECOND);
         (messages.len(), joiner.lost().len())
     };
@@ -274,7 +274,7 @@ fn figures_of_another_run_are_refused() {
 #[test]
 fn a_lost_agent_owes_nothing_after_the_run_was_stopped() {
     let mut joiner = joiner(&[2]);
-    let mut whole = Whole::new(2);
+    let mut whole = ReferenceCollector::new(2);
     whole.take(joiner.lose(0, SECOND, "it was told to end"));
     whole.take(look(&mut joiner, SECOND + 5, true, Some(SECOND)));
     assert!(joiner.is_over());
@@ -296,7 +296,7 @@ fn an_agent_that_is_alive_and_hands_nothing_over_is_named() {
     let second = |index: usize, number: u64, joiner: &mut Joiner| {
         let messages = messages(Slice::new(index, 2), 0, 1, &[5]);
         let frame = Frame::of(&messages[number as usize]).unwrap();
-        let parts: Vec<_> = frame.parts(number, 1 << 20).collect();
+        let parts: Vec<_> = frame.chunks(number, 1 << 20).collect();
         parts.iter().for_each(|part| drop(joiner.take(index, part, (number + 1) * SECOND)));
     };
     for number in 0..2 {

@@ -6,15 +6,15 @@ use gake_core::spec::RunSpec;
 use serde::{Deserialize, Serialize};
 
 use super::stream::JournalStream;
-use super::{Entry, JournalReader};
+use super::{JournalEntry, JournalReader};
 use crate::FleetError;
 use crate::allow::for_agents;
-use crate::coordinator::clock_offset::Offset;
-use crate::coordinator::finder::Chosen;
+use crate::coordinator::clock_offset::ClockOffset;
+use crate::coordinator::finder::AssignedAgent;
 use crate::coordinator::settings::OnLoss;
 use crate::files::{recordings, take_along};
-use crate::message::{AgentHello, PROTOCOL, Part};
-use crate::script::{DescribedScript, OrphanScript};
+use crate::message::{AgentHello, PROTOCOL, UnitRange};
+use crate::script::{JournalScript, OrphanScript};
 use crate::token::SEAL;
 
 /// Bytes of a message beside a part of a description.
@@ -32,9 +32,9 @@ pub(crate) struct RunDescription {
     pub(crate) alone_max: u64,
     /// The hashes of its recordings.
     recordings: Vec<String>,
-    agents: Vec<(AgentHello, usize, Offset, Part)>,
+    agents: Vec<(AgentHello, usize, ClockOffset, UnitRange)>,
     /// The script, if it is the run of one.
-    script: Option<DescribedScript>,
+    script: Option<JournalScript>,
 }
 
 impl RunDescription {
@@ -42,10 +42,11 @@ impl RunDescription {
         version: &str,
         spec: &RunSpec,
         (on_loss, alone_max): (OnLoss, u64),
-        (recordings, agents): (Vec<String>, &[Chosen]),
+        (recordings, agents): (Vec<String>, &[AssignedAgent]),
     ) -> Result<Self, FleetError> {
         let spec = exact::encode(spec).map_err(|error| FleetError::Spec(error.to_string()))?;
-        let agent = |agent: &Chosen| (agent.hello.clone(), agent.workers, agent.offset, agent.part);
+        let agent =
+            |agent: &AssignedAgent| (agent.hello.clone(), agent.workers, agent.offset, agent.part);
         Ok(Self {
             protocol: PROTOCOL,
             version: version.to_owned(),
@@ -59,7 +60,7 @@ impl RunDescription {
     }
 
     /// The same of a script's run.
-    pub(crate) fn of_script(self, script: Option<DescribedScript>) -> Self {
+    pub(crate) fn of_script(self, script: Option<JournalScript>) -> Self {
         Self { script, ..self }
     }
 
@@ -92,13 +93,16 @@ impl RunDescription {
     }
 
     /// The agents that had a slice.
-    pub(crate) fn agents(&self) -> Vec<Chosen> {
-        let chosen = |(hello, workers, offset, part): &(AgentHello, usize, Offset, Part)| Chosen {
-            hello: hello.clone(),
-            workers: *workers,
-            offset: *offset,
-            part: *part,
-        };
+    pub(crate) fn agents(&self) -> Vec<AssignedAgent> {
+        let chosen =
+            |(hello, workers, offset, part): &(AgentHello, usize, ClockOffset, UnitRange)| {
+                AssignedAgent {
+                    hello: hello.clone(),
+                    workers: *workers,
+                    offset: *offset,
+                    part: *part,
+                }
+            };
         self.agents.iter().map(chosen).collect()
     }
 
@@ -114,7 +118,7 @@ impl RunDescription {
         let count = hidden.len().div_ceil(size) as u64;
         for (number, start) in (0..).zip((0..hidden.len()).step_by(size)) {
             let part = hidden.slice(start..hidden.len().min(start + size));
-            let entry = Entry::Description(part, number + 1 == count);
+            let entry = JournalEntry::Description(part, number + 1 == count);
             append(stream, &entry, (generation, number)).await?;
         }
         Ok(count)
@@ -132,7 +136,7 @@ impl RunDescription {
             (JournalReader::default(), Vec::new(), None);
         for number in 1..=entries {
             match reader.take(&stream.get(number).await?) {
-                Some(Entry::Description(part, is_last)) => {
+                Some(JournalEntry::Description(part, is_last)) => {
                     hidden.extend_from_slice(&part);
                     if is_last {
                         let json = stream.token.decrypt(&purpose(&stream.run), &hidden);
@@ -145,7 +149,7 @@ impl RunDescription {
                         description = Some(read);
                     }
                 }
-                Some(Entry::Started(epoch, unix_ns)) => {
+                Some(JournalEntry::Started(epoch, unix_ns)) => {
                     let read = description.ok_or_else(|| unfit("its journal cannot be read"))?;
                     return Ok((read, (epoch, unix_ns)));
                 }
@@ -159,7 +163,7 @@ impl RunDescription {
 /// Appends one of the first entries of a journal, which nobody else writes.
 pub(crate) async fn append(
     stream: &JournalStream,
-    entry: &Entry,
+    entry: &JournalEntry,
     (generation, number): (u32, u64),
 ) -> Result<(), FleetError> {
     match stream.append_after(number, &entry.encode(generation, number)).await? {
