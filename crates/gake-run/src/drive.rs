@@ -1,4 +1,4 @@
-//! The loop that takes in what the workers hand over, second by second.
+//! The loop that collects the workers' figures, second by second.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -17,23 +17,23 @@ use crate::second_update::SecondUpdate;
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
 use crate::{Interrupt, PreparedRun, RunError, TargetWatcher, UserControl};
 
-/// What accompanies a run; nothing by default.
+/// Options of a run; by default it has no sinks and no controls.
 #[derive(Default)]
 pub struct RunOptions<'a> {
-    /// Where figures go during the run.
+    /// Destinations of figures during the run.
     pub sinks: Vec<Box<dyn Sink>>,
     /// Ends the run early.
     pub interrupt: Option<&'a Interrupt>,
-    /// Whether a reason to end the run early ends requests in flight too, in place of the drain.
+    /// Whether ending the run early aborts requests in flight instead of draining them.
     pub aborts_at_once: bool,
     /// Sets the number of users of externally controlled scenarios.
     pub users: Option<&'a UserControl>,
     /// Changes the rates.
     pub rate: Option<&'a RateControl>,
-    /// Samples the target across several runs; without it, the sources that the spec names are
-    /// sampled during this run.
+    /// Samples the target across several runs. Without it, the sources of the spec are sampled
+    /// during this run.
     pub watching: Option<&'a mut TargetWatcher>,
-    /// The origin of the run, which the result carries.
+    /// The provenance of the run, which becomes part of the result.
     pub origin: Provenance,
 }
 
@@ -44,25 +44,25 @@ impl std::fmt::Debug for RunOptions<'_> {
     }
 }
 
-/// A run that is over, its sinks closed.
+/// A completed run, with its sinks closed.
 #[derive(Debug)]
 pub struct RecordedRun {
-    /// The run; its events include what the sinks lost.
+    /// The run; its events include the losses of sinks.
     pub run: Run,
-    /// What the sinks lost.
+    /// Losses of the sinks.
     pub losses: Vec<Loss>,
-    /// How the parts of its scripts ended.
+    /// How its scripts ended.
     pub scripts: Vec<ScriptEnd>,
 }
 
 /// The workers of a run, in this process or in others.
 pub(crate) trait Workers {
-    /// When the run starts, or has started: in ns since 1970.
+    /// The start of the run, in Unix nanoseconds.
     fn started_unix_ns(&self) -> u64 {
         unix_now()
     }
 
-    /// Starts them; every exchange also goes to `log`, if there is one.
+    /// Starts the workers; every outcome also goes to `log`, if given.
     fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError>;
 
     /// Completes the run, before the sinks see its end.
@@ -71,7 +71,7 @@ pub(crate) trait Workers {
     }
 }
 
-/// Workers that a function starts in this process.
+/// Workers in this process, started by a function.
 struct LocalWorkers<S>(S);
 
 impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for LocalWorkers<S> {
@@ -81,7 +81,7 @@ impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for Local
 }
 
 impl PreparedRun {
-    /// Runs it to its end, without sinks.
+    /// Runs to the end, without sinks.
     ///
     /// # Errors
     /// When it cannot be started, or a worker is lost.
@@ -89,8 +89,8 @@ impl PreparedRun {
         Ok(self.run_with(RunOptions::default(), |_| None)?.run)
     }
 
-    /// Runs it to its end, and passes each second to `each`, which may return a reason to end
-    /// the run early: no new arrivals, then the drain, unless it is to end at once.
+    /// Runs to the end and passes each second to `each`, which may return a reason to end the run
+    /// early: no new arrivals, then the drain, unless the options say to abort.
     ///
     /// # Errors
     /// When a sink cannot take the run, it cannot be started, or a worker is lost.
@@ -110,8 +110,8 @@ impl PreparedRun {
         self.run_works(make, options, each)
     }
 
-    /// As [`PreparedRun::run_with`], fired by works of the program's own: `make` makes the factory
-    /// of each scenario of each worker.
+    /// As [`PreparedRun::run_with`], with the program's own works: `make` makes the factory of each
+    /// scenario of each worker.
     ///
     /// # Errors
     /// When a sink cannot take the run, a factory cannot prepare its works, or a worker is lost.
@@ -124,12 +124,12 @@ impl PreparedRun {
         let mut make = Some(make);
         let workers = LocalWorkers(|log| match make.take() {
             Some(make) => start(&self.plan, self.seed, log, make).map_err(RunError::cannot),
-            None => Err(RunError::cannot("the workers have been started already")),
+            None => Err(RunError::cannot("the workers have already been started")),
         });
         self.drive(workers, options, each)
     }
 
-    /// Runs it to its end with `workers`.
+    /// Runs to the end with `workers`.
     pub(crate) fn drive(
         &self,
         mut workers: impl Workers,
@@ -144,7 +144,7 @@ impl PreparedRun {
         let (origin, started_unix_ns) = (options.origin, workers.started_unix_ns());
         let (settings, first) = watching.begin();
         let about = SinkStart { plan: &self.plan, started_unix_ns, origin: &origin, settings };
-        // The threads of sinks are of the class of the one that starts them.
+        // Threads of sinks inherit the scheduling class.
         let started = gake_engine::beside(&self.plan, || Fanout::start(options.sinks, &about));
         let (mut fanout, log) = started?;
         for (at, readings) in &first.samples {
@@ -172,7 +172,7 @@ impl PreparedRun {
             changes: Vec::new(),
         };
         gake_engine::beside(&self.plan, || collect.collect(CollectUntil::NoWorker))?;
-        // On a machine whose cores others have, what is left would take the lowest class minutes.
+        // On a busy machine, draining the queue in the lowest class could take minutes.
         collect.collect(CollectUntil::Over)?;
         let memory = collect.running.memory.clone();
         let (collector, reason, changes) = collect.finish();
@@ -201,7 +201,7 @@ impl PreparedRun {
     }
 }
 
-/// What takes in what the workers hand over.
+/// The state of the collection loop.
 struct CollectLoop<'a, E> {
     prepared: &'a PreparedRun,
     running: Running,
@@ -209,20 +209,20 @@ struct CollectLoop<'a, E> {
     watching: &'a mut TargetWatcher,
     fanout: &'a mut Fanout,
     each: E,
-    /// What ends the run early.
+    /// How the run is ended early.
     abort: Stop,
-    /// Why the run was ended early, if an objective or `each` wanted that.
+    /// Why an objective or `each` ended the run early.
     reason: Option<String>,
-    /// Changes of the rates that the collector knows.
+    /// Rate changes that the collector has been given.
     changes: Vec<RateChange>,
 }
 
-/// How long to take messages in.
+/// How long to collect.
 #[derive(Clone, Copy, PartialEq)]
 enum CollectUntil {
-    /// Until the last worker has ended, whatever is left to take in.
+    /// Until the last worker has ended, with messages left in the queue.
     NoWorker,
-    /// Until everything is taken in.
+    /// Until the queue is empty.
     Over,
 }
 
@@ -239,16 +239,16 @@ impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
             let spares = &self.running.spares;
             self.collector.take(message, |worker, tally| {
                 if let Some(spares) = spares.get(worker) {
-                    // A worker that has ended needs no more.
+                    // The worker may have ended.
                     let _ = spares.send(tally);
                 }
             });
             self.follow_rates();
             while let Some(second) = self.collector.next_second() {
-                let wish = self.second(second);
-                if wish.is_some() && self.running.stop.asked() == Stop::Go {
+                let reason = self.second(second);
+                if reason.is_some() && self.running.stop.asked() == Stop::Go {
                     self.running.stop.stop(self.abort);
-                    self.reason = wish;
+                    self.reason = reason;
                 }
             }
         }
@@ -264,7 +264,7 @@ impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
         (self.collector, self.reason, self.changes)
     }
 
-    /// What was asked for is known before the seconds in which it was.
+    /// The collector must know rate changes before the seconds to which they apply.
     fn follow_rates(&mut self) {
         let Some(rate) = &self.running.rate else { return };
         let changes = rate.changes();
@@ -274,7 +274,7 @@ impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
         }
     }
 
-    /// Shows one second to everybody; a reason to end the run is somebody's wish.
+    /// Passes one second to `each` and the sinks. Returns a reason to end the run.
     fn second(&mut self, second: JoinedSecond) -> Option<String> {
         let asked = second.point.asked;
         let fresh = self.watching.take();
@@ -289,14 +289,14 @@ impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
             readings: &fresh.readings,
             watched: self.watching.so_far(),
         };
-        let wish = (self.each)(&update).or_else(|| missed(self.prepared, &update));
+        let reason = (self.each)(&update).or_else(|| missed(self.prepared, &update));
         let collector = &mut self.collector;
         self.fanout.second(second, asked, |free| collector.retire(free));
-        wish
+        reason
     }
 }
 
-/// Nanoseconds since 1970.
+/// The current time in Unix nanoseconds.
 #[must_use]
 pub fn unix_now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);

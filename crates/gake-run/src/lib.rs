@@ -1,7 +1,7 @@
 //! From a spec to a recorded run: gake as a library.
 //!
-//! A [`RunSpec`] says what to send, how much, for how long and over which connections. [`run`] makes
-//! the run of it:
+//! A [`RunSpec`] describes what to send, how much, for how long and over which connections. [`run`]
+//! runs it:
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -16,15 +16,15 @@
 //! # Ok::<(), gake_run::RunError>(())
 //! ```
 //!
-//! For more control, a run has two steps. [`PreparedRun`] is what is known before the first request;
-//! it can be inspected, and run any number of times. [`PreparedRun::run_with`] runs it with
-//! [`Sink`]s that take the figures meanwhile, an [`Interrupt`] that ends it early, and a function
-//! that sees each second. What a spec names and only a program can open (standard input,
-//! recordings, requests made during the run) comes in [`Inputs`].
+//! For more control, a run has two steps. A [`PreparedRun`] is everything that is known before the
+//! first request; it can be inspected, and run any number of times. [`PreparedRun::run_with`] runs
+//! it with [`Sink`]s that receive figures during the run, an [`Interrupt`] that ends it early, and
+//! a function that sees each second. Inputs that only the program can open (standard input,
+//! recordings, requests made during the run) are passed as [`Inputs`].
 //!
 //! [`search`] finds the highest load under which a target meets its objectives.
 //!
-//! This crate prints nothing and sees neither arguments nor environment nor standard streams.
+//! This crate does not print, and reads no arguments, environment or standard streams.
 
 mod abort;
 mod bodies;

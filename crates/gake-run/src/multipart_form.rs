@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::bodies::body_file;
 
-/// One field of a form.
 #[derive(Debug, PartialEq)]
 struct FormPart {
     name: String,
@@ -13,10 +12,11 @@ struct FormPart {
     content: Vec<u8>,
 }
 
-/// The content type and the body of a form.
+/// The content type and body of a form with these fields. The boundary depends only on the
+/// contents.
 ///
 /// # Errors
-/// A field that cannot be read, or its file.
+/// When a field is not valid, or its file cannot be read.
 pub fn multipart_form<'a>(
     fields: impl Iterator<Item = &'a str>,
 ) -> Result<(String, Vec<u8>), String> {
@@ -44,7 +44,7 @@ pub fn multipart_form<'a>(
     Ok((format!("multipart/form-data; boundary={boundary}"), body))
 }
 
-/// The first boundary that no field contains, so that the same form is always the same bytes.
+/// The first numbered boundary that no field contains: the same form always has the same bytes.
 fn boundary(parts: &[FormPart]) -> String {
     let mut number = 0_u64;
     loop {
@@ -59,7 +59,7 @@ fn boundary(parts: &[FormPart]) -> String {
     }
 }
 
-/// `name=text`, `name=@file` or `name=<file`, with `;type=` and `;filename=` behind.
+/// Parses `name=text`, `name=@file` or `name=<file`, with optional `;type=` and `;filename=`.
 fn part(field: &str) -> Result<FormPart, String> {
     let wrong = |why: &str| format!("-F {field:?}: {why}");
     let (name, rest) =
@@ -81,7 +81,7 @@ fn part(field: &str) -> Result<FormPart, String> {
     };
     let content_type = attribute("type");
     if content_type.as_deref().is_some_and(|text| text.contains(char::is_control)) {
-        return Err(wrong("its type holds a control character"));
+        return Err(wrong("its type contains a control character"));
     }
     Ok(FormPart {
         name: name.to_owned(),
@@ -91,8 +91,7 @@ fn part(field: &str) -> Result<FormPart, String> {
     })
 }
 
-/// What stands before the first attribute, and the attributes. A semicolon with anything else
-/// behind it belongs to the value.
+/// Splits off trailing attributes. A semicolon before anything else belongs to the value.
 fn attributes(text: &str) -> (&str, Vec<(&str, &str)>) {
     let mut value = text;
     let mut attributes = Vec::new();

@@ -8,17 +8,17 @@ use crate::{PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
 /// Workers in other processes, ready to start.
 pub trait RemoteWorkers {
-    /// Starts them.
+    /// Starts the workers.
     ///
     /// # Errors
-    /// When one of them cannot be started; none goes on then.
+    /// When one of them cannot be started; all are stopped then.
     fn start(&mut self) -> Result<Running, RunError>;
 
-    /// When the run starts, if [`start`](RemoteWorkers::start) follows now, or has started: in ns
-    /// since 1970.
+    /// The start of the run in Unix nanoseconds: the actual one, or the expected one if
+    /// [`start`](RemoteWorkers::start) follows immediately.
     fn started_unix_ns(&self) -> u64;
 
-    /// Completes the run with what only the other processes know. Called after the last message.
+    /// Adds what only the other processes know. Called after the last message.
     fn complete(&mut self, run: &mut Run);
 }
 
@@ -26,8 +26,7 @@ impl PreparedRun {
     /// As [`PreparedRun::run_with`], with workers in other processes.
     ///
     /// # Errors
-    /// When a sink cannot take the run or wants every request, which stay where they are sent, or
-    /// the workers cannot be started.
+    /// When a sink cannot take the run or needs every request, or the workers cannot be started.
     pub fn run_remote(
         &self,
         remote: &mut dyn RemoteWorkers,
@@ -47,7 +46,7 @@ impl Workers for RemoteAdapter<'_> {
 
     fn start(&mut self, log: Option<gake_engine::LogSender>) -> Result<Running, RunError> {
         if log.is_some() {
-            let why = "the requests of a fleet are not passed on one by one: leave out --log and \
+            let why = "agents do not send outcomes of single requests: leave out --log and \
                        destinations that take every request; `gake agent --log` logs those of an \
                        agent";
             return Err(RunError::Sink(why.to_owned()));

@@ -1,4 +1,4 @@
-//! One request apart from any load, with the client that loads use.
+//! Single requests outside of a load, with the same client.
 
 use std::sync::Arc;
 use std::thread;
@@ -11,20 +11,20 @@ use gake_engine::RunClock;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
 use tokio::runtime::{Builder, LocalOptions};
 
-/// What was answered.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SingleResponse {
     /// The status.
     pub status: u16,
     /// The headers, in order.
     pub headers: Vec<(String, String)>,
-    /// The body, or its beginning.
+    /// The body, or the beginning of one that is longer than the limit.
     pub body: Vec<u8>,
-    /// Whether that is all of the body.
+    /// Whether the body is complete.
     pub is_whole: bool,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The exchange failed.
@@ -35,11 +35,11 @@ pub enum SendError {
     Other(String),
 }
 
-/// Sends a request and waits for the answer, but no longer than `patience`. Redirects are not
-/// followed. Of the body, `body_max` bytes are kept.
+/// Sends a request and waits for the response, at most `patience`. Redirects are not followed. The
+/// first `body_max` bytes of the body are kept.
 ///
 /// # Errors
-/// When there is no answer.
+/// When there is no response.
 pub fn send_once(
     request: &HttpRequest,
     body_max: usize,
@@ -52,7 +52,7 @@ pub fn send_once(
             .map_err(|error| SendError::Other(error.to_string()))?;
         runtime.block_on(send(request, body_max, patience))
     };
-    // A thread of its own: the caller's may have a runtime already.
+    // On its own thread, since the caller's may already have a runtime.
     thread::scope(|scope| {
         let panicked = || SendError::Other("the request panicked".to_owned());
         scope.spawn(send).join().unwrap_or_else(|_| Err(panicked()))
@@ -80,6 +80,6 @@ async fn send(
             body: kept.body,
         }),
         End::Fault(fault) => Err(SendError::Fault(fault)),
-        End::Unfinished => Err(SendError::Other("there is no answer".to_owned())),
+        End::Unfinished => Err(SendError::Other("there is no response".to_owned())),
     }
 }

@@ -4,22 +4,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gake_engine::UsersHandle;
 
-/// Sets how many users the externally controlled scenarios of a run have, and pauses them.
+/// Sets the number of users of a run's externally controlled scenarios, and pauses them.
 #[derive(Debug, Clone, Default)]
 pub struct UserControl(Arc<Mutex<ControlState>>);
 
 #[derive(Debug, Default)]
 struct ControlState {
-    /// By scenario; `None` where the number is not set from outside.
+    /// By scenario; `None` for those that are not controlled.
     handles: Vec<Option<UsersHandle>>,
-    /// While paused: the users that each scenario gets when it resumes.
+    /// While paused: the users of each scenario after it resumes.
     paused: Option<Vec<usize>>,
 }
 
 impl UserControl {
-    /// Asks for `users` in the first controlled scenario; a paused one gets them when it resumes.
-    /// Returns the most that it can have, beyond which nothing changes; `None` when the run has no
-    /// such scenario, or has not started.
+    /// Sets the users of the first controlled scenario; if it is paused, once it resumes. Returns
+    /// its maximum, beyond which nothing changes; `None` if the run has no such scenario or has not
+    /// started.
     pub fn scale(&self, users: usize) -> Option<usize> {
         let ControlState { handles, paused } = &mut *self.lock();
         let mut all = handles.iter().enumerate();
@@ -33,8 +33,8 @@ impl UserControl {
         Some(most)
     }
 
-    /// Takes the users of every controlled scenario away until [`resume`](Self::resume). Returns
-    /// whether the run has such a scenario and has started.
+    /// Pauses every controlled scenario until [`resume`](Self::resume). Returns whether the run has
+    /// such a scenario and has started.
     pub fn pause(&self) -> bool {
         let ControlState { handles, paused } = &mut *self.lock();
         if paused.is_none() {
@@ -48,7 +48,7 @@ impl UserControl {
         handles.iter().flatten().next().is_some()
     }
 
-    /// Gives each paused scenario its users again.
+    /// Restores the users of paused scenarios.
     pub fn resume(&self) {
         let ControlState { handles, paused } = &mut *self.lock();
         for (handle, users) in handles.iter().zip(paused.take().unwrap_or_default()) {
@@ -56,13 +56,13 @@ impl UserControl {
         }
     }
 
-    /// The number asked for last in the scenario of this number; 0 while it is paused.
+    /// The latest number set for a scenario; 0 while it is paused.
     #[must_use]
     pub fn asked(&self, scenario: usize) -> Option<usize> {
         self.lock().handles.get(scenario)?.as_ref().map(UsersHandle::asked)
     }
 
-    /// The run that starts is controlled through `handles`, by scenario.
+    /// Controls a run that starts through `handles`, by scenario.
     pub(crate) fn attach(&self, handles: Vec<Option<UsersHandle>>) {
         *self.lock() = ControlState { handles, paused: None };
     }

@@ -1,4 +1,4 @@
-//! The life of a run's scripts around the engine's run: `setup`, the users' iterations, `teardown`.
+//! The life cycle of a run's scripts: `setup`, the users' iterations, `teardown`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,17 +23,16 @@ use super::scenario_users::{self, ScenarioUsers};
 use super::{ScriptRunError, TagKeys, network, users_by_scenario};
 use crate::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
 
-/// Users in other processes, and what `setup` gave in the process that began the run, if that was
-/// another one.
+/// Users in other processes. If another process began the run: the result of its `setup`.
 pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetupResult>);
 
 impl PreparedRun {
     /// As [`PreparedRun::run_with`], with the users of the run's script in other processes. `setup`
-    /// and `teardown` run here; with what an earlier process set up, `teardown` alone, unless that
-    /// process had the whole run.
+    /// and `teardown` run here. With the result of an earlier `setup`, only `teardown` runs, unless
+    /// that process had already completed the run.
     ///
     /// # Errors
-    /// When the run cannot be made, or it fires more than one script.
+    /// When the run cannot be made, or has more than one script.
     pub fn run_remote_users(
         &self,
         remote: RemoteScript<'_>,
@@ -46,7 +45,7 @@ impl PreparedRun {
         self.run_scripts(Some(remote), options, each)
     }
 
-    /// Runs it to its end, from the first `setup` to the last `teardown`.
+    /// Runs from the first `setup` to the last `teardown`.
     pub(crate) fn run_scripts(
         &self,
         remote: Option<RemoteScript<'_>>,
@@ -55,7 +54,7 @@ impl PreparedRun {
     ) -> Result<RecordedRun, RunError> {
         let own = Interrupt::default();
         let interrupt = options.interrupt.unwrap_or(&own).clone();
-        // As in k6: a threshold that aborts the test does not wait for iterations.
+        // As in k6, a threshold that aborts the test does not wait for iterations.
         let options = RunOptions { interrupt: Some(&interrupt), aborts_at_once: true, ..options };
         let (remote, mut earlier) =
             remote.map_or((None, None), |(users, earlier)| (Some(users), earlier));
@@ -65,17 +64,17 @@ impl PreparedRun {
         let lives =
             self.scripts.iter().map(|of| ScriptLifecycle::begin(of, earlier.take(), &interrupt));
         let mut lives = lives.collect::<Result<Vec<_>, _>>()?;
-        // As in k6: after a setup that failed or was interrupted nothing runs, teardown neither.
+        // As in k6, a `setup` that failed or was interrupted ends the test without `teardown`.
         let is_set_up = lives.iter().all(ScriptLifecycle::is_set_up);
-        // Users that run already must be told to end.
+        // Resumed users are already running, and must be stopped.
         let is_void = !is_set_up || interrupt.came() && !is_resumed;
-        // Where nothing runs no other process is needed.
+        // A void run needs no other process.
         let remote = remote.filter(|_| !is_void);
         let control = options.users.cloned().unwrap_or_default();
         let lost = remote.as_ref().map(|remote| remote.lost());
         for life in &mut lives {
             life.make(self, is_void);
-            // Set once: a script runs once.
+            // Fails on a second run.
             let active =
                 scenario_users::active(&life.scenario_users, control.clone(), lost.clone());
             if life.of.script.test.active_users.set(active).is_err() {
@@ -94,7 +93,7 @@ impl PreparedRun {
                 remote_progress.follow(update);
             }
             if remote_progress.is_some() {
-                // Before what changes with the second.
+                // Before the second's changes.
                 let at = (update.second.second * SECOND).saturating_sub(1);
                 phase.followed.store(at, Relaxed);
             }
@@ -114,7 +113,7 @@ impl PreparedRun {
                 let run = ready.and_then(|workers| self.run_remote(workers, options, each));
                 let is_known = run.is_ok() || !is_resumed;
                 needs_teardown &= is_known && remote.needs_teardown();
-                // None of them sends anything while `teardown` runs.
+                // No user may send anything during `teardown`.
                 run.inspect_err(|_| remote.give_up())
             }
             None => self.run_users(&lives, &phase, options, each),
@@ -128,7 +127,7 @@ impl PreparedRun {
                 false => Ok(()),
             };
             if let (Err(_), Err(error)) = (&recorded, &teardown) {
-                // The run's error is what is returned.
+                // The error of the run is returned, so this one is only logged.
                 life.of.script.test.log(LogLevel::Error, &error.to_string(), &[]);
             }
             ends.push((teardown, aside));
@@ -147,7 +146,7 @@ impl PreparedRun {
         Ok(recorded)
     }
 
-    /// What counts the users of all scripts.
+    /// Starts the thread that counts the users of all scripts.
     fn user_ticker(&self, phase: &Arc<RunPhase>, interrupt: &Interrupt) -> Option<UserTicker> {
         let first = self.scripts.first()?;
         let book = Book::new(first.run.keys.iter().map(String::as_str), false);
@@ -188,7 +187,7 @@ impl PreparedRun {
             return self.run_works(make, options, each);
         }
         let (wires, tracer) = (self.wires.clone(), self.tracer.clone());
-        // Wires are those of the other scenarios, in order.
+        // `wires` skips scenarios of scripts.
         let wire_of = |at: usize| loads[..at].iter().filter(|load| load.is_none()).count();
         let wire_numbers: Vec<usize> = (0..loads.len()).map(wire_of).collect();
         let make = move |context: WorkerContext| match &loads[context.scenario] {
@@ -207,20 +206,20 @@ impl PreparedRun {
     }
 }
 
-/// One script while it runs.
+/// A script in a run.
 struct ScriptLifecycle<'a> {
     of: &'a PreparedScript,
     network: Arc<Network>,
     keys: TagKeys,
     set_up: SetupResult,
-    /// Whether `setup` returned, unless it failed.
+    /// Whether `setup` returned; false if it was interrupted.
     setup: Result<bool, ScriptRunError>,
     loads: Vec<ScriptLoad>,
     scenario_users: Arc<[ScenarioUsers]>,
 }
 
 impl<'a> ScriptLifecycle<'a> {
-    /// Sets the script up, unless an earlier process did.
+    /// Runs `setup`, unless an earlier process did.
     fn begin(
         of: &'a PreparedScript,
         earlier: Option<SetupResult>,
@@ -241,7 +240,7 @@ impl<'a> ScriptLifecycle<'a> {
         matches!(self.setup, Ok(true)) && self.of.script.test.aborted().is_none()
     }
 
-    /// Makes what its users are made with; of a run that is void none is made.
+    /// Prepares the loads of its users; a void run creates no users.
     fn make(&mut self, prepared: &PreparedRun, is_void: bool) {
         let PreparedScript { script, run, scenarios, .. } = self.of;
         let plans = prepared.plan.scenarios();
@@ -258,7 +257,7 @@ impl<'a> ScriptLifecycle<'a> {
         RemoteProgress { test: &self.of.script.test, scenario_users: &self.scenario_users }
     }
 
-    /// The thresholds that end the run, if one does.
+    /// The thresholds that abort the run, if one does.
     fn crossed(&self, update: &SecondUpdate<'_>) -> Option<String> {
         let thresholds = self.of.thresholds.as_ref()?;
         let second = update.second.second;
@@ -270,7 +269,7 @@ impl<'a> ScriptLifecycle<'a> {
         results.aborts.then(|| results.message().unwrap_or_default())
     }
 
-    /// Calls `teardown`, which records in `aside`.
+    /// Calls `teardown`, which records into `aside`.
     fn tear_down(&self, aside: &mut Tally, interrupt: &Interrupt) -> Result<(), ScriptRunError> {
         let PreparedScript { script, run, .. } = self.of;
         let is_cut = || interrupt.is_urgent();
@@ -278,20 +277,20 @@ impl<'a> ScriptLifecycle<'a> {
         script.teardown(run, (&self.network, &self.keys), data, aside, is_cut)
     }
 
-    /// Adds what no user recorded to the run.
+    /// Completes the run with samples that no user recorded.
     fn end(self, is_whole: bool, teardown: Result<(), ScriptRunError>, run: &mut Run) -> ScriptEnd {
         self.warn_of_dropped(run);
-        // What `setup` recorded came first, and series are shown as they came.
+        // Samples of `setup` come first, and series are shown in order.
         let of_load = std::mem::take(&mut run.tally.series);
         run.tally.merge(&self.set_up.recorded);
         run.tally.series.merge(&of_load);
-        // As in k6 nothing was left undone where the run was ended from outside.
+        // As in k6, an interrupted run has no dropped iterations.
         let left: &[ScenarioUsers] = if is_whole { &self.scenario_users } else { &[] };
         self.add_dropped(left, &mut run.tally);
         ScriptEnd { setup_data: self.set_up.data, setup: self.setup.map(drop), teardown }
     }
 
-    /// Adds the iterations that `scenario_users` left undone, and those of a lost agent.
+    /// Adds iterations that never started, and those of lost agents, as dropped.
     fn add_dropped(&self, scenario_users: &[ScenarioUsers], tally: &mut Tally) {
         let PreparedScript { script, run, .. } = self.of;
         let book = Book::new(self.keys.iter().map(String::as_str), false);
@@ -304,7 +303,7 @@ impl<'a> ScriptLifecycle<'a> {
         add_dropped(&script.test, &book, None, (tally.counts.lost, 1), tally);
     }
 
-    /// Names the scenarios whose users were all busy when an iteration was due.
+    /// Warns of scenarios whose users were all busy when an iteration was due.
     fn warn_of_dropped(&self, recorded: &Run) {
         let PreparedScript { script, run, scenarios, .. } = self.of;
         let tally = |number: &usize| match recorded.scenarios.get(*number) {
@@ -314,7 +313,7 @@ impl<'a> ScriptLifecycle<'a> {
         let tallies = scenarios.iter().map(tally);
         for ((spec, executor), tally) in run.spec.scenarios.iter().zip(&run.executors).zip(tallies)
         {
-            // Those of a lost agent say nothing about users.
+            // Iterations of a lost agent were not dropped for lack of users.
             if tally.counts.dropped > tally.counts.lost {
                 let message = format!(
                     "Insufficient VUs, reached {} active VUs and cannot initialize more",

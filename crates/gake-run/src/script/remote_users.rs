@@ -1,4 +1,4 @@
-//! A script whose users are in other processes.
+//! Scripts with users in other processes.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,48 +9,48 @@ use gake_k6::test::Test;
 use super::scenario_users::{LostSlices, ScenarioUsers};
 use crate::{RemoteWorkers, RunError, SecondUpdate};
 
-/// Users of a script in other processes.
+/// The users of a script in other processes.
 pub trait RemoteUsers {
-    /// Makes them ready; `set_up` is what `setup` gave.
+    /// Prepares the users with the result of `setup`.
     ///
     /// # Errors
-    /// When one of the processes cannot; none of them goes on then.
+    /// When one of the processes cannot; all are released then.
     fn assemble(&mut self, set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError>;
 
-    /// Whether `teardown` is this process's to call, once the run is over here: another one may go
-    /// on with the run, or may have had all of it.
+    /// Whether this process must call `teardown` once the run is over here. Another process may
+    /// have taken over the run, or may already have completed it.
     fn needs_teardown(&self) -> bool;
 
-    /// Ends those that are ready or run already, when the run cannot be made. Blocks until they have
-    /// been told.
+    /// Releases users that are ready or running, when the run cannot be made. Blocks until they
+    /// have been notified.
     fn give_up(&mut self);
 
-    /// The parts of the users that are lost by now.
+    /// The slices of users that are lost so far.
     fn lost(&self) -> LostSlices;
 }
 
-/// What `setup` gave.
+/// The result of `setup`.
 #[derive(Debug, Clone, Default)]
 pub struct SetupResult {
-    /// What it returned, as JSON.
+    /// The return value, as JSON.
     pub data: Option<String>,
-    /// What it recorded.
+    /// Its samples.
     pub recorded: Tally,
 }
 
-/// What the users of other processes have done so far, by the figures that came of them.
+/// Updates the progress of users in other processes from their figures.
 pub(super) struct RemoteProgress<'a> {
     pub(super) test: &'a Test,
     pub(super) scenario_users: &'a [ScenarioUsers],
 }
 
 impl RemoteProgress<'_> {
-    /// Takes over the counts of the run so far.
+    /// Updates progress after a second.
     pub(super) fn follow(&self, update: &SecondUpdate<'_>) {
         let second = update.second;
         for (users, tally) in self.scenario_users.iter().zip(each(&second.scenarios, &second.tally))
         {
-            // The mean of the second.
+            // The mean during the second.
             let running = (tally.in_flight_ns + u128::from(SECOND) / 2) / u128::from(SECOND);
             users.progress.running.store(u64::try_from(running).unwrap_or(u64::MAX), Relaxed);
         }
@@ -59,7 +59,7 @@ impl RemoteProgress<'_> {
         self.note(&several, so_far.tally().counts);
     }
 
-    /// Takes over the counts of the whole run.
+    /// Updates progress at the end of the run.
     pub(super) fn end(&self, run: &Run) {
         let several: Vec<_> = run.scenarios.iter().map(|one| one.tally.counts).collect();
         self.note(&several, run.tally.counts);
@@ -74,7 +74,7 @@ impl RemoteProgress<'_> {
     }
 }
 
-/// What there is of each scenario: a run of one has the whole alone.
+/// The values of each scenario: a run with one scenario has only the whole.
 fn each<'a, T>(several: &'a [T], whole: &'a T) -> &'a [T] {
     if several.is_empty() { std::slice::from_ref(whole) } else { several }
 }

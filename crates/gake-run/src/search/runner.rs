@@ -1,4 +1,4 @@
-//! Who runs the trials of a search.
+//! Runners of the trials of a search.
 
 use gake_judge::search::Trial;
 
@@ -8,28 +8,28 @@ use crate::{
     TargetWatcher,
 };
 
-/// Sees each second of a trial, and may end it.
+/// Sees each second of a trial, and may return a reason to end it.
 pub type EachSecond<'a> = dyn FnMut(&SecondUpdate<'_>) -> Option<String> + Send + 'a;
 
 /// A trial that is ready to start.
 #[derive(Debug, Clone, Copy)]
 pub struct PreparedTrial<'a> {
-    /// What the search asks for.
+    /// The trial that the search requests.
     pub trial: &'a Trial,
-    /// The same as a spec.
+    /// The trial as a spec.
     pub spec: &'a RunSpec,
-    /// What the spec sends.
+    /// The requests of the spec.
     pub loaded: &'a LoadedRequests,
-    /// The run.
+    /// The prepared run.
     pub prepared: &'a PreparedRun,
-    /// Ends it early.
+    /// Ends the trial early.
     pub interrupt: &'a Interrupt,
 }
 
 /// Runs the trials of a search.
 pub trait TrialRunner {
-    /// Runs a trial to its end, with `watching` during it; each second goes to `each`, which may
-    /// end it.
+    /// Runs a trial to its end; `watching` samples the target, and `each` sees each second and may
+    /// end the trial.
     ///
     /// # Errors
     /// When it cannot be run.
@@ -41,7 +41,7 @@ pub trait TrialRunner {
     ) -> Result<RecordedRun, RunError>;
 }
 
-/// Runs trials in this process, and keeps nothing of them.
+/// Runs trials in this process, without saving them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalTrials;
 

@@ -1,4 +1,4 @@
-//! Giving the figures of a run to its sinks.
+//! Distribution of figures to the sinks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -21,13 +21,13 @@ const SECONDS_MAX: usize = 64;
 /// Batches of readings that may wait for a sink.
 const READINGS_MAX: usize = 1_024;
 
-/// Seconds that were given to every sink and are kept to see when all are done with them.
+/// Seconds that are kept until all sinks are done with them.
 const SHARED_MAX: usize = 4;
 
 /// The sinks of a run in progress.
 pub(crate) struct Fanout {
     feeds: Vec<SinkFeed>,
-    /// Seconds whose memory is used again when every sink has let go of them.
+    /// Seconds whose memory is reused once every sink has dropped them.
     shared: Vec<Arc<SinkSecond>>,
     distributor: Option<JoinHandle<()>>,
 }
@@ -43,17 +43,17 @@ struct SinkFeed {
     outcomes_lost: Arc<AtomicU64>,
 }
 
-/// A sink that takes what comes; its thread gives it back.
+/// A sink and its errors; its thread returns it.
 struct SinkWorker {
     sink: Box<dyn Sink>,
     /// The first one.
     error: Option<(SinkStep, std::io::Error)>,
-    /// It could not take some outcomes, and gets no more of them.
+    /// Failed to take outcomes, and gets no more.
     is_cut: bool,
 }
 
 impl Fanout {
-    /// Begins every sink and starts its thread. The sender is for the workers, when a sink takes
+    /// Begins every sink and starts its thread. The sender is for the workers, if a sink takes
     /// outcomes.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Fanout {
         Ok((fanout, Some(sender)))
     }
 
-    /// Gives a second to every sink. Gives seconds back that all are done with.
+    /// Passes a second to every sink. Calls `done` with seconds that all are done with.
     pub(crate) fn second(
         &mut self,
         second: JoinedSecond,
@@ -109,13 +109,13 @@ impl Fanout {
                 Err(second) => waiting.push(second),
             }
         }
-        // Those that are held for long are given up to whoever holds them.
+        // Seconds that a sink holds for long are not reused.
         let held = waiting.len().saturating_sub(SHARED_MAX);
         waiting.drain(..held);
         self.shared = waiting;
     }
 
-    /// Gives readings to every sink.
+    /// Passes readings to every sink.
     pub(crate) fn readings(&mut self, at: Nanos, readings: &[Reading]) {
         let readings: Arc<[Reading]> = readings.into();
         for feed in &mut self.feeds {
@@ -124,16 +124,16 @@ impl Fanout {
         }
     }
 
-    /// Ends every sink when it has taken what waits for it. Gives what was lost, with the
-    /// `log_lost` outcomes that did not come this far.
+    /// Drains the queue of every sink and ends it. Returns losses, including the `log_lost`
+    /// outcomes that did not reach the sinks.
     pub(crate) fn finish(self, run: &Run, log_lost: u64) -> Vec<Loss> {
-        // Threads of the lowest class may wait for a core for minutes on a busy machine. There is no
-        // load any more, so they end, and this thread does the rest.
+        // On a busy machine, threads of the lowest class may wait minutes for a core. They end
+        // here, and this thread does the rest.
         for feed in &self.feeds {
             feed.mailbox.close();
         }
         if let Some(distributor) = self.distributor {
-            // It ends when the workers' senders are gone.
+            // It ends when the workers' senders are dropped.
             let _ = distributor.join();
         }
         let mut losses = Vec::new();
@@ -146,7 +146,7 @@ impl Fanout {
 }
 
 impl SinkFeed {
-    /// `alone`: no other sink takes outcomes, so that the workers' channel is its queue.
+    /// `alone`: no other sink takes outcomes, so that the workers' channel is the queue.
     fn start(sink: Box<dyn Sink>, alone: bool) -> Result<Self, RunError> {
         let bounds = sink.takes().outcomes;
         let batches = if alone { 1 } else { bounds.map_or(0, |bounds| bounds.batches) };
@@ -172,7 +172,7 @@ impl SinkFeed {
             error: None,
         };
         let Ok(mut worker) = self.thread.join() else {
-            // It catches panics, so that there is always a sink to end.
+            // Unreachable: the thread catches panics of the sink.
             return losses.sentences("a sink");
         };
         while let Some(item) = self.mailbox.rest() {
@@ -188,7 +188,7 @@ impl SinkFeed {
     }
 }
 
-/// Gives a sink what comes, until its mailbox is closed.
+/// Passes items to a sink until its mailbox is closed.
 fn feed(sink: Box<dyn Sink>, mailbox: &Mailbox) -> SinkWorker {
     let mut worker = SinkWorker { sink, error: None, is_cut: false };
     while let Some(item) = mailbox.take() {
@@ -217,8 +217,8 @@ impl SinkWorker {
     }
 }
 
-/// Gives every batch to all who take outcomes. One alone may take its time: the workers' channel
-/// is its queue, and what finds no room there is counted there.
+/// Passes every batch to all sinks that take outcomes. A single one may block: the workers' channel
+/// is its queue, and counts what is lost.
 fn distribute(receiver: &Receiver<LogBatch>, takers: &[(Arc<Mailbox>, Arc<AtomicU64>)]) {
     for batch in receiver {
         let batch = Arc::new(batch);
@@ -248,7 +248,7 @@ mod tests {
     use super::super::SinkInterests;
     use super::*;
 
-    /// Says when it was given a second, and waits until it may go on.
+    /// Reports each second, and blocks until it may continue.
     struct StuckSink {
         taken: Sender<()>,
         go_on: Receiver<()>,
@@ -273,14 +273,14 @@ mod tests {
 
         fn second(&mut self, _: &SinkSecond) -> io::Result<()> {
             let _ = self.taken.send(());
-            // Its sender is gone when it may take everything.
+            // The sender is dropped when it may continue.
             let _ = self.go_on.recv();
             Ok(())
         }
     }
 
     #[test]
-    fn seconds_and_readings_that_find_no_room_are_counted_and_told() {
+    fn seconds_and_readings_that_find_the_queue_full_are_counted_and_reported() {
         let load = Load::Closed { users: 1, think: Duration::ZERO };
         let plan = Arc::new(Plan::new("http://127.0.0.1:1/", load));
         let (taken_sender, taken) = channel();
@@ -299,10 +299,10 @@ mod tests {
         }
         drop(hold);
         let run = Collector::new(&plan, 0, 0).finish(1, Ending::Done, 1);
-        let told: Vec<_> = fanout.finish(&run, 0).into_iter().map(|loss| loss.text).collect();
-        let [seconds, readings] = &told[..] else { panic!("{told:?}") };
+        let losses: Vec<_> = fanout.finish(&run, 0).into_iter().map(|loss| loss.text).collect();
+        let [seconds, readings] = &losses[..] else { panic!("{losses:?}") };
         assert!(seconds.starts_with("a stuck sink: 5 seconds are missing"), "{seconds}");
         assert!(readings.starts_with("a stuck sink: 7 samples of the target"), "{readings}");
-        assert_eq!(taken.iter().count(), SECONDS_MAX, "what found room was given to it");
+        assert_eq!(taken.iter().count(), SECONDS_MAX, "queued seconds reached the sink");
     }
 }

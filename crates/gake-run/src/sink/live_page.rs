@@ -1,4 +1,4 @@
-//! A page that shows the run in browsers while it goes on, and becomes its report.
+//! The live page: shows the run in browsers, and becomes its report.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,11 +15,11 @@ use gake_sinks::{LiveControls, LiveServer, PageFrame};
 use super::{Sink, SinkSecond, SinkStart};
 use crate::{RateControl, RunError};
 
-/// Bytes that a viewer is sent a second on average: updates of a large page come less often.
+/// Average bytes a second for each viewer: larger pages are updated less often.
 const BYTES_A_SECOND: usize = 200_000;
 
-/// Serves the page of a run. Viewers come and go at any time, see the whole run so far, and are
-/// bounded in number; none of them delays the run.
+/// Serves the page of a run. Viewers may come and go at any time, and see the whole run so far.
+/// Their number is bounded, and they do not delay the run.
 #[derive(Debug)]
 pub struct LivePage {
     state: Arc<LivePageState>,
@@ -30,16 +30,16 @@ struct LivePageState {
     server: LiveServer,
     objectives: Vec<Objective>,
     has_stop: bool,
-    /// What the page changes the rate with.
+    /// The rate control, whose factor the page shows.
     rate: Option<RateControl>,
 }
 
 impl LivePage {
-    /// Listens at `HOST:PORT`. With `controls` the page has a button that ends the run, with `rate`
-    /// it shows how the rate was changed.
+    /// Listens at `HOST:PORT`. With `controls` the page has a button that ends the run; with `rate`
+    /// it shows changes of the rate.
     ///
     /// # Errors
-    /// When it cannot listen there, or this gake was built without the page.
+    /// When it cannot listen there, or this build lacks the page.
     pub fn bind(
         address: &str,
         objectives: Vec<Objective>,
@@ -59,14 +59,14 @@ impl LivePage {
         self.state.server.address()
     }
 
-    /// The sink that keeps the page up to date.
+    /// The sink that updates the page.
     #[must_use]
     pub fn sink(&self) -> Box<dyn Sink> {
         Box::new(LivePageSink { state: Arc::clone(&self.state), so_far: None, next: 0 })
     }
 
-    /// Makes the page the report of the run. Waits, for seconds at most, until every viewer has
-    /// it, and before that up to `first` for a first viewer.
+    /// Turns the page into the report of the run. Waits a few seconds until every viewer has it,
+    /// and before that up to `first` for a first viewer.
     pub fn finish(self, summary: &Summary, first: Duration) {
         self.state.server.finish(html::run_data(summary), first);
     }
@@ -75,15 +75,15 @@ impl LivePage {
 struct LivePageSink {
     state: Arc<LivePageState>,
     so_far: Option<RunSoFar>,
-    /// The second from which on there may be an update.
+    /// The second of the next update at the earliest.
     next: u64,
 }
 
 impl LivePageSink {
-    /// Shows the run so far; how many bytes that takes.
+    /// Shows the run so far, and returns the size in bytes.
     fn show(&self, so_far: &RunSoFar) -> usize {
         let LivePageState { server, objectives, has_stop, rate } = &*self.state;
-        // 1.1 times 100 is not 110.
+        // In floating point, 1.1 times 100 is not 110.
         let rate_percent = rate.as_ref().map(|rate| (rate.factor() * 100.0).round());
         let control = PageControl { stop: *has_stop, rate_percent };
         let data = html::running_data(&Summary::new(so_far.run(), objectives), control);

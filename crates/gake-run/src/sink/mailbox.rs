@@ -9,7 +9,7 @@ use gake_engine::LogBatch;
 
 use super::SinkSecond;
 
-/// What waits for a sink.
+/// An item for a sink.
 #[derive(Debug, Clone)]
 pub(super) enum SinkItem {
     Second(Arc<SinkSecond>),
@@ -17,7 +17,7 @@ pub(super) enum SinkItem {
     Readings(Nanos, Arc<[Reading]>),
 }
 
-/// Maximum number of items of each kind: seconds, batches of outcomes, readings.
+/// Maximum number of items by kind: seconds, batches of outcomes, readings.
 pub(super) type MailboxBounds = [usize; 3];
 
 /// A queue with one reader.
@@ -25,7 +25,7 @@ pub(super) type MailboxBounds = [usize; 3];
 pub(super) struct Mailbox {
     state: Mutex<MailboxState>,
     bounds: MailboxBounds,
-    /// Notified when there is something to take, or never will be.
+    /// Notified when there is an item, or the mailbox is closed.
     filled: Condvar,
     /// Notified when there is room.
     emptied: Condvar,
@@ -35,9 +35,9 @@ pub(super) struct Mailbox {
 struct MailboxState {
     items: VecDeque<SinkItem>,
     counts: [usize; 3],
-    /// The reader has been asked to leave what is left to somebody else.
+    /// The reader must stop, and leave the rest to [`Mailbox::rest`].
     closed: bool,
-    /// The reader is gone.
+    /// The reader has stopped.
     abandoned: bool,
 }
 
@@ -57,7 +57,7 @@ impl Mailbox {
         Self { state: Mutex::default(), bounds, filled, emptied }
     }
 
-    /// Puts an item in, when there is room for its kind or no reader.
+    /// Adds an item, unless its kind has no room or the reader has stopped.
     pub(super) fn offer(&self, item: SinkItem) -> Result<(), SinkItem> {
         let mut state = self.lock();
         if state.abandoned || !self.has_room(&state, item.kind()) {
@@ -67,7 +67,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Puts an item in, and waits for room while there is a reader.
+    /// Adds an item, and waits for room while there is a reader.
     pub(super) fn put(&self, item: SinkItem) {
         let kind = item.kind();
         let mut state = self.lock();
@@ -79,7 +79,7 @@ impl Mailbox {
         }
     }
 
-    /// What comes when the reader is gone is the last of a run, and bounded by its own queue.
+    /// Items after the reader has stopped are the last of a run, and bounded by their own queue.
     fn has_room(&self, state: &MailboxState, kind: usize) -> bool {
         state.closed || state.counts[kind] < self.bounds[kind]
     }
@@ -90,7 +90,7 @@ impl Mailbox {
         self.filled.notify_one();
     }
 
-    /// Takes the next item; waits for it. `None` when the mailbox is closed.
+    /// Waits for the next item. `None` when the mailbox is closed.
     pub(super) fn take(&self) -> Option<SinkItem> {
         let mut state = self.lock();
         loop {
@@ -106,7 +106,7 @@ impl Mailbox {
         }
     }
 
-    /// Ends the reader. What it has not taken is [`Mailbox::rest`], and so is what is still put in.
+    /// Stops the reader. Remaining and later items are taken by [`Mailbox::rest`].
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_one();
@@ -118,7 +118,7 @@ impl Mailbox {
         self.lock().items.pop_front()
     }
 
-    /// The reader is gone: wakes those who wait for room.
+    /// The reader has stopped: wakes writers that wait for room.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.abandoned = true;
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_when_the_reader_ends_is_the_rest_in_its_order() {
+    fn remaining_items_keep_their_order() {
         let mailbox = Mailbox::new([1, 1, 2]);
         for at in 1..=2 {
             mailbox.offer(reading(at)).unwrap();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_room_puts_it_in_when_the_reader_ends() {
+    fn a_blocked_writer_continues_when_the_reader_ends() {
         let mailbox = Arc::new(Mailbox::new([1, 1, 1]));
         mailbox.put(reading(1));
         let waiting = Arc::clone(&mailbox);

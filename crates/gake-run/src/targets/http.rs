@@ -1,5 +1,5 @@
-//! Vegeta's `http` format: a request line, header lines, a body file. A URL alone is a request
-//! line too, with the method GET.
+//! Vegeta's `http` format: a request line, header lines, a body file. A URL by itself is a request
+//! line with the method GET.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -39,12 +39,12 @@ pub(super) fn next<R: BufRead>(lines: &mut LineReader<R>) -> Result<Option<Targe
     Ok(Some(target))
 }
 
-/// What became of a line after the request line.
+/// The kind of a line after the request line.
 enum LineKind {
     More,
-    /// It was the last of the target.
+    /// The last line of the target.
     End,
-    /// It starts the next target.
+    /// The first line of the next target.
     NotMine,
 }
 
@@ -73,7 +73,7 @@ impl Target {
     }
 }
 
-/// A line that is a URL alone: a plain list of them is a targets file too.
+/// Whether a line is only a URL: a plain list of URLs is a targets file too.
 fn is_url(line: &str) -> bool {
     let schemes = ["http://", "https://"];
     schemes.iter().any(|scheme| line.starts_with(scheme)) && !line.contains(char::is_whitespace)
@@ -124,7 +124,7 @@ fn directive(comment: &str) -> Option<&str> {
     comment.strip_prefix("gake:").map(str::trim)
 }
 
-/// What `# gake:` comments say about the target after them.
+/// Weight and label from `# gake:` comments before a target.
 #[derive(Default)]
 struct TargetMarks {
     weight: Option<u32>,
@@ -134,7 +134,7 @@ struct TargetMarks {
 }
 
 impl TargetMarks {
-    /// Reads a comment; one that is not for us says nothing.
+    /// Reads a comment; other comments are ignored.
     fn read(&mut self, comment: &str, line: usize) -> Result<(), Kind> {
         let Some(mut rest) = directive(comment) else { return Ok(()) };
         let fault = |text: &str| Kind::Directive(QuotedText::new(text));

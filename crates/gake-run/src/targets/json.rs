@@ -38,7 +38,7 @@ struct TargetJson {
 
 fn target(line: &str) -> Result<Target, Kind> {
     if !line.starts_with('{') {
-        // Without this, an array of the right length would do.
+        // Otherwise an array of the right length would be accepted.
         return Err(Kind::Json { message: "expected a JSON object".to_owned(), column: 1 });
     }
     let object: TargetJson = serde_json::from_str(line).map_err(|error| fault(&error))?;

@@ -1,4 +1,4 @@
-//! The formats to the letter, and what goes wrong in them.
+//! The formats in detail, and their errors.
 
 use std::io::{BufReader, Read};
 
@@ -81,10 +81,10 @@ fn http_details() {
 #[test]
 fn a_url_alone_is_a_target() {
     let targets = parse("# list\nhttp://a/x\nhttps://b:1/?y=1\nX-Own: 1\nGET http://c/\n").unwrap();
-    let said: Vec<_> =
+    let found: Vec<_> =
         targets.iter().map(|one| (one.method.as_str(), one.url.as_str(), one.line)).collect();
     assert_eq!(
-        said,
+        found,
         [("GET", "http://a/x", 2), ("GET", "https://b:1/?y=1", 3), ("GET", "http://c/", 5)]
     );
     assert_eq!(targets[1].headers, owned(&[("X-Own", "1")]));
@@ -203,7 +203,7 @@ fn faults_of_the_reader() {
 }
 
 #[test]
-fn nothing_comes_after_a_fault() {
+fn an_error_ends_the_iteration() {
     let mut targets = Targets::new("bad\nGET http://a\n".as_bytes(), TargetFormat::Http);
     assert!(targets.next().unwrap().is_err());
     assert!(targets.next().is_none());
@@ -238,7 +238,7 @@ fn write_json(target: &Target) -> String {
     if let TargetBody::Bytes(body) = &target.body {
         object["body"] = base64::engine::general_purpose::STANDARD.encode(body).into();
     }
-    // Names are unique by construction, so that the order within the object is the test's.
+    // Names are unique, so that the order within the object is known.
     let headers: Vec<_> = target.headers.iter().map(|(n, v)| format!("{n:?}:[{v:?}]")).collect();
     let text = object.to_string();
     format!("{},\"header\":{{{}}}}}\n", &text[..text.len() - 1], headers.join(","))
@@ -259,7 +259,7 @@ prop_compose! {
     }
 }
 
-/// The same targets without the lines they start in.
+/// The targets without line numbers.
 fn without_lines(targets: Result<Vec<Target>, String>) -> Result<Vec<Target>, String> {
     targets.map(|all| all.into_iter().map(|t| Target { line: 0, ..t }).collect())
 }

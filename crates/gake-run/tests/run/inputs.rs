@@ -1,4 +1,4 @@
-//! What a spec names and only a program can open.
+//! Inputs that only a program can open.
 
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -23,14 +23,14 @@ fn problem(spec: &RunSpec) -> String {
 }
 
 #[test]
-fn what_is_not_given_is_missed_by_name() {
+fn a_missing_input_is_named() {
     let recording = RecordingSpec {
         path: "a.gakerec".into(),
         to: "http://localhost:1".to_owned(),
         select: Vec::new(),
     };
     let script = ScriptSpec { path: "a.js".into(), function: None, environment: Vec::new() };
-    for (source, said) in [
+    for (source, expected) in [
         (RequestSource::Given("mine".to_owned()), "scenario[0].given: \"mine\""),
         (RequestSource::Recording(recording), "scenario[0].recording: this program cannot"),
         (RequestSource::Script(script), "a.js: The moduleSpecifier \"a.js\" couldn't be found"),
@@ -39,18 +39,18 @@ fn what_is_not_given_is_missed_by_name() {
         (RequestSource::Url("ftp://h/".to_owned()), "scenario[0].url: "),
     ] {
         let problem = problem(&of(source));
-        assert!(problem.contains(said), "{problem}");
+        assert!(problem.contains(expected), "{problem}");
     }
 }
 
 #[test]
 fn fields_that_only_the_run_can_judge_are_named() {
     let lab = lab();
-    let check = |change: &dyn Fn(&mut RunSpec), said: &str| {
+    let check = |change: &dyn Fn(&mut RunSpec), expected: &str| {
         let mut spec = counted(&lab, 1);
         change(&mut spec);
         let problem = problem(&spec);
-        assert!(problem.starts_with(said), "{problem}");
+        assert!(problem.starts_with(expected), "{problem}");
     };
     check(&|spec| spec.objectives = vec!["p99<5ms".into(), "x<".into()], "objectives[1]: x<: ");
     check(&|spec| spec.objectives = vec!["cpu<80%".into()], "objectives[0]: cpu<80% is about");
@@ -106,11 +106,11 @@ fn an_inlined_spec_sends_the_same_without_its_files() {
     drop(folder);
     let inlined: RunSpec = exact::decode(&bytes).unwrap();
     let after = PreparedRun::new(&inlined, Inputs::default()).unwrap().run().unwrap();
-    let told = |run: &gake_run::Run| {
+    let figures = |run: &gake_run::Run| {
         let counts = run.tally.counts;
         (counts.ok, counts.bytes_out, run.plan.labels.clone())
     };
-    assert_eq!((told(&after), told(&before).0), (told(&before), 6));
+    assert_eq!((figures(&after), figures(&before).0), (figures(&before), 6));
 }
 
 #[test]

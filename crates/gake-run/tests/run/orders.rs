@@ -17,17 +17,16 @@ pub const ITERATIONS: u64 = 400;
 /// Exchanges of an iteration, one after the other.
 pub const EXCHANGES: u64 = 5;
 
-/// What an exchange takes.
+/// Duration of an exchange.
 const EXCHANGE_NS: u64 = 2_000_000;
 
-/// The metrics of the orders.
 #[derive(Clone)]
 struct OrderMetrics {
     checks: Arc<Definition>,
     items: Arc<Definition>,
 }
 
-/// An order: of four, the payment of one fails; every other one is large.
+/// An order: every fourth payment fails, and every other order is large.
 struct OrderWork {
     clock: RunClock,
     timer: Timer,
@@ -107,7 +106,7 @@ pub fn spec(objective: &str) -> RunSpec {
     spec
 }
 
-/// Runs the orders and judges what came of them.
+/// Runs the orders and judges the run.
 pub fn judged(spec: &RunSpec) -> Result<Summary, RunError> {
     let mut registry = Registry::default();
     let mut define = |name: &str, kind| {

@@ -28,7 +28,7 @@ fn options() -> CapacityOptions {
     options
 }
 
-/// Counts the trials, and the seconds that it passes on.
+/// Counts trials and seconds.
 #[derive(Default)]
 struct CountingRunner {
     trials: usize,
@@ -56,7 +56,7 @@ impl TrialRunner for CountingRunner {
 }
 
 #[test]
-fn a_runner_has_every_trial_and_an_interrupt_gives_the_answer_so_far() {
+fn a_runner_gets_every_trial_and_an_interrupt_ends_the_search() {
     let lab = lab();
     let (spec, options) = (spec(url(&lab, "/fast"), EASY), options());
     let mut runner = CountingRunner::default();
@@ -80,7 +80,7 @@ fn a_runner_has_every_trial_and_an_interrupt_gives_the_answer_so_far() {
 }
 
 #[test]
-fn what_cannot_be_searched_for_is_refused_before_anything_is_sent() {
+fn unsuitable_objectives_are_refused_before_anything_is_sent() {
     let lab = lab();
     for (objective, expected) in [
         ("max<1s", "p99.9"),
@@ -97,7 +97,7 @@ fn what_cannot_be_searched_for_is_refused_before_anything_is_sent() {
     assert_eq!(lab.shutdown().requests, 0);
 }
 
-/// A script that counts its set-ups, each iteration of which makes a request.
+/// A script whose `setup` and iterations make a request each.
 fn script(lab: &Lab) -> tempfile::NamedTempFile {
     let mut file = tempfile::Builder::new().suffix(".js").tempfile().unwrap();
     let url = format!("http://{}", lab.addr());

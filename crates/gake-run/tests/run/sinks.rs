@@ -1,4 +1,4 @@
-//! Sinks: what they are given, and what a bad one can do to the others and to the run.
+//! Sinks: their calls, and the effects of a bad one on the others and on the run.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use gake_run::{Inputs, PreparedRun, RecordedRun, RunError, RunOptions};
 
 use crate::support::*;
 
-/// What a sink was called for, in order.
+/// The calls of a sink, in order.
 #[derive(Debug, Default)]
 struct SinkCalls {
     calls: Vec<&'static str>,
@@ -25,7 +25,7 @@ struct SinkCalls {
     ended: Option<u64>,
 }
 
-/// A sink whose behaviour a test says.
+/// A sink with configurable faults.
 #[derive(Default)]
 struct ProbeSink {
     seen: Arc<Mutex<SinkCalls>>,
@@ -47,8 +47,8 @@ impl ProbeSink {
     fn call(&self, what: &'static str) -> io::Result<()> {
         self.seen.lock().unwrap().calls.push(what);
         sleep(self.slow);
-        assert!(!self.panics, "it was told to");
-        if self.fails { Err(io::Error::other("it was told to")) } else { Ok(()) }
+        assert!(!self.panics, "a test panic");
+        if self.fails { Err(io::Error::other("a test error")) } else { Ok(()) }
     }
 }
 
@@ -100,7 +100,7 @@ fn seen(of: &Arc<Mutex<SinkCalls>>) -> std::sync::MutexGuard<'_, SinkCalls> {
 }
 
 #[test]
-fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
+fn every_sink_has_every_second_and_missing_outcomes_are_reported() {
     let lab = lab();
     let probes = [ProbeSink::default(), ProbeSink::with_outcomes(), ProbeSink::with_outcomes()];
     let all: Vec<_> = probes.iter().map(|probe| Arc::clone(&probe.seen)).collect();
@@ -110,10 +110,10 @@ fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
     let recorded = run(&spec, sinks).unwrap();
     for (i, probe) in all.iter().enumerate() {
         let seen = seen(probe);
-        // A sink gets a core when no arrival needs it: a busy machine may leave it none in time.
+        // Sinks run in the background: a busy machine may delay them.
         let missing: u64 = seen.losses.iter().map(|(_, outcomes)| outcomes).sum();
-        let told = recorded.losses.iter().filter(|loss| loss.sink == i).count();
-        assert_eq!(told, usize::from(missing > 0), "{i}: {:?}", recorded.losses);
+        let losses = recorded.losses.iter().filter(|loss| loss.sink == i).count();
+        assert_eq!(losses, usize::from(missing > 0), "{i}: {:?}", recorded.losses);
         assert_eq!((seen.sent, seen.ended), (220, Some(220)), "{i}: the seconds are the whole");
         assert_eq!(seen.outcomes + missing, if i == 0 { 0 } else { 220 }, "{i}");
         assert_eq!((seen.calls[0], *seen.calls.last().unwrap()), ("begin", "end"), "{i}");
@@ -122,7 +122,7 @@ fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
 }
 
 #[test]
-fn a_sink_that_fails_is_told_and_the_others_go_on() {
+fn a_sink_that_fails_is_reported_and_the_others_continue() {
     let lab = lab();
     let (bad, good) =
         (ProbeSink { fails: true, ..ProbeSink::with_outcomes() }, ProbeSink::with_outcomes());
@@ -134,12 +134,12 @@ fn a_sink_that_fails_is_told_and_the_others_go_on() {
     let texts: Vec<_> =
         recorded.losses.iter().map(|loss| (loss.sink, loss.text.as_str())).collect();
     let [(0, text)] = texts[..] else { panic!("{texts:?}") };
-    assert!(text.starts_with("a probe: ") && text.ends_with("it was told to"), "{text}");
+    assert!(text.starts_with("a probe: ") && text.ends_with("a test error"), "{text}");
     assert!(recorded.run.events.iter().any(|event| event.text == text), "it is in the run");
 }
 
 #[test]
-fn a_sink_that_panics_takes_nobody_with_it() {
+fn a_sink_that_panics_does_not_affect_others() {
     let lab = lab();
     let (bad, good) =
         (ProbeSink { panics: true, ..ProbeSink::with_outcomes() }, ProbeSink::with_outcomes());
@@ -152,7 +152,7 @@ fn a_sink_that_panics_takes_nobody_with_it() {
 }
 
 #[test]
-fn a_slow_sink_loses_what_it_cannot_take_counted_and_delays_nobody() {
+fn a_slow_sink_drops_and_counts_and_delays_no_other() {
     let lab = lab();
     // Two takers, so that each has a queue of its own: two batches of up to 2,048.
     let slow = ProbeSink { slow: ms(300), ..ProbeSink::with_outcomes() };
@@ -168,8 +168,8 @@ fn a_slow_sink_loses_what_it_cannot_take_counted_and_delays_nobody() {
         assert_eq!(seen.losses[0].0, 0, "{i}: seconds find room");
     }
     assert!(seen(&all[0]).losses[0].1 > 0, "300 ms a batch are too slow");
-    let said = recorded.losses.iter().find(|loss| loss.sink == 0).unwrap();
-    assert!(said.text.contains("requests are missing"), "{}", said.text);
+    let loss = recorded.losses.iter().find(|loss| loss.sink == 0).unwrap();
+    assert!(loss.text.contains("requests are missing"), "{}", loss.text);
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn a_response_has_its_parts() {
 }
 
 #[test]
-fn a_request_that_fails_says_why_and_goes_on() {
+fn a_failed_request_returns_its_error() {
     let ran = ScriptCase::new(
         "const res = http.get('http://127.0.0.1:1/x');
          console.log(res.status, res.error_code, res.error, res.body);
@@ -128,7 +128,7 @@ fn promises_are_waited_for() {
          }",
     )
     .run(Some(&lab));
-    // What was to come after the end of the iteration does not, as in k6.
+    // As in k6, timers do not outlive the iteration.
     assert_eq!(ran.messages(LogLevel::Info)[0], "200 200");
     assert!(!ran.messages(LogLevel::Info).contains(&"timer"), "{:?}", ran.log);
     assert!(

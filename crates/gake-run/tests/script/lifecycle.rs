@@ -1,4 +1,4 @@
-//! A script's life: loading, setup, iterations, their end, teardown.
+//! The life cycle of a script: loading, `setup`, iterations, their end, `teardown`.
 
 use std::time::{Duration, Instant};
 
@@ -85,7 +85,7 @@ fn setup_that_throws_ends_the_test() {
 }
 
 #[test]
-fn an_endless_iteration_delays_nobody_and_ends_with_the_test() {
+fn an_endless_iteration_delays_no_other_user_and_ends_with_the_test() {
     let lab = lab();
     let mut case = ScriptCase::of(
         "import http from 'k6/http';
@@ -127,7 +127,7 @@ fn requests_under_way_at_the_end_are_counted() {
 #[test]
 fn iterations_cut_short_leave_nothing_behind() {
     let lab = lab();
-    // A runtime that is freed with something left of a script ends the process.
+    // Dropping a runtime while script values are alive aborts the process.
     for body in [
         "await http.asyncRequest('GET', 'BASE/hang')",
         "await Promise.all([1, 2].map(() => http.asyncRequest('GET', 'BASE/hang')))",

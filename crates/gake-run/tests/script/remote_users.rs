@@ -1,5 +1,4 @@
-//! Scripts whose users are in other processes: what is left when these cannot be made, and how long
-//! they may load.
+//! Scripts with users in other processes: failures to make them, and time limits for loading.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,11 +16,11 @@ use gake_wire::ConnectionPermit;
 
 use crate::support::{Log, ScriptCase};
 
-/// Users who cannot be made.
+/// Users that cannot be made.
 struct RefusingUsers(Log);
 
 impl RefusingUsers {
-    fn say(&self, message: &str) {
+    fn log(&self, message: &str) {
         let line =
             LogLine { level: LogLevel::Info, message: message.to_owned(), fields: Vec::new() };
         self.0.lock().unwrap().push(line);
@@ -30,7 +29,7 @@ impl RefusingUsers {
 
 impl RemoteUsers for RefusingUsers {
     fn assemble(&mut self, _set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError> {
-        self.say("assemble");
+        self.log("assemble");
         Err(RunError::cannot("an agent does not start"))
     }
 
@@ -39,7 +38,7 @@ impl RemoteUsers for RefusingUsers {
     }
 
     fn give_up(&mut self) {
-        self.say("give up");
+        self.log("give up");
     }
 
     fn lost(&self) -> LostSlices {
@@ -58,14 +57,14 @@ fn case(teardown: &str) -> ScriptCase {
 }
 
 #[test]
-fn nobody_sends_anything_during_the_teardown_of_a_run_that_failed() {
+fn users_are_released_before_the_teardown_of_a_run_that_failed() {
     let ran = case("").run(None);
     assert_eq!(ran.messages(LogLevel::Info), ["setup", "assemble", "give up", "teardown"]);
     assert!(ran.result.unwrap_err().to_string().contains("does not start"));
 }
 
 #[test]
-fn what_teardown_throws_is_told_beside_why_the_run_failed() {
+fn an_exception_of_teardown_is_logged_besides_the_error_of_the_run() {
     let ran = case("throw new Error('not torn down')").run(None);
     let errors = ran.messages(LogLevel::Error);
     assert!(errors.len() == 1 && errors[0].contains("not torn down"), "{errors:?}");
@@ -73,7 +72,7 @@ fn what_teardown_throws_is_told_beside_why_the_run_failed() {
 }
 
 #[test]
-fn who_is_interrupted_before_sets_nothing_up() {
+fn an_interrupt_before_the_run_prevents_setup() {
     let mut case = case("");
     case.load = Load::closed(1);
     let interrupt = Interrupt::default();
@@ -93,7 +92,7 @@ fn load(text: &str) -> Result<LoadedScript, String> {
 }
 
 #[test]
-fn init_code_without_an_end_is_ended() {
+fn endless_init_code_is_interrupted() {
     let late = |script: Result<LoadedScript, String>| {
         assert_eq!(script.map(drop), Err("its init code took too long".to_owned()));
     };
@@ -105,7 +104,7 @@ fn init_code_without_an_end_is_ended() {
         "const turn = () => Promise.resolve().then(turn); await turn();",
     ] {
         late(within(soon(), || load(&format!("{endless} export default function () {{}}"))));
-        // At the first look it ends, and for users it does not.
+        // The first load ends, and those of users do not.
         let there = format!("if (__VU > 0) {{ {endless} }} export default function () {{}}");
         let script = load(&there).unwrap();
         script.test.settings.set(Default::default()).unwrap();
@@ -123,6 +122,6 @@ fn init_code_without_an_end_is_ended() {
         let refused = script.ready(&run, &prepared, slice).map(drop).unwrap_err().to_string();
         assert!(refused.contains("was not made: its init code took too long"), "{refused}");
     }
-    // Without a bound it takes what it takes.
+    // Without a deadline it may take any time.
     load("for (let i = 0; i < 1e5; i++); export default function () {}").unwrap();
 }

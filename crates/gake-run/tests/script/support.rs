@@ -1,4 +1,4 @@
-//! A lab, and a script that is run against it.
+//! Runs scripts against a lab.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,6 @@ use gake_run::script::{
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
 use gake_run::{Interrupt, RecordedRun, RunOptions};
 
-/// A script's run.
 pub struct CaseResult {
     pub result: Result<RecordedRun, ScriptRunError>,
     pub log: Vec<LogLine>,
@@ -27,7 +26,7 @@ impl CaseResult {
         &self.result.as_ref().unwrap().run
     }
 
-    /// How the script's part of the run ended.
+    /// How the script ended.
     pub fn end(&self) -> &ScriptEnd {
         &self.result.as_ref().unwrap().scripts[0]
     }
@@ -38,7 +37,7 @@ impl CaseResult {
         lines.map(|line| line.message.as_str()).collect()
     }
 
-    /// What the samples of a metric add up to, under all tags that hold `tags`.
+    /// The sum of a metric's samples under all tags that contain `tags`.
     pub fn metric<const N: usize>(&self, name: &str, tags: [(&str, &str); N]) -> Metric {
         let selector = Tags::new(tags);
         let mut metric = Metric::default();
@@ -58,17 +57,16 @@ impl CaseResult {
     }
 }
 
-/// What samples add up to.
+/// The sum of samples.
 #[derive(Debug, Default, PartialEq)]
 pub struct Metric {
     pub samples: u64,
     pub sum: f64,
 }
 
-/// The lines of a log, as they come.
 pub type Log = Arc<Mutex<Vec<LogLine>>>;
 
-/// Makes users in other processes, who may write to the log.
+/// Makes users in other processes, which may write to the log.
 pub type MakeRemote = Box<dyn FnOnce(Log) -> Box<dyn RemoteUsers>>;
 
 /// A script and how it runs.
@@ -79,7 +77,7 @@ pub struct ScriptCase {
     pub graceful_stop: Duration,
     pub settings: UserSettings,
     pub interrupt: Option<Interrupt>,
-    /// Users in other processes, told what is logged.
+    /// Users in other processes.
     pub remote: Option<MakeRemote>,
     pub keys: Vec<String>,
 }
@@ -113,7 +111,7 @@ impl ScriptCase {
         self.run_in(lab, folder.path())
     }
 
-    /// Runs it beside other files.
+    /// Runs it in a folder with other files.
     pub fn run_in(self, lab: Option<&Lab>, folder: &Path) -> CaseResult {
         let base = lab.map_or_else(String::new, |lab| format!("http://{}", lab.addr()));
         let path = folder.join("script.js");
