@@ -181,7 +181,7 @@ fn remove_browser_scenarios(
 }
 
 /// The start of messages about scenarios of `k6/browser`.
-const NO_BROWSER: &str = "gake drives no browser, which is required";
+const NO_BROWSER: &str = "gake drives no browser, which is asked for";
 
 fn check(script: &LoadedScript, options: &Options) -> Result<(), ScriptRefusal> {
     validate_trend_stats(options).map_err(|error| ScriptRefusal::Other(error.to_string()))?;

@@ -340,7 +340,7 @@ fn the_capacity_of_a_journey_is_searched_on_agents() {
     };
     fs::write(&path, COUNTED.replace("thresholds:", "executionSegment: '0:1/2', thresholds:"))
         .unwrap();
-    start(&mut find(&[])).wait().refused(2, "executionSegment is a part of a test");
+    start(&mut find(&[])).wait().refused(2, "executionSegment selects a segment");
     assert_eq!(lab.stats().requests, 0, "nothing was set up");
     fs::write(&path, COUNTED).unwrap();
     let out = ["--out", steps.to_str().unwrap()];

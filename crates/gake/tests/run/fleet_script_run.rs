@@ -148,7 +148,7 @@ fn what_agents_cannot_do_is_refused_before_anything_starts() {
         lab.addr()
     );
     std::fs::write(folder.path().join("mixed.toml"), text).unwrap();
-    let one = "agents run one script, and no other scenarios beside it";
+    let one = "agents run one script and no other scenarios";
     for (line, why) in [
         ("--spec two.toml", one),
         ("--spec mixed.toml", one),
