@@ -1,6 +1,6 @@
-//! Figures on their way: numbered frames, in chunks that fit into a message of NATS.
+//! Frames of figures: numbered, and sent in chunks that fit into a NATS message.
 //!
-//! | chunk of a message, behind its seal | bytes |
+//! | field of a message, behind its seal | bytes |
 //! | --- | --- |
 //! | the frame's number, from 0 | 8, low byte first |
 //! | the chunk's number, and how many there are | 4 each |
@@ -18,47 +18,47 @@ use crate::script::ScriptEvent;
 /// Bytes before the content.
 pub(crate) const HEADER: usize = 17;
 
-/// The number of a sign of life, which is not a frame.
-pub(crate) const ALIVE: u64 = u64::MAX;
+/// The frame number of a heartbeat, which is not a frame.
+pub(crate) const HEARTBEAT: u64 = u64::MAX;
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Debug)]
 pub(crate) enum FrameContent {
-    /// What a worker recorded.
+    /// Figures of a worker.
     Interval(Box<Interval>),
-    /// How a worker ended.
+    /// The end of a worker.
     Ended(WorkerEnd),
-    /// Whether the agent sends arrivals of a lost one.
+    /// The reply to a handover.
     Handover(HandoverReply),
-    /// What a script does beside its figures.
+    /// An event of a script.
     Script(ScriptEvent),
-    /// The agent is done.
+    /// The agent has completed its slice.
     Last(AgentEnd),
-    /// The agent gives up; why, in a sentence.
-    GaveUp(String),
+    /// The agent has aborted its slice, for this reason.
+    Aborted(String),
 }
 
-/// A frame as it is sent.
+/// An encoded frame.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     kind: u8,
     bytes: Vec<u8>,
 }
 
-/// Why a frame cannot be read.
+/// Why a frame is not valid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error("{0}")]
     Exact(#[from] ExactError),
-    #[error("a frame makes no sense: {0}")]
-    Senseless(&'static str),
+    #[error("a frame is not valid: {0}")]
+    Invalid(&'static str),
 }
 
 impl Frame {
-    /// The frame of a worker's message.
+    /// Encodes a worker's message.
     ///
     /// # Errors
-    /// When it holds a number that cannot be written; recorded values never do.
+    /// When it contains a number that cannot be encoded; recorded values never do.
     pub(crate) fn of(message: &Message) -> Result<Self, serde_json::Error> {
         Ok(match message {
             Message::Interval(interval) => {
@@ -68,37 +68,37 @@ impl Frame {
         })
     }
 
-    /// The frame of an answer to a handover.
-    pub(crate) fn handover(answer: &HandoverReply) -> Self {
-        Self { kind: b'H', bytes: serde_json::to_vec(answer).unwrap_or_default() }
+    /// Encodes the reply to a handover.
+    pub(crate) fn handover(reply: &HandoverReply) -> Self {
+        Self { kind: b'H', bytes: serde_json::to_vec(reply).unwrap_or_default() }
     }
 
-    /// The frame of what a script does beside its figures.
+    /// Encodes an event of a script.
     pub(crate) fn script(event: &ScriptEvent) -> Self {
         Self { kind: b'S', bytes: serde_json::to_vec(event).unwrap_or_default() }
     }
 
-    /// The frame of an agent that is done.
+    /// The last frame of a completed slice.
     pub(crate) fn last(word: &AgentEnd) -> Self {
         Self { kind: b'L', bytes: serde_json::to_vec(word).unwrap_or_default() }
     }
 
-    /// The frame of an agent that gives up.
-    pub(crate) fn gave_up(why: &str) -> Self {
+    /// The last frame of an aborted slice.
+    pub(crate) fn aborted(why: &str) -> Self {
         Self { kind: b'G', bytes: why.as_bytes().to_vec() }
     }
 
-    /// Whether nothing follows it.
+    /// Whether it is the last frame.
     pub(crate) fn is_last(&self) -> bool {
         matches!(self.kind, b'L' | b'G')
     }
 
-    /// Its size in memory.
+    /// The size of its content, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Its chunks of at most `chunk` bytes of content each, as frame `number`.
+    /// Splits the frame into chunks of at most `chunk` bytes of content, as frame `number`.
     pub(crate) fn chunks(&self, number: u64, chunk: usize) -> impl Iterator<Item = Vec<u8>> {
         let chunk = chunk.max(1);
         let of = self.bytes.len().div_ceil(chunk).max(1);
@@ -115,64 +115,64 @@ impl Frame {
     }
 
     fn json<T: DeserializeOwned>(&self, otherwise: &'static str) -> Result<T, FrameError> {
-        serde_json::from_slice(&self.bytes).map_err(|_| FrameError::Senseless(otherwise))
+        serde_json::from_slice(&self.bytes).map_err(|_| FrameError::Invalid(otherwise))
     }
 
     fn content(&self) -> Result<FrameContent, FrameError> {
         Ok(match self.kind {
             b'I' => FrameContent::Interval(Box::new(exact::decode(&self.bytes)?)),
             b'E' => FrameContent::Ended(exact::decode(&self.bytes)?),
-            b'H' => FrameContent::Handover(self.json("an answer cannot be read")?),
-            b'S' => FrameContent::Script(self.json("what its script does cannot be read")?),
-            b'L' => FrameContent::Last(self.json("its end cannot be read")?),
-            b'G' => FrameContent::GaveUp(String::from_utf8_lossy(&self.bytes).into_owned()),
-            _ => return Err(FrameError::Senseless("it is of no known kind")),
+            b'H' => FrameContent::Handover(self.json("its reply to a handover")?),
+            b'S' => FrameContent::Script(self.json("its script event")?),
+            b'L' => FrameContent::Last(self.json("its end")?),
+            b'G' => FrameContent::Aborted(String::from_utf8_lossy(&self.bytes).into_owned()),
+            _ => return Err(FrameError::Invalid("unknown kind")),
         })
     }
 }
 
-/// A sign of life: no frame.
-pub(crate) fn alive() -> Vec<u8> {
-    let mut bytes = ALIVE.to_le_bytes().to_vec();
+/// A heartbeat, which is not a frame.
+pub(crate) fn heartbeat() -> Vec<u8> {
+    let mut bytes = HEARTBEAT.to_le_bytes().to_vec();
     bytes.extend_from_slice(&[0; HEADER - 8]);
     bytes
 }
 
-/// Puts the frames of one agent together, in order. What is missing is waited for: the agent sends
-/// it again, from the first frame that was not taken.
+/// Assembles the frames of one agent, in order. Missing chunks are waited for: the agent resends
+/// from the first frame that is not acknowledged.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
-    /// The number of the frame that comes next.
+    /// The number of the next frame.
     next: u64,
-    /// The chunks of it that are there.
+    /// The number of its chunks received.
     chunks: u32,
     bytes: Vec<u8>,
 }
 
 impl Assembler {
-    /// How many frames are taken.
+    /// The number of frames received.
     pub(crate) fn taken(&self) -> u64 {
         self.next
     }
 
-    /// How many frames are taken, and chunks of the next one.
+    /// The number of frames received, and of chunks of the next one.
     pub(crate) fn progress(&self) -> (u64, u32) {
         (self.next, self.chunks)
     }
 
-    /// Takes a chunk; the content of the frame when it completes one.
+    /// Adds a chunk. Returns the content of the frame that it completes.
     ///
     /// # Errors
-    /// When it is not a chunk of a frame, or the frame makes no sense.
+    /// When the chunk or its frame is not valid.
     pub(crate) fn take(&mut self, chunk: &[u8]) -> Result<Option<FrameContent>, FrameError> {
         let (header, content) =
-            chunk.split_at_checked(HEADER).ok_or(FrameError::Senseless("it is cut off"))?;
+            chunk.split_at_checked(HEADER).ok_or(FrameError::Invalid("it is cut off"))?;
         let number = |at: usize, length: usize| {
             let bytes = header[at..at + length].iter().rev();
             bytes.fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
         };
         let (frame, index, of, kind) = (number(0, 8), number(8, 4), number(12, 4), header[16]);
-        // Older ones were taken; between this and a newer one something is missing.
+        // Earlier frames are duplicates, and before later ones something is missing.
         if frame != self.next {
             return Ok(None);
         }
@@ -184,7 +184,7 @@ impl Assembler {
             return Ok(None);
         }
         if self.bytes.len() + content.len() > READ_MAX {
-            return Err(FrameError::Senseless("it is too long"));
+            return Err(FrameError::Invalid("it is too long"));
         }
         self.bytes.extend_from_slice(content);
         self.chunks += 1;
@@ -228,7 +228,7 @@ mod tests {
                     workers.push(end.worker);
                 }
             };
-            // Doubled, lost and out of order at first; then everything is sent again.
+            // Duplicated, lost and out of order at first; then everything is resent.
             for (at, lost) in order {
                 if !lost {
                     take(&chunks[at % chunks.len()]);
@@ -250,9 +250,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_is_no_frame() {
+    fn a_heartbeat_is_not_a_frame() {
         let mut assembler = Assembler::default();
-        assert!(assembler.take(&alive()).unwrap().is_none());
+        assert!(assembler.take(&heartbeat()).unwrap().is_none());
         assert_eq!(assembler.taken(), 0);
     }
 }

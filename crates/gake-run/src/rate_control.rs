@@ -24,7 +24,7 @@ impl RateControl {
             .any(|plan| matches!(plan.load.one(), Some(Load::Open { .. } | Load::External { .. })))
     }
 
-    /// Sets all rates to those of the plan times `factor`, over a tenth of a second.
+    /// Multiplies all rates of the plan by `factor`, over a tenth of a second.
     ///
     /// # Errors
     /// When that is not possible.

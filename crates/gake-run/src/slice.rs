@@ -52,7 +52,7 @@ impl PreparedRun {
         fit(&self.plan, slice, gake_files::table_size())
     }
 
-    /// Lets all threads share the descriptor table of the process, as those of agents do.
+    /// Lets all threads share the descriptor table of the process, as agents do.
     pub fn keep_to_one_table(&mut self) {
         Arc::make_mut(&mut self.plan).tables = 1;
     }

@@ -78,9 +78,8 @@ impl TargetWatcher {
         Ok(Self { sampler: Some(sampler), counting, ..Self::default() })
     }
 
-    /// Call right before a run, whose clock starts now. Drops earlier readings except for those of
-    /// counters, which are the baseline of the run. Returns the settings known so far, and those
-    /// counters.
+    /// Call right before a run, whose clock starts now. Drops earlier readings except counters,
+    /// which are the baseline of the run. Returns the settings known so far, and those counters.
     pub(crate) fn begin(&mut self) -> (&[Setting], NewReadings) {
         let Some(sampler) = &self.sampler else { return (&[], NewReadings::default()) };
         let mut first = Vec::new();
@@ -148,7 +147,7 @@ impl TargetWatcher {
 
 /// The TCP addresses of the targets.
 fn addresses(prepared: &PreparedRun) -> Vec<SocketAddr> {
-    // Behind a proxy, the addresses are those of the proxy.
+    // Behind a proxy, the addresses are the proxy's.
     let direct = prepared.wires.iter().filter(|wire| !wire.network.has_proxy());
     let origins = direct.flat_map(|wire| &wire.network.origins);
     let tcp = origins.flat_map(|origin| &origin.addresses).filter_map(|address| match address {

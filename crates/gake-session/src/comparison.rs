@@ -81,7 +81,7 @@ fn read(name: &str, console: &Console) -> Result<Run, Failure> {
     Ok(run)
 }
 
-/// Second pass over a run file: the quantiles that it counts against are those of the whole run.
+/// Second pass over a run file: it counts against quantiles of the whole run.
 fn sample(name: &str, run: Run, figures: &ComparedFigures) -> Result<RunSample, Failure> {
     let wrong = |error| unread(name, &error);
     let mut pieces = Pieces::new(&run, figures);

@@ -1,4 +1,4 @@
-//! What an agent answers coordinators.
+//! Handling of requests from coordinators.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,16 +25,16 @@ use crate::message::{
 };
 use crate::token::random_text;
 
-/// Why an agent refuses every script.
+/// The reason of an agent without `--scripts`.
 const NO_SCRIPTS: &str = "it runs no scripts: start it with --scripts";
 
-/// How long the users of a script may take to load: less than its coordinator waits for.
+/// Time limit for loading a script's users, shorter than the coordinator's.
 const LOAD_MAX: Duration = Duration::from_secs(40);
 
-/// How long a slice may take to be made ready. What takes longer is left to itself.
+/// Time limit for preparing a slice. After it, the preparation is left to itself.
 const PREPARE_MAX: Duration = Duration::from_secs(45);
 
-/// A slice that can start.
+/// A slice that is ready to start.
 struct ReadySlice {
     ready: Ready,
     plan: Arc<Plan>,
@@ -43,8 +43,8 @@ struct ReadySlice {
 }
 
 impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
-    /// Answers a request of a coordinator; one that cannot be decrypted gets no answer.
-    pub(super) async fn answer(&mut self, request: &Message) -> Result<(), FleetError> {
+    /// Handles a request of a coordinator; one that cannot be decrypted is ignored.
+    pub(super) async fn handle(&mut self, request: &Message) -> Result<(), FleetError> {
         let kind = request.subject.rsplit('.').next().unwrap_or_default().to_owned();
         let (token, bytes) = (self.agent.token.clone(), &request.payload);
         let purpose = format!("{kind} {}", self.id);
@@ -54,15 +54,15 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
                     return Ok(());
                 };
                 let purpose = format!("offer-answer {}", offer.nonce);
-                let answer = self.consider(offer).await?;
-                self.reply_hidden(request, &purpose, &answer).await;
+                let reply = self.consider(offer).await?;
+                self.reply_encrypted(request, &purpose, &reply).await;
             }
             "spec" | "files" | "file" => self.receive(&kind, request, &purpose).await,
             "clock" => {
                 let question = decrypt_json::<ClockQuestion>(&token, &purpose, bytes);
                 if let Some(ClockQuestion { run, round }) = question {
-                    let answer = ClockReply { round, now: gake_run::monotonic_now() };
-                    self.reply_hidden(request, &format!("clock-answer {run}"), &answer).await;
+                    let reply = ClockReply { round, now: gake_run::monotonic_now() };
+                    self.reply_encrypted(request, &format!("clock-answer {run}"), &reply).await;
                 }
             }
             "start" => {
@@ -71,12 +71,12 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
                 };
                 let slice = self.slice.as_mut().filter(|slice| slice.run == order.run);
                 let started = slice.ok_or_else(|| "it does not have this run".to_owned());
-                let answer = match started.and_then(|slice| slice.start(order.epoch)) {
+                let reply = match started.and_then(|slice| slice.start(order.epoch)) {
                     Ok(()) => StartReply::Started,
                     Err(why) => StartReply::Refused { why },
                 };
                 let purpose = format!("start-answer {}", order.run);
-                self.reply_hidden(request, &purpose, &answer).await;
+                self.reply_encrypted(request, &purpose, &reply).await;
             }
             "stop" => {
                 let Some(stop) = decrypt_json::<StopRequest>(&token, &purpose, bytes) else {
@@ -84,10 +84,10 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
                 };
                 let is_there = self.slice.as_ref().is_some_and(|slice| slice.run == stop.run);
                 if is_there {
-                    self.ended(SliceOutcome::GivenUp("it was told to stop".to_owned())).await;
+                    self.ended(SliceOutcome::Aborted("it was stopped by request".to_owned())).await;
                 }
                 let purpose = format!("stop-answer {}", stop.challenge);
-                self.reply_hidden(request, &purpose, &StopReply { is_there }).await;
+                self.reply_encrypted(request, &purpose, &StopReply { is_there }).await;
             }
             "log" => {
                 let Some(question) = decrypt_json::<LogQuestion>(&token, &purpose, bytes) else {
@@ -95,14 +95,14 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
                 };
                 let events = self.events.iter().cloned().collect();
                 let purpose = format!("log-answer {}", question.challenge);
-                self.reply_hidden(request, &purpose, &LogReply { events }).await;
+                self.reply_encrypted(request, &purpose, &LogReply { events }).await;
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Takes what a spec is made of before it is offered.
+    /// Receives chunks and files of a spec before it is offered.
     async fn receive(&mut self, kind: &str, request: &Message, purpose: &str) {
         let (token, bytes) = (self.agent.token.clone(), &request.payload);
         match kind {
@@ -113,7 +113,7 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
                 };
                 let purpose = format!("spec-answer {}", part.nonce);
                 let taken = SpecReceived { parts: self.keep(part) };
-                self.reply_hidden(request, &purpose, &taken).await;
+                self.reply_encrypted(request, &purpose, &taken).await;
             }
             "files" => {
                 let question = decrypt_json::<FilesQuestion>(&token, purpose, bytes);
@@ -122,7 +122,7 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
                 };
                 let purpose = format!("files-answer {}", question.nonce);
                 let missing = FilesMissing { hashes: self.files.missing(&question.hashes) };
-                self.reply_hidden(request, &purpose, &missing).await;
+                self.reply_encrypted(request, &purpose, &missing).await;
             }
             "file" => {
                 let part = decrypt_json::<FileChunk>(&token, purpose, bytes);
@@ -131,13 +131,13 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
                 };
                 let purpose = format!("file-answer {}", part.nonce);
                 let taken = FileReceived { bytes: self.files.take(&part) };
-                self.reply_hidden(request, &purpose, &taken).await;
+                self.reply_encrypted(request, &purpose, &taken).await;
             }
             _ => {}
         }
     }
 
-    /// Keeps a part of a spec; how many there are.
+    /// Stores a chunk of a spec, and returns the number of chunks.
     fn keep(&mut self, part: SpecChunk) -> usize {
         if part.index == 0 {
             self.parts.clear();
@@ -149,20 +149,20 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
         self.parts.len()
     }
 
-    /// Takes an offer, when it can.
+    /// Accepts an offer if possible.
     async fn consider(&mut self, offer: Offer) -> Result<OfferReply, FleetError> {
         let refused = |why: &str| Ok(OfferReply::Refused { why: why.to_owned() });
         if offer.nonce != self.nonce {
-            return refused("the offer is an old one");
+            return refused("the offer is outdated");
         }
         self.nonce = random_text::<16>()?;
         if self.slice.is_some() {
-            return refused("it has a run already");
+            return refused("it already has a run");
         }
         let Some(slice) = offer.part.slice() else {
             return refused("there is no such slice");
         };
-        // Before the coordinator can say anything.
+        // Subscribe before the coordinator sends control messages.
         let control = SliceRun::listen(&self.client, &offer.run).await;
         let control = control.map_err(|error| self.agent.nats.failed(error))?;
         let (agent, spec) = (self.agent.clone(), self.parts.concat() + &offer.spec);
@@ -185,23 +185,23 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
                     1 => format!("slice {} of {of}", first + 1),
                     _ => format!("slices {} to {} of {of}", first + 1, first + width),
                 };
-                self.say(AgentEvent::Taken(format!("{slice_text}: {plan}")));
+                self.report(AgentEvent::Taken(format!("{slice_text}: {plan}")));
                 let bounds = self.agent.limits.bounds(&plan, slice);
                 let run = (offer.run, offer.index, Duration::from_nanos(offer.alone));
                 self.slice = Some(SliceRun::new(run, plan, (ready, script, log), control, bounds));
                 OfferReply::Ready { workers }
             }
             Err(why) => {
-                // It may quote the spec.
+                // The error may quote the spec.
                 let why = self.agent.redactor.text(&why).into_owned();
-                self.say(AgentEvent::Refused(why.clone()));
+                self.report(AgentEvent::Refused(why.clone()));
                 OfferReply::Refused { why }
             }
         })
     }
 }
 
-/// Makes the workers of a slice ready, unless the agent must not do it.
+/// Prepares the workers of a slice, unless the agent's limits forbid it.
 fn prepare(
     agent: &Agent,
     spec: &str,
@@ -213,7 +213,7 @@ fn prepare(
     if !agent.sources.is_empty() {
         spec.connection.sources.clone_from(&agent.sources);
     }
-    // They are read before the start.
+    // Read during preparation; not needed later.
     let _files = OpenFiles::open(&mut spec, &files)?;
     let recordings = agent.recordings.as_ref().map(|one| one.as_ref() as &dyn Recordings);
     let inputs = Inputs { recordings, ..Inputs::default() };
@@ -226,14 +226,14 @@ fn prepare(
     Ok(ReadySlice { ready, plan: Arc::clone(&prepared.plan), script: None, log })
 }
 
-/// The log of a slice, when the agent keeps one.
+/// Creates the log of a slice, if the agent keeps one.
 fn slice_log(agent: &Agent) -> Result<Option<SliceLog>, String> {
     let log = agent.log.as_deref().map(SliceLog::create).transpose();
     log.map_err(|error| error.to_string())
 }
 
-/// Makes the users of a slice of a script's run ready, unless the agent must not do it. `spec` is
-/// the encoding of the spec, where another load takes the place of the script's own.
+/// Prepares the users of a slice of a script's run, unless the agent's limits forbid it. `spec` is
+/// the encoded spec, if it replaces the script's own load.
 fn prepare_script(
     agent: &Agent,
     (offer, spec): (&ScriptOffer, &str),
@@ -244,11 +244,11 @@ fn prepare_script(
         return Err(NO_SCRIPTS.to_owned());
     }
     agent.limits.check_script()?;
-    let file = |hash: &String| files.get(hash).ok_or("the script did not travel with its run");
+    let file = |hash: &String| files.get(hash).ok_or("the script was not sent with its run");
     let archive = file(&offer.archive)?;
     let data = offer.data.as_ref().map(file).transpose()?;
     let data = data.map(|bytes| std::str::from_utf8(bytes)).transpose();
-    let data = data.map_err(|_| "what setup returned is not UTF-8")?;
+    let data = data.map_err(|_| "the data of setup is not UTF-8")?;
     let reporter = Arc::new(ScriptReporter::default());
     let load_until = Instant::now() + LOAD_MAX;
     let log = reporter.log(offer.is_verbose);
@@ -257,7 +257,7 @@ fn prepare_script(
         other.replace(&mut run, exact::decode(spec.as_bytes()).map_err(|e| e.to_string())?);
     }
     run.spec = for_agents(&run.spec)?;
-    // They are read before the start.
+    // Read during preparation; not needed later.
     let _files = OpenFiles::open(&mut run.spec, files)?;
     if !agent.sources.is_empty() {
         run.spec.connection.sources.clone_from(&agent.sources);

@@ -1,4 +1,4 @@
-//! The slice of a run that an agent has.
+//! A slice of a run on an agent.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -25,12 +25,12 @@ use crate::message::{
 };
 use crate::token::{FleetToken, SEAL};
 
-/// Bytes of a message beside seal, header and content.
+/// Bytes of a message besides seal, header and content.
 const MARGIN: usize = 1_024;
 
-/// The slice of a run that an agent has.
+/// A slice of a run on an agent.
 pub(crate) struct SliceRun {
-    /// The run's id.
+    /// The id of the run.
     pub(crate) run: String,
     purpose: String,
     subject: String,
@@ -50,18 +50,19 @@ struct SliceWorkers {
     takeover: Takeover,
     clock: RunClock,
     frames: UnboundedReceiver<Frame>,
-    /// What the log lacks, in sentences, before the last frame.
-    log_lacks: Receiver<String>,
+    /// Losses of the log, in sentences, before the last frame.
+    log_losses: Receiver<String>,
 }
 
-/// The script of a slice, and what it says.
+/// The script of a slice, and the reporter of its events.
 pub(crate) struct SliceScript {
     pub(crate) script: LoadedScript,
     pub(crate) reporter: Arc<ScriptReporter>,
 }
 
 impl SliceScript {
-    /// The script may end the test from here on: its own slice at once.
+    /// Connects the script: it may abort the test from now on, which stops its own slice
+    /// immediately.
     fn connect(&self, frames: &UnboundedSender<Frame>, stop: StopHandle) {
         self.reporter.connect(frames);
         let reporter = Arc::clone(&self.reporter);
@@ -74,7 +75,7 @@ impl SliceScript {
     }
 }
 
-/// What a slice waits for.
+/// Input of a slice.
 pub(crate) enum SliceInput {
     Control(async_nats::Message),
     Frame(Option<Frame>),
@@ -104,7 +105,7 @@ impl SliceRun {
         }
     }
 
-    /// Listens to the coordinator of a run.
+    /// Subscribes to control messages of a run.
     pub(crate) async fn listen(
         client: &Client,
         run: &str,
@@ -115,22 +116,22 @@ impl SliceRun {
     /// Starts the workers at an epoch of this machine's monotonic clock.
     ///
     /// # Errors
-    /// Why they do not start, in a sentence.
+    /// Why they cannot start, in a sentence.
     pub(crate) fn start(&mut self, epoch: u64) -> Result<(), String> {
         let now = gake_run::monotonic_now();
         if epoch <= now {
-            return Err("the order to start came after the start".to_owned());
+            return Err("the order to start came too late".to_owned());
         }
-        let ready = self.ready.take().ok_or("it has started already")?;
+        let ready = self.ready.take().ok_or("it has already started")?;
         let running = ready.start_at(epoch);
         let (sender, frames) = unbounded_channel();
-        let (lacks, log_lacks) = channel();
+        let (losses, log_losses) = channel();
         self.workers = Some(SliceWorkers {
             stop: running.stop.clone(),
             takeover: running.takeover.clone(),
             clock: running.clock.clone(),
             frames,
-            log_lacks,
+            log_losses,
         });
         self.state.start(Instant::now());
         if let Some(script) = &self.script {
@@ -138,19 +139,19 @@ impl SliceRun {
         }
         let reporter = self.script.as_ref().map(|script| Arc::clone(&script.reporter));
         let started_unix_ns = gake_run::unix_now() + (epoch - now);
-        let log = self.log.take().map(|log| LogStart { log, started_unix_ns, lacks });
+        let log = self.log.take().map(|log| LogStart { log, started_unix_ns, losses });
         forward(running, Arc::clone(&self.plan), sender, reporter, log);
         Ok(())
     }
 
-    /// What the log of a slice that is done lacks, in sentences.
-    pub(crate) fn log_lacks(&self) -> Vec<String> {
+    /// Losses of the log of a completed slice, in sentences.
+    pub(crate) fn log_losses(&self) -> Vec<String> {
         self.workers
             .as_ref()
-            .map_or_else(Vec::new, |workers| workers.log_lacks.try_iter().collect())
+            .map_or_else(Vec::new, |workers| workers.log_losses.try_iter().collect())
     }
 
-    /// Waits for what comes next.
+    /// Waits for the next input.
     pub(crate) async fn next(&mut self) -> SliceInput {
         let workers = self.workers.as_mut().filter(|_| !self.state.is_complete);
         let frame = async {
@@ -165,7 +166,7 @@ impl SliceRun {
         }
     }
 
-    /// Applies what the coordinator says; what it takes over, in sentences.
+    /// Applies a control message. Returns descriptions of arrivals that it takes over.
     pub(crate) async fn apply(
         &mut self,
         client: &Client,
@@ -190,14 +191,14 @@ impl SliceRun {
         for (number, frame) in applied.again {
             self.send(client, token, number, &frame).await;
         }
-        let mut told = Vec::new();
+        let mut taken_over = Vec::new();
         for handover in applied.handovers {
-            told.push(self.take_over(client, token, &handover).await);
+            taken_over.push(self.take_over(client, token, &handover).await);
         }
-        (SliceOutcome::Kept, told)
+        (SliceOutcome::Kept, taken_over)
     }
 
-    /// Takes arrivals of another agent over, when it can; what it does, in a sentence.
+    /// Takes over arrivals of a lost agent if possible, and returns a description.
     async fn take_over(
         &mut self,
         client: &Client,
@@ -212,7 +213,7 @@ impl SliceRun {
         let is_possible = can && load.is_some_and(|load| self.bounds.budget.take(load, of));
         let now = self.workers.as_ref().map_or(0, |workers| workers.clock.now());
         let from = is_possible.then(|| next_second(now.max(not_before)));
-        // The answer comes before any figure of these arrivals.
+        // The reply must precede any figure of these arrivals.
         self.pass_on(client, token, Some(Frame::handover(&HandoverReply { id, from }))).await;
         let (Some(workers), Some(from)) = (&self.workers, from) else {
             return format!("arrivals of a lost agent were refused: 1 of {of}");
@@ -222,19 +223,19 @@ impl SliceRun {
         format!("from second {second} on, 1 of {of} arrivals is taken over from a lost agent")
     }
 
-    /// Sends what the workers handed over.
+    /// Stores and sends a frame from the workers.
     pub(crate) async fn pass_on(
         &mut self,
         client: &Client,
         token: &FleetToken,
         frame: Option<Frame>,
     ) {
-        let frame = frame.unwrap_or_else(|| Frame::gave_up("its thread could not be started"));
+        let frame = frame.unwrap_or_else(|| Frame::aborted("its thread could not be started"));
         let number = self.state.keep(frame.clone(), Instant::now());
         self.send(client, token, number, &frame).await;
     }
 
-    /// Sends a frame, unless there is no connection: then it waits in the outbox.
+    /// Sends a frame. Without a connection it stays in the outbox.
     async fn send(&mut self, client: &Client, token: &FleetToken, number: u64, frame: &Frame) {
         let size = client.max_payload().saturating_sub(SEAL + HEADER + MARGIN);
         for chunk in frame.chunks(number, size) {
@@ -245,13 +246,13 @@ impl SliceRun {
     async fn publish(&mut self, client: &Client, token: &FleetToken, chunk: &[u8]) {
         if client.connection_state() == State::Connected {
             let sealed = token.seal(&self.purpose, chunk);
-            // What is lost on its way is sent again.
+            // Lost messages are resent.
             let _ = client.publish(self.subject.clone(), sealed.into()).await;
             self.state.sent = Instant::now();
         }
     }
 
-    /// Looks after the slice, several times a second.
+    /// Periodic checks of the slice.
     pub(crate) async fn look(&mut self, client: &Client, token: &FleetToken) -> SliceOutcome {
         let now = Instant::now();
         let is_connected = client.connection_state() == State::Connected;
@@ -261,29 +262,30 @@ impl SliceRun {
             reporter.hold(self.state.is_behind());
         }
         if outcome == SliceOutcome::Kept && self.state.is_quiet(now) {
-            self.publish(client, token, &frame::alive()).await;
+            self.publish(client, token, &frame::heartbeat()).await;
         }
         outcome
     }
 
-    /// Ends what goes on past the bounds, whatever the plan says.
+    /// Aborts the slice at its time limit, whatever the plan is.
     fn end_in_time(&mut self) {
         let Some(workers) = &self.workers else { return };
         let now = Duration::from_nanos(workers.clock.now());
         if self.bounds.end.take_if(|end| now > *end).is_some() {
             workers.stop.stop(Stop::Now);
             if let Some(SliceScript { reporter, .. }) = &self.script {
-                reporter.warn("the agent's --max-duration is over: what was in flight was cut");
+                reporter
+                    .warn("the agent's --max-duration is over: requests in flight were aborted");
             }
         }
     }
 
-    /// Ends it at once, and says why to the coordinator.
-    pub(crate) async fn give_up(&mut self, client: &Client, token: &FleetToken, why: &str) {
+    /// Aborts the slice and sends the reason to the coordinator.
+    pub(crate) async fn abort(&mut self, client: &Client, token: &FleetToken, why: &str) {
         if let Some(workers) = &self.workers {
             workers.stop.stop(Stop::Now);
         }
-        self.pass_on(client, token, Some(Frame::gave_up(why))).await;
+        self.pass_on(client, token, Some(Frame::aborted(why))).await;
     }
 }
 

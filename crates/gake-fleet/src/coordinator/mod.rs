@@ -1,4 +1,4 @@
-//! The coordinator: finds agents, starts them together, joins what they record.
+//! The coordinator: finds agents, starts them together, joins their figures.
 
 mod admin;
 mod clock_offset;
@@ -26,7 +26,7 @@ pub use admin::{AgentLogLine, StopRecipient};
 use async_nats::{Client, Subscriber};
 use controller::Controller;
 pub use coordinator_loop::FleetListener;
-use coordinator_loop::{LostAgents, call_off};
+use coordinator_loop::{LostAgents, release_agents};
 use finder::{AssignedAgent, Finder, SliceOffer};
 use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, Ending, Event, Run};
@@ -47,9 +47,9 @@ use tokio::runtime::Runtime;
 
 use crate::FleetError;
 use crate::allow::for_agents;
-use crate::files::{recordings, take_along};
+use crate::files::{collect_files, recordings};
 use crate::message::figures_subject;
-use crate::script::{JournalScript, ScriptListener, ScriptParcel, take_script};
+use crate::script::{JournalScript, ScriptListener, ScriptParcel, script_offer};
 use crate::token::random_text;
 
 /// Agents that are ready for a run.
@@ -74,17 +74,17 @@ pub struct Fleet {
     lost: usize,
     unreplaced: usize,
     was_over: bool,
-    /// Hears what scripts do.
+    /// Receives events of scripts.
     listener: Option<ScriptListener>,
-    /// Hears what happens to agents.
+    /// Receives events of agents.
     events: Option<FleetListener>,
     lost_now: LostAgents,
 }
 
-/// Where the run of a fleet comes from.
+/// The process that starts the run of a fleet.
 enum FleetOrigin {
-    /// This process starts it, with its journal: the stream, which coordinator this is, and the
-    /// entries so far. Or without one; why.
+    /// This process starts it. The journal: stream, generation and number of entries; or why there
+    /// is none.
     New(Result<(JournalStream, u32, u64), String>),
     /// Another process started it.
     AdoptedRun(AdoptedRun),
@@ -97,28 +97,28 @@ impl std::fmt::Debug for Fleet {
 }
 
 impl Fleet {
-    /// Finds agents and gives each its slice of `spec`, which `prepared` was made of. They wait for
-    /// the start then. Blocks.
+    /// Finds agents and prepares a slice of `spec` on each, from which `prepared` was made. They
+    /// wait for the start then. Blocks.
     ///
     /// # Errors
-    /// When NATS cannot be used, agents are missing, or one of them refuses its slice.
+    /// When NATS cannot be used, agents are missing, or one refuses its slice.
     pub fn assemble(
         settings: FleetSettings,
         spec: &RunSpec,
         prepared: &PreparedRun,
     ) -> Result<Self, FleetError> {
-        let mut told = for_agents(spec).map_err(FleetError::Spec)?;
-        let files = take_along(&mut told)?;
-        let offered = SliceOffer::spec(&told, files)?;
-        Self::gather(settings, (spec, &told), (&offered, Ok(None)), prepared)
+        let mut sent = for_agents(spec).map_err(FleetError::Spec)?;
+        let files = collect_files(&mut sent)?;
+        let offer = SliceOffer::spec(&sent, files)?;
+        Self::find_and_offer(settings, (spec, &sent), (&offer, Ok(None)), prepared)
     }
 
-    /// As [`assemble`](Self::assemble), for a script: each agent makes its users of `parcel`, and
-    /// gives them what `setup` returned. `spec` and `prepared` are those of the script; `listener`
-    /// hears what it does on the agents.
+    /// As [`assemble`](Self::assemble), for a script: each agent creates users of `parcel` with the
+    /// return value of `setup`. `spec` and `prepared` are the script's; `listener` receives its
+    /// events on agents.
     ///
     /// # Errors
-    /// Likewise, and when the script cannot run on agents.
+    /// As [`assemble`](Self::assemble), and when the script cannot run on agents.
     pub fn assemble_script(
         settings: FleetSettings,
         (spec, prepared): (&RunSpec, &PreparedRun),
@@ -126,30 +126,32 @@ impl Fleet {
         listener: ScriptListener,
     ) -> Result<Self, FleetError> {
         let settings = FleetSettings { needs_scripts: true, ..settings };
-        let mut told = for_agents(spec).map_err(FleetError::Spec)?;
-        let mut files = take_along(&mut told)?;
-        let (offer, script_files) = take_script(parcel, set_up.data.as_deref())?;
+        let mut sent = for_agents(spec).map_err(FleetError::Spec)?;
+        let mut files = collect_files(&mut sent)?;
+        let (script_offer, script_files) = script_offer(parcel, set_up.data.as_deref())?;
         files.extend(script_files);
-        let offered = SliceOffer::script((offer, files), &told)?;
-        let described = settings.keeps_journal.then(|| JournalScript::new(parcel, set_up));
-        let described = described.transpose();
-        let mut fleet = Self::gather(settings, (spec, &told), (&offered, described), prepared)?;
+        let offer = SliceOffer::script((script_offer, files), &sent)?;
+        let journal_script = settings.keeps_journal.then(|| JournalScript::new(parcel, set_up));
+        let journal_script = journal_script.transpose();
+        let mut fleet =
+            Self::find_and_offer(settings, (spec, &sent), (&offer, journal_script), prepared)?;
         fleet.listener = Some(listener);
         Ok(fleet)
     }
 
-    /// Checks that agents can do a run of `spec`, as far as that is known before they are found.
+    /// Checks that agents support a run of `spec`, as far as that is known before they are found.
     ///
     /// # Errors
-    /// What they cannot do.
+    /// What they do not support.
     pub fn check(spec: &RunSpec) -> Result<(), FleetError> {
         for_agents(spec).map(drop).map_err(FleetError::Spec)
     }
 
-    /// Whether enough agents are there that could do a run, or come in time. Blocks.
+    /// Waits until enough suitable agents are available, at most for the time in the settings.
+    /// Blocks.
     ///
     /// # Errors
-    /// When NATS cannot be used, agents are missing, or whoever asks does not wait for them.
+    /// When NATS cannot be used, agents are missing, or the wait is interrupted.
     pub fn find(settings: &FleetSettings) -> Result<(), FleetError> {
         runtime()?.block_on(async {
             let client = settings.nats.connect("gake").await?;
@@ -158,12 +160,12 @@ impl Fleet {
         })
     }
 
-    /// Finds agents and offers them `offered`, which `told` was made of. `script` is what the journal
-    /// is to have of a script, or why it cannot.
-    fn gather(
+    /// Finds agents and sends them the offer, which was made from `sent`. `script` is the script
+    /// for the journal, or why there can be no journal.
+    fn find_and_offer(
         settings: FleetSettings,
-        (spec, told): (&RunSpec, &RunSpec),
-        (offered, script): (&SliceOffer, Result<Option<JournalScript>, String>),
+        (spec, sent): (&RunSpec, &RunSpec),
+        (offer, script): (&SliceOffer, Result<Option<JournalScript>, String>),
         prepared: &PreparedRun,
     ) -> Result<Self, FleetError> {
         let runtime = runtime()?;
@@ -174,9 +176,9 @@ impl Fleet {
             let figures = client.subscribe(figures_subject(&run, "*")).await;
             let figures = figures.map_err(|error| settings.nats.failed(error))?;
             let found = finder.unless_interrupted(finder.agents()).await?;
-            match finder.unless_interrupted(finder.offer(found, offered, &prepared.plan)).await {
+            match finder.unless_interrupted(finder.offer(found, offer, &prepared.plan)).await {
                 Ok(agents) => {
-                    let about = (spec, told, agents.as_slice());
+                    let about = (spec, sent, agents.as_slice());
                     let journal = match script {
                         Ok(script) => begin_journal(&client, &settings, &run, about, script).await,
                         Err(why) => Err(why),
@@ -184,7 +186,7 @@ impl Fleet {
                     Ok((client, figures, agents, journal))
                 }
                 Err(error) => {
-                    call_off(&client, &settings.token, &run).await;
+                    release_agents(&client, &settings.token, &run).await;
                     Err(error)
                 }
             }
@@ -194,7 +196,7 @@ impl Fleet {
         Ok(Self::ready(settings, run, connection, agents, prepared, origin))
     }
 
-    /// One that is not started yet.
+    /// A fleet that has not been started.
     fn ready(
         settings: FleetSettings,
         run: String,
@@ -233,18 +235,21 @@ impl Fleet {
         }
     }
 
-    /// Whether another process can go on with the run if this one ends, in a sentence.
+    /// Whether another process can take over the run if this one dies, in a sentence.
     #[must_use]
     pub fn describe_journal(&self) -> String {
         match &self.origin {
             FleetOrigin::New(Err(why)) => format!("the run ends with this process: {why}"),
             FleetOrigin::New(Ok(_)) | FleetOrigin::AdoptedRun(_) => {
-                format!("if this process dies, `gake fleet attach {}` goes on", self.run)
+                format!(
+                    "if this process dies, continue the run with `gake fleet attach {}`",
+                    self.run
+                )
             }
         }
     }
 
-    /// Why no other process can go on with the run, if none can.
+    /// Why no other process can take over the run, if so.
     #[must_use]
     pub fn why_no_journal(&self) -> Option<&str> {
         match &self.origin {
@@ -253,7 +258,7 @@ impl Fleet {
         }
     }
 
-    /// Deletes the journal of the run, whose result is where it belongs. Blocks.
+    /// Deletes the journal of the run, once the result is stored. Blocks.
     pub fn forget(&self) {
         let stream = match &self.origin {
             FleetOrigin::New(Ok((stream, ..))) => stream,
@@ -264,20 +269,20 @@ impl Fleet {
             return;
         }
         let stream = stream.clone();
-        // Otherwise its entries go after a day, and the empty stream stays.
+        // Otherwise its entries expire after a day, and the empty stream stays.
         let _ = admin::blocking(async move {
             let client = stream.nats.connect("gake").await?;
             JournalStream { client, ..stream }.delete().await
         });
     }
 
-    /// Who does the run, in a sentence.
+    /// The agents of the run, in a sentence.
     #[must_use]
     pub fn describe(&self) -> String {
         let names: Vec<_> = self.agents.iter().map(|agent| agent.hello.name.as_str()).collect();
         let cores: usize = self.agents.iter().map(|agent| agent.hello.cores).sum();
         let error = self.agents.iter().map(|agent| agent.offset.error).max().unwrap_or(0);
-        // Each start may be off by the error, in either direction.
+        // Each start may be off by the error in either direction.
         let apart = Duration::from_micros((2 * error).div_ceil(1_000));
         format!(
             "run {}: {} agents with {cores} cores in all: {}; their starts differ by at most {}",
@@ -288,44 +293,44 @@ impl Fleet {
         )
     }
 
-    /// Tells `listener` what happens to the agents, and to the way to them, while the run goes on.
+    /// Sets the receiver of events of agents and of the connection to NATS during the run.
     pub fn set_listener(&mut self, listener: FleetListener) {
         self.events = Some(listener);
     }
 
-    /// Why the run was ended before its time, if it was: agents were lost, or NATS.
+    /// Why the run was ended early, if it was: agents or the connection to NATS were lost.
     #[must_use]
     pub fn aborted(&self) -> Option<&str> {
         self.aborted.as_deref()
     }
 
-    /// Why this process gave the run up, though its agents may go on.
+    /// Why this process abandoned the run, whose agents may continue.
     #[must_use]
     pub fn left(&self) -> Option<&str> {
         self.left.as_deref()
     }
 
-    /// Whether the run was told to stop: by somebody else ([`StopRecipient::request_stop`]), or under an earlier
-    /// coordinator, it is not known by whom.
+    /// Whether a request stopped the run ([`StopRecipient::request_stop`]), or an earlier
+    /// coordinator, for an unknown reason.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
-    /// Who told the run to stop, other than the run itself: under this coordinator or an earlier
-    /// one. An interrupt is known where its [`FleetSettings`] have it.
+    /// Who stopped the run, other than the run itself, under this coordinator or an earlier one. An
+    /// interrupt is only known if it is part of [`FleetSettings`].
     #[must_use]
     pub fn stopped_by(&self) -> Option<StoppedBy> {
         self.stopped_by
     }
 
-    /// Whether an earlier coordinator had the whole run already, and began what follows it.
+    /// Whether an earlier coordinator had completed the run and started `teardown`.
     #[must_use]
     pub fn was_over(&self) -> bool {
         self.was_over
     }
 
-    /// Tells the slices of the agents that are lost by now, during the run.
+    /// Returns a function for the slices of agents that are lost so far.
     #[must_use]
     pub fn lost_slices(&self) -> LostSlices {
         let lost = Arc::clone(&self.lost_now);
@@ -336,19 +341,20 @@ impl Fleet {
         })
     }
 
-    /// How many agents were lost.
+    /// The number of lost agents.
     #[must_use]
     pub fn lost(&self) -> usize {
         self.lost
     }
 
-    /// How many agents were lost whose arrivals no other agent took over.
+    /// The number of lost agents whose arrivals were not completely taken over.
     #[must_use]
     pub fn unreplaced(&self) -> usize {
         self.unreplaced
     }
 
-    /// The cores that the agents may use: those of a machine count once.
+    /// The cores that the agents may use. Those on one machine are counted together, up to its
+    /// cores.
     fn cores(&self, joiner: &Joiner) -> usize {
         let mut machines = BTreeMap::<&str, (usize, usize)>::new();
         for (agent, member) in self.agents.iter().zip(&joiner.members) {
@@ -359,7 +365,7 @@ impl Fleet {
         machines.into_values().map(|(used, own)| used.min(own)).sum()
     }
 
-    /// What each agent did, judged by its own figures.
+    /// A record of each agent, judged by its own figures.
     fn records(&self, joiner: Joiner, whole: &Run) -> Vec<AgentRecord> {
         let agents = joiner.members.into_iter().zip(&self.agents);
         let record = |(member, agent): (Member, &AssignedAgent)| {
@@ -374,10 +380,10 @@ impl Fleet {
 }
 
 impl Drop for Fleet {
-    /// Tells agents that were never started, and ends a run that nobody waits for.
+    /// Releases agents that were never started, and ends a run in progress.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            self.call_off(&runtime);
+            self.release_agents(&runtime);
         }
         if let (Some(feed), Some(stop)) = (self.feed.take(), &self.stop) {
             stop.stop(Stop::Now);
@@ -429,16 +435,16 @@ impl RemoteWorkers for Fleet {
     }
 }
 
-/// Begins the journal of a run, unless it is not wanted; returns why there is no journal.
+/// Starts the journal of a run, unless it is disabled; returns why there is no journal.
 async fn begin_journal(
     client: &Client,
     settings: &FleetSettings,
     run: &str,
-    (spec, told, agents): (&RunSpec, &RunSpec, &[AssignedAgent]),
+    (spec, sent, agents): (&RunSpec, &RunSpec, &[AssignedAgent]),
     script: Option<JournalScript>,
 ) -> Result<(JournalStream, u32, u64), String> {
     if !settings.keeps_journal {
-        return Err("no journal is wanted".to_owned());
+        return Err("the journal is disabled".to_owned());
     }
     let (nats, token) = (settings.nats.clone(), settings.token.clone());
     let stream = JournalStream { client: client.clone(), nats, token, run: run.to_owned() };
@@ -448,14 +454,14 @@ async fn begin_journal(
             return Ok(None);
         }
         let generation = unix_seconds();
-        let about = (recordings(told), agents);
+        let about = (recordings(sent), agents);
         let description = RunDescription::new(&settings.version, spec, rules, about)?;
         let description = description.of_script(script);
         description.write(&stream, generation).await.map(|entries| Some((generation, entries)))
     }
     .await;
     if begun.is_err() {
-        // There may be none, and there is no other way to be rid of it.
+        // There may be no stream, and nothing else would delete it.
         let _ = stream.delete().await;
     }
     match begun {
@@ -465,7 +471,7 @@ async fn begin_journal(
     }
 }
 
-/// What coordinators run on: a thread of their own.
+/// The runtime of a coordinator, on its own thread.
 fn runtime() -> Result<Runtime, FleetError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -473,7 +479,7 @@ fn runtime() -> Result<Runtime, FleetError> {
         .map_err(|error| FleetError::System(error.to_string()))
 }
 
-/// Seconds since 1970, which number the coordinators of a run.
+/// The time in Unix seconds, which is the generation of a coordinator.
 fn unix_seconds() -> u32 {
     u32::try_from(gake_run::unix_now() / SECOND).unwrap_or(u32::MAX).max(1)
 }

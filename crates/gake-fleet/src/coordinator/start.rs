@@ -1,4 +1,4 @@
-//! Starts the agents of a fleet, or goes on with those that another process started.
+//! Starts the agents of a fleet, or takes over agents that another process started.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -10,7 +10,7 @@ use gake_run::{RunClock, Running};
 use tokio::runtime::Runtime;
 
 use super::controller::{ControlRules, Controller};
-use super::coordinator_loop::{CoordinatorLoop, call_off};
+use super::coordinator_loop::{CoordinatorLoop, release_agents};
 use super::finder::Finder;
 use super::join::Joiner;
 use super::journal::JournalEntry;
@@ -20,22 +20,22 @@ use super::{Fleet, FleetOrigin, admin, unix_seconds};
 use crate::FleetError;
 use crate::message::{control_subject, stop_subject};
 
-/// How far the epoch lies ahead of the order to start.
+/// Time from the order to start until the epoch.
 pub(super) const LEAD: Nanos = 1_500_000_000;
 
-/// How a run begins here.
+/// The start of a run in this process.
 struct RunStart {
-    /// On this machine's monotonic clock.
+    /// The epoch on this machine's monotonic clock.
     epoch: u64,
-    /// Which coordinator of the run this is.
+    /// The generation of this coordinator.
     generation: u32,
-    /// The first entry of its journal.
+    /// The number of the next journal entry, if there is a journal.
     journal: Option<u64>,
-    /// What earlier coordinators wrote.
+    /// The journal of earlier coordinators, and its number of messages.
     earlier: Option<(JournalStream, u64)>,
 }
 
-/// What a coordinator listens to beside figures.
+/// Subscriptions of a coordinator, besides figures.
 struct ControlSubscriptions {
     control: Subscriber,
     stops: Subscriber,
@@ -44,24 +44,24 @@ struct ControlSubscriptions {
 }
 
 impl Fleet {
-    /// Starts the agents, or goes on with them. None of those that this process started goes on
-    /// when that fails.
+    /// Starts the agents, or takes them over. If that fails, agents that this process started are
+    /// released.
     pub(super) fn begin(&mut self) -> Result<Running, FleetError> {
-        let again = || FleetError::System("the agents have been started already".to_owned());
+        let again = || FleetError::System("the agents have already been started".to_owned());
         let runtime = self.runtime.take().ok_or_else(again)?;
         let begun: Result<_, FleetError> = runtime.block_on(async {
             let heard = self.listen().await?;
             let begun = match &self.origin {
                 FleetOrigin::New(_) => self.start_agents().await?,
-                FleetOrigin::AdoptedRun(_) => self.go_on_with_agents().await?,
+                FleetOrigin::AdoptedRun(_) => self.take_over_agents().await?,
             };
             Ok((heard, begun))
         });
         let (heard, begun) = match begun {
             Ok(begun) => begun,
             Err(error) => {
-                // Some may have been started.
-                self.call_off(&runtime);
+                // Some agents may have started.
+                self.release_agents(&runtime);
                 return Err(error);
             }
         };
@@ -98,19 +98,19 @@ impl Fleet {
             listener: self.listener.clone(),
             lost: Arc::clone(&self.lost_now),
             events: self.events.clone(),
-            told: 0,
+            reported: 0,
         };
         let thread = std::thread::Builder::new().name("gake-fleet".to_owned());
         let feed = thread.spawn(move || {
             runtime.block_on(async {
                 match begun.earlier {
-                    Some((journal, entries)) => feed.go_on(journal, entries).await,
+                    Some((journal, entries)) => feed.resume(journal, entries).await,
                     None => feed.run().await,
                 }
             })
         });
         let feed = feed.map_err(|error| {
-            self.call_off_anew();
+            self.release_agents_anew();
             FleetError::System(error.to_string())
         })?;
         (self.feed, self.stop) = (Some(feed), Some(running.stop.clone()));
@@ -130,7 +130,7 @@ impl Fleet {
         let epoch = gake_run::monotonic_now() + LEAD;
         let (mut generation, mut journal) = (unix_seconds(), None);
         if let FleetOrigin::New(Ok((stream, own, entries))) = &self.origin {
-            // Whoever goes on with the run knows that agents may have started.
+            // A coordinator that takes over must know that agents may have started.
             let started = JournalEntry::Started(epoch, gake_run::unix_now() + LEAD);
             append(stream, &started, (*own, *entries)).await?;
             (generation, journal) = (*own, Some(entries + 1));
@@ -140,7 +140,7 @@ impl Fleet {
         Ok(RunStart { epoch, generation, journal, earlier: None })
     }
 
-    async fn go_on_with_agents(&self) -> Result<RunStart, FleetError> {
+    async fn take_over_agents(&self) -> Result<RunStart, FleetError> {
         let FleetOrigin::AdoptedRun(adopted) = &self.origin else {
             return Err(FleetError::NoJournal { run: self.run.clone() });
         };
@@ -151,25 +151,24 @@ impl Fleet {
         Ok(RunStart { epoch, generation: fenced.generation, journal: None, earlier })
     }
 
-    /// Tells the agents of a run that this process began that it will not be, and deletes its
-    /// journal.
-    pub(super) fn call_off(&self, runtime: &Runtime) {
+    /// Releases the agents of a run that this process started, and deletes its journal.
+    pub(super) fn release_agents(&self, runtime: &Runtime) {
         let FleetOrigin::New(journal) = &self.origin else { return };
         runtime.block_on(async {
-            call_off(&self.client, &self.settings.token, &self.run).await;
+            release_agents(&self.client, &self.settings.token, &self.run).await;
             if let Ok((stream, ..)) = journal {
-                // Otherwise its entries go after a day, and the empty stream stays.
+                // Otherwise its entries expire after a day, and the empty stream stays.
                 let _ = stream.delete().await;
             }
         });
     }
 
-    /// Calls the run off over a new connection.
-    fn call_off_anew(&self) {
-        // Agents that are not told stop when their coordinator is silent for too long.
+    /// Releases the agents over a new connection.
+    fn release_agents_anew(&self) {
+        // Agents that miss it time out without a coordinator.
         let _ = admin::blocking(async {
             let client = self.settings.nats.connect("gake").await?;
-            call_off(&client, &self.settings.token, &self.run).await;
+            release_agents(&client, &self.settings.token, &self.run).await;
             Ok(())
         });
     }

@@ -1,4 +1,4 @@
-//! What coordinators do, one after the other.
+//! Simulated coordinators, one after the other.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use crate::coordinator::join::Joiner;
 use crate::coordinator::journal::{JournalEntry, JournalReader, attached};
 
 impl Sim {
-    /// Another coordinator goes on: it has nothing but the journal.
+    /// Another coordinator takes over, with only the journal.
     pub(super) fn attach(&mut self) {
         if self.nats.holds(self.now) {
             let to = self.nats.to;
@@ -42,16 +42,16 @@ impl Sim {
             }
             self.journal.push(bytes);
         }
-        self.controller.go_on((base, self.now));
+        self.controller.resume((base, self.now));
         self.stop = self.controller.asked.into();
     }
 
-    /// How many frames of an agent are taken.
+    /// The number of frames received from an agent.
     pub(super) fn taken(&self, index: usize) -> u64 {
         self.controller.joiner.progress(index).map_or(0, |(frames, ..)| frames)
     }
 
-    /// Counts the arrivals of an agent's frames that were taken since there were `before`.
+    /// Counts the arrivals in frames of an agent after the first `before`.
     pub(super) fn count(&mut self, index: usize, before: u64) {
         for frame in before..self.taken(index) {
             for number in self.contents.get(&(index, frame)).into_iter().flatten() {
@@ -82,12 +82,11 @@ impl Sim {
             self.stop = Stop::Drain;
         }
         if let Some(control) = looked.control.filter(|_| is_connected) {
-            self.say(control);
+            self.publish(control);
         }
     }
 }
 
-/// A coordinator of a generation.
 pub(super) fn controller(
     plan: &Arc<Plan>,
     seed: u64,

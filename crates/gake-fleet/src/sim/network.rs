@@ -1,4 +1,4 @@
-//! What reaches whom, and when.
+//! The simulated network.
 
 use std::rc::Rc;
 
@@ -11,14 +11,14 @@ use crate::frame::Frame;
 use crate::message::Control;
 
 impl Sim {
-    /// When a message of agent `index`, or to it, arrives: never, once or twice, in any order.
+    /// When a message from or to agent `index` arrives: never, once or twice, in any order.
     pub(super) fn arrivals_of_message(&mut self, index: usize) -> Vec<Nanos> {
         let is_lost = self.nats.holds(self.now)
             || self.agents[index].cut_off.holds(self.now)
-            || self.dice.one_in(self.loss);
-        let copies = if is_lost { 0 } else { 1 + usize::from(self.dice.one_in(10)) };
-        let late = if self.dice.one_in(20) { 900 * MS } else { 20 * MS };
-        (0..copies).map(|_| self.now + self.dice.below(late)).collect()
+            || self.random.one_in(self.loss);
+        let copies = if is_lost { 0 } else { 1 + usize::from(self.random.one_in(10)) };
+        let late = if self.random.one_in(20) { 900 * MS } else { 20 * MS };
+        (0..copies).map(|_| self.now + self.random.below(late)).collect()
     }
 
     pub(super) fn send_frame(&mut self, index: usize, number: u64, frame: &Frame) {
@@ -43,7 +43,7 @@ impl Sim {
         }
     }
 
-    pub(super) fn say(&mut self, control: Control) {
+    pub(super) fn publish(&mut self, control: Control) {
         let control = Rc::new(control);
         for index in 0..self.agents.len() {
             for at in self.arrivals_of_message(index) {
@@ -55,14 +55,14 @@ impl Sim {
         }
     }
 
-    /// Writes what the journal does not have yet: in order, over one connection.
+    /// Writes new entries of the journal, in order, over one connection.
     pub(super) fn write(&mut self) {
         let generation = self.generation;
         let is_connected = !self.nats.holds(self.now);
         while let Some(entry) =
             self.controller.journal.as_mut().and_then(|journal| journal.unsent())
         {
-            if is_connected && !self.dice.one_in(self.loss) {
+            if is_connected && !self.random.one_in(self.loss) {
                 let entry = SimEvent::Entry(generation, entry.attempt, entry.number, entry.bytes);
                 self.at(self.now + MS, entry);
             }
@@ -74,8 +74,8 @@ impl Sim {
             return;
         }
         self.journal.push(bytes);
-        if !self.dice.one_in(self.loss) {
-            let at = self.now + self.dice.below(30 * MS);
+        if !self.random.one_in(self.loss) {
+            let at = self.now + self.random.below(30 * MS);
             self.at(at, SimEvent::Stored(generation, attempt, number));
         }
     }

@@ -1,4 +1,4 @@
-//! The seeds that are played, and what must hold of each.
+//! The simulated seeds, and invariants of each.
 
 use std::ops::Range;
 
@@ -11,8 +11,8 @@ use super::{MS, Sim, SimFaults, SimResult, arrivals};
 use crate::OnLoss;
 use crate::coordinator::join::tests::outcome;
 
-/// Plays a seed, and holds its end against what one machine does.
-fn play(seed: u64, agents: usize, seconds: u64, faults: SimFaults) -> SimResult {
+/// Simulates a seed, and compares the result with one machine.
+fn simulate(seed: u64, agents: usize, seconds: u64, faults: SimFaults) -> SimResult {
     let sim = Sim::new(seed, agents, seconds, faults);
     let whole = arrivals(&sim.plan, seed, Slice::WHOLE);
     let end = sim.run();
@@ -34,21 +34,21 @@ fn play(seed: u64, agents: usize, seconds: u64, faults: SimFaults) -> SimResult 
     end
 }
 
-/// The seeds to play.
+/// The seeds to simulate.
 fn seeds(usual: u64) -> Range<u64> {
     let number = |name: &str| std::env::var(name).ok()?.parse().ok();
     let first = number("GAKE_SIM_FIRST").unwrap_or(0);
     first..first + number("GAKE_SIM_SEEDS").unwrap_or(usual)
 }
 
-/// What became of the agents of some seeds.
+/// Statistics of several seeds.
 #[derive(Default)]
 struct SeedStats {
-    /// Seeds that lost agents, all of whose arrivals others took over.
+    /// Seeds that lost agents whose arrivals were completely taken over.
     replaced: u64,
-    /// Seeds that lost none.
+    /// Seeds that lost no agents.
     whole: u64,
-    played: u64,
+    count: u64,
 }
 
 impl SeedStats {
@@ -63,18 +63,18 @@ impl SeedStats {
             kills: !seed.is_multiple_of(3),
             outages: seed % 4 > 1,
             orphans: seed % 5 > 2,
-            // Seeds 1 and 5 of six are as they were when 217 and 5957 failed.
+            // Seeds 1 and 5 of six stay as they were when 217 and 5957 failed.
             drifts: seed % 6 == 2,
             returns: seed % 6 == 4,
         };
         let agents = 2 + (seed % 7) as usize;
-        let end = play(seed, agents, 12, faults);
-        self.played += 1;
+        let end = simulate(seed, agents, 12, faults);
+        self.count += 1;
         self.replaced += u64::from(end.lost > 0 && end.unreplaced == 0);
         self.whole += u64::from(end.lost == 0);
-        // Everything is sent again once the faults are over and the last second began.
-        // Nothing follows the last entry of a journal that could show that it was lost: it is sent
-        // again after 1.5 s, and may be lost once more (seed 5957).
+        // After the faults, everything is resent, and the last second has begun. No later entry
+        // reveals the loss of the last journal entry: it is resent after 1.5 s, and may be lost
+        // again (seed 5957).
         let has_journal = faults.orphans || !seed.is_multiple_of(4);
         let calm = end.faults_end / SECOND + if has_journal { 8 } else { 6 };
         let is_made_up = end.on_loss == OnLoss::Redistribute && end.unreplaced == 0;
@@ -109,27 +109,32 @@ fn whatever_the_network_does_each_arrival_counts_once() {
 }
 
 #[test]
-fn found_seeds() {
+fn seeds_that_once_failed() {
     let ends = SeedStats::of([217, 5957].into_iter());
-    assert_eq!(ends.played, 2);
+    assert_eq!(ends.count, 2);
 }
 
 #[test]
 fn a_thousand_agents_are_one_run() {
     let (drifts, returns) = (false, false);
     for (seed, kills) in [(1, false), (2, true)] {
-        play(seed, 1_000, 3, SimFaults { kills, outages: false, orphans: kills, drifts, returns });
+        simulate(
+            seed,
+            1_000,
+            3,
+            SimFaults { kills, outages: false, orphans: kills, drifts, returns },
+        );
     }
-    // NATS is away in the second of each.
+    // NATS has an outage in the second of each.
     let (kills, outages, orphans, drifts, returns) = (true, true, false, true, true);
     let faults = SimFaults { kills, outages, orphans, drifts, returns };
     for seed in [8, 56] {
-        let end = play(seed, 1_000, 3, faults);
+        let end = simulate(seed, 1_000, 3, faults);
         assert!(end.on_loss == OnLoss::Continue && end.lost > 0, "{} lost", end.lost);
         assert_eq!(end.taken_over, 0);
     }
     for seed in [4, 32] {
-        let end = play(seed, 1_000, 10, faults);
+        let end = simulate(seed, 1_000, 10, faults);
         assert!(end.on_loss == OnLoss::Redistribute && end.lost > 0, "{} lost", end.lost);
         assert!(end.taken_over > 0);
     }

@@ -1,4 +1,4 @@
-//! A script with its effective options: its own, joined with those of the command.
+//! A script with its effective options, which join its own and the command's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub struct ScriptSettings {
     pub failed_bodies: bool,
     /// Whether to profile the script by line.
     pub profile: bool,
-    /// Additional tags by which series may be selected, besides those of thresholds.
+    /// Additional tags by which series may be selected, besides the tags in thresholds.
     pub keys: Vec<String>,
 }
 

@@ -290,7 +290,7 @@ impl<'a> ScriptLifecycle<'a> {
         ScriptEnd { setup_data: self.set_up.data, setup: self.setup.map(drop), teardown }
     }
 
-    /// Adds iterations that never started, and those of lost agents, as dropped.
+    /// Adds iterations that never started, or were lost with an agent, as dropped.
     fn add_dropped(&self, scenario_users: &[ScenarioUsers], tally: &mut Tally) {
         let PreparedScript { script, run, .. } = self.of;
         let book = Book::new(self.keys.iter().map(String::as_str), false);

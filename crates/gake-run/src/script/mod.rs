@@ -57,7 +57,7 @@ pub use slice::ScriptSlice;
 pub use source::{STDIN, ScriptSource};
 use stage::StageUser;
 
-/// Tags by which sub-metrics are selected, besides those of the summary.
+/// Tags by which sub-metrics are selected, besides the summary's.
 type TagKeys = Arc<[String]>;
 
 /// Errors of a script's run.

@@ -97,8 +97,8 @@ impl ScenarioScript {
         Ok(())
     }
 
-    /// Prepares the script for a run of `spec`, whose connection settings override those of the
-    /// script's options.
+    /// Prepares the script for a run of `spec`. Its connection settings override the script's
+    /// options.
     pub(crate) fn prepared(&self, spec: &RunSpec) -> Result<PreparedScript, RunError> {
         if matches!(spec.connection.http, HttpVersion::Http3 | HttpVersion::Auto3) {
             let path = FieldPath::root().key("connection").key("http");

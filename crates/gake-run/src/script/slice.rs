@@ -66,7 +66,7 @@ impl LoadedScript {
         let _ = self.test.load_until.set(load_until);
         let loads = self.loads(run, &lanes, (&network, &keys), (data, slice));
         let scenario_users = users_by_scenario(run, &loads);
-        // Users see only those of this process.
+        // Users see only the users of this process.
         let _ = self.test.active_users.set(scenario_users::active(
             &scenario_users,
             UserControl::default(),

@@ -1,4 +1,4 @@
-//! The figures that a search judges: those of requests, or of the iterations of scripts.
+//! The figures that a search judges: requests, or iterations of scripts.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use gake_core::record::{Counts, Metric, Run, Tally};
 /// The metric of a script's iterations.
 const ITERATIONS: &str = "iteration_duration";
 
-/// The tally that a search judges: that of requests, or, if only scripts are fired, that of
-/// iterations as if each were a request.
+/// The tally that a search judges: requests, or, if only scripts are fired, iterations as if each
+/// were a request.
 pub(super) fn judged<'t>(plan: &Plan, tally: &'t Tally) -> Cow<'t, Tally> {
     match plan.scenarios().iter().all(|plan| plan.fires == Fires::Iterations) {
         true => Cow::Owned(of_iterations(tally)),

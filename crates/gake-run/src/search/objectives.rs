@@ -1,4 +1,4 @@
-//! The objectives of a search: those of the spec, or defaults.
+//! The objectives of a search: given by the spec, or defaults.
 
 use std::time::Duration;
 

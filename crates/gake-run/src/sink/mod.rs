@@ -101,7 +101,7 @@ pub struct SinkInterests {
 pub struct OutcomeBounds {
     /// Batches of up to 2,048 outcomes.
     pub batches: usize,
-    /// Bytes of answers in them, where answers are kept.
+    /// Bytes of kept responses in them.
     pub bytes: usize,
 }
 

@@ -99,7 +99,7 @@ fn each_scenario_warms_up_before_its_figures() {
     assert_eq!((of(0), of(1)), ((40, 60, 300_000_000), (20, 30, 300_000_000)));
     assert_eq!((run.warmup.ok, run.tally.counts.ok), (60, 90));
     assert_eq!((stats.routes["/fast"], stats.routes["/echo"]), (100, 50));
-    // The first figures are those of the early one.
+    // The early one has the first figures.
     assert_eq!((run.plan.warmup, run.measured), (ms(300), 600_000_000));
 }
 

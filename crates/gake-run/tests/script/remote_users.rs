@@ -104,7 +104,7 @@ fn endless_init_code_is_interrupted() {
         "const turn = () => Promise.resolve().then(turn); await turn();",
     ] {
         late(within(soon(), || load(&format!("{endless} export default function () {{}}"))));
-        // The first load ends, and those of users do not.
+        // The first load ends; loading users does not.
         let there = format!("if (__VU > 0) {{ {endless} }} export default function () {{}}");
         let script = load(&there).unwrap();
         script.test.settings.set(Default::default()).unwrap();

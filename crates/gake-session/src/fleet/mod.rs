@@ -35,7 +35,7 @@ const WAIT: Duration = Duration::from_secs(5);
 /// How long agents continue without a coordinator.
 const ALONE: Duration = Duration::from_secs(20);
 
-/// The error where figures are useless unless they are those of all agents.
+/// The error where the figures of all agents are needed.
 pub const AGENT_LOST: &str = "an agent was lost, and the result needs all of them";
 
 /// Assembles the fleets of a command.

@@ -124,8 +124,8 @@ impl EndedAgents {
     }
 }
 
-/// Assembles the agents for a run of `spec`. Those of a script are only looked for, since `setup`
-/// comes first. `None` without a fleet.
+/// Assembles the agents for a run of `spec`. For a script it only checks that there are enough,
+/// since `setup` comes first. `None` without a fleet.
 ///
 /// # Errors
 /// When there are too few, or one refuses.

@@ -143,7 +143,7 @@ impl HistoryStore {
         Ok(self.0.last_insert_rowid())
     }
 
-    /// The newest entries, the newest last, at most `most`; only those of `target` if there is one.
+    /// The newest entries, the newest last, at most `most`; only for `target` if there is one.
     ///
     /// # Errors
     /// When the database cannot be read.

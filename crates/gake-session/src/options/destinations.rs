@@ -67,7 +67,7 @@ pub struct SinkArgs {
     #[arg(long, value_name = "grafana=URL", value_parser = values::annotated)]
     pub annotate: Vec<SinkAddress>,
 
-    /// Do not start unless every sink answers
+    /// Do not start unless every sink is reachable
     #[arg(long)]
     pub sink_required: bool,
 }

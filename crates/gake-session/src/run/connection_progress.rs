@@ -1,5 +1,5 @@
-//! Progress of opening connections. Those of users count once they have brought a response, since a
-//! full server's kernel still accepts connections.
+//! Progress of opening connections. Users' connections count once they have brought a response,
+//! since a full server's kernel still accepts connections.
 
 use gake_core::plan::Plan;
 use gake_core::record::{Fault, Metric, Phase, Tally};

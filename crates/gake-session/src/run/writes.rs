@@ -11,8 +11,8 @@ pub const WRITES_BY: &str = "method";
 /// The value of the tag for writes.
 const WRITES: &str = "POST";
 
-/// The requests of a run that may have written a row: its POST requests, including those of `setup`
-/// and `teardown`. An interrupted one counts as failed, as in k6.
+/// The requests of a run that may have written a row: its POST requests, also in `setup` and
+/// `teardown`. An interrupted one counts as failed, as in k6.
 fn writes(series: &SeriesTable) -> Writes {
     let of = |more: &[(&str, &str)]| {
         let tags = [&[(WRITES_BY, WRITES)], more].concat();

@@ -64,9 +64,9 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
     };
     let tell = |event: AgentEvent| match event {
         AgentEvent::Refused(_)
-        | AgentEvent::GivenUp(_)
+        | AgentEvent::Aborted(_)
         | AgentEvent::Disconnected
-        | AgentEvent::LogLacks(_) => {
+        | AgentEvent::LogIncomplete(_) => {
             console.warn(&event.to_string());
         }
         _ if args.quiet => {}
