@@ -145,8 +145,8 @@ fn why_unsafe(error: &(dyn Error + 'static)) -> Option<String> {
             Some(format!("its certificate is not valid: {why}"))
         }
         rustls::Error::AlertReceived(alert) => Some(format!(
-            "it aborted the TLS handshake ({alert:?}): if it requires a client certificate, give one that it \
-             trusts with --nats-cert and --nats-key"
+            "it aborted the TLS handshake ({alert:?}): if it requires a client \
+             certificate, give one that it trusts with --nats-cert and --nats-key"
         )),
         _ => None,
     }

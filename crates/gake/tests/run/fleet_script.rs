@@ -329,7 +329,7 @@ export default function () {}
     end(one);
     let one = agents(&nats, &["bounded"], &[SCRIPTS, &["--max-rate", "100"]].concat());
     let ran = start(&mut script.run(&nats, &lab, "-e OTHER=x --agents 1")).wait();
-    assert!(ran.stderr.contains("no rate that --max-rate could bound"), "{ran:?}");
+    assert!(ran.stderr.contains("no rate that --max-rate could limit"), "{ran:?}");
     assert_eq!(ran.code, Some(255));
     end(one);
 }
