@@ -1,4 +1,4 @@
-//! hey's flags, their defaults, and what they are to gake.
+//! hey's flags, their defaults and the resulting spec.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};
 use crate::tool_run::YEAR;
 use gake_run::body_file;
 
-/// Redirects that Go follows.
+/// The number of redirects that Go follows.
 const REDIRECTS: u32 = 10;
 
-/// What hey calls itself to servers, which they may look for.
+/// hey's User-Agent, on which servers may depend.
 const USER_AGENT: &str = "hey/0.0.1";
 
 const FLAGS: &[Flag] = &[
@@ -46,7 +46,7 @@ const FLAGS: &[Flag] = &[
     switch(&["h2"]),
 ];
 
-/// What is printed with `-help` and after a bad command line.
+/// The output of `-help` and after a command line that is not valid.
 pub const USAGE: &str = "\
 Usage: hey [options...] <url>
 
@@ -78,27 +78,25 @@ Options:
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";
 
-/// Why a command line is not valid, which decides hey's exit code.
+/// An error of a command line, which determines hey's exit code.
 #[derive(Debug, PartialEq)]
 pub enum UsageError {
-    /// It asks for help.
+    /// A request for help.
     Help,
-    /// A flag that cannot be read: Go ends with code 2.
+    /// A flag that cannot be parsed: Go exits with code 2.
     Flag(String),
-    /// A value that cannot be meant: hey ends with code 1.
+    /// A value that is not valid: hey exits with code 1.
     Value(String),
-    /// What the real hey would do and gake cannot.
+    /// A feature of hey that gake does not support.
     Unsupported(String),
 }
 
 /// A command line of hey.
 #[derive(Debug)]
 pub struct HeyOptions {
-    /// The URL.
     pub url: String,
-    /// The method.
     pub method: String,
-    /// Whether rows are asked for instead of the summary.
+    /// Whether the output is rows instead of the summary.
     pub csv: bool,
     requests: Option<u64>,
     workers: usize,
@@ -118,7 +116,7 @@ impl HeyOptions {
     /// Reads a command line.
     ///
     /// # Errors
-    /// What is wrong, in hey's words where it has some.
+    /// When it is not valid, in hey's words where it has some.
     pub fn read(args: &[String]) -> Result<Self, UsageError> {
         let parsed = Parsed::read(Grammar::Go, FLAGS, args).map_err(|error| match error {
             FlagError::Refused(sentence) => UsageError::Unsupported(sentence),
@@ -170,7 +168,6 @@ impl HeyOptions {
         })
     }
 
-    /// What it is to gake.
     pub fn spec(&self) -> RunSpec {
         let users = self.workers;
         let pace = (self.qps > 0.0).then(|| Duration::from_secs_f64(1.0 / self.qps));
@@ -178,7 +175,7 @@ impl HeyOptions {
             Some(pace) => Load::Paced { users, pace },
             None => Load::closed(users),
         };
-        // In clear hey knows no way to HTTP/2, and sends HTTP/1.1 whatever is asked for.
+        // Without TLS hey does not support HTTP/2, and always sends HTTP/1.1.
         let is_http2 = self.http2 && self.url.starts_with("https://");
         let scenario = ScenarioSpec {
             connections: if is_http2 { 1 } else { users },

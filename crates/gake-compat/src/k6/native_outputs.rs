@@ -1,4 +1,4 @@
-//! What gake adds to k6's own outputs: the live page, the history, sinks.
+//! The outputs that gake adds to k6's: the live page, the history, sinks.
 
 use gake_judge::Summary;
 use gake_run::{Interrupt, PreparedRun, Sink};
@@ -8,16 +8,16 @@ use gake_session::{Console, Exit, Failure};
 
 /// gake's own outputs of a script's run.
 #[derive(Debug)]
-pub struct OwnOutputs {
+pub struct NativeOutputs {
     web: Web,
     history: Option<HistoryWriter>,
 }
 
-impl OwnOutputs {
-    /// Starts what these flags ask for. Returns the sinks that the run feeds, too.
+impl NativeOutputs {
+    /// Starts the outputs that these flags request. Returns the additional sinks of the run.
     ///
     /// # Errors
-    /// When something cannot be used: a wrong name costs no run.
+    /// When an output is not usable, so that a wrong name is reported before the run.
     pub fn start(
         (web, history, sinks): (&WebArgs, &SaveArgs, &SinkArgs),
         prepared: &PreparedRun,
@@ -35,8 +35,8 @@ impl OwnOutputs {
         Ok((Self { web, history }, sinks))
     }
 
-    /// Makes the page the report, keeps the run and compares it. The exit code: `exit`, that of
-    /// the run by itself, unless only the comparison is bad.
+    /// Replaces the page by the report, stores the run in the history and compares it. The exit
+    /// code is `exit`, the code of the run itself, unless only the comparison failed.
     ///
     /// # Errors
     /// When the history cannot be written.
