@@ -76,7 +76,6 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
 }
 
-/// The files of an agent.
 #[derive(Debug, Default)]
 pub(crate) struct AgentFiles {
     kept: FileContents,

@@ -21,16 +21,12 @@ pub(crate) const HEADER: usize = 17;
 /// The frame number of a heartbeat, which is not a frame.
 pub(crate) const HEARTBEAT: u64 = u64::MAX;
 
-/// The content of a frame.
 #[derive(Debug)]
 pub(crate) enum FrameContent {
     /// Figures of a worker.
     Interval(Box<Interval>),
-    /// The end of a worker.
     Ended(WorkerEnd),
-    /// The reply to a handover.
     Handover(HandoverReply),
-    /// An event of a script.
     Script(ScriptEvent),
     /// The agent has completed its slice.
     Last(AgentEnd),

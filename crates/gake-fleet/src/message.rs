@@ -117,7 +117,6 @@ pub(crate) struct AgentHello {
     pub(crate) protocol: u32,
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) cores: usize,
-    /// Its weight.
     pub(crate) weight: AgentWeight,
     /// Whether it runs scripts.
     pub(crate) takes_scripts: bool,
@@ -160,7 +159,6 @@ pub(crate) struct Offer {
     pub(crate) nonce: String,
     /// The index of the agent in the run.
     pub(crate) index: usize,
-    /// Its units of the run.
     pub(crate) part: UnitRange,
     /// How long the agent continues without a coordinator, in ns.
     pub(crate) alone: u64,
@@ -233,7 +231,6 @@ pub(crate) struct FileReceived {
     pub(crate) bytes: usize,
 }
 
-/// The reply to an offer.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum OfferReply {
     /// The workers are ready and wait for the start.
@@ -256,7 +253,6 @@ pub(crate) struct ClockReply {
     pub(crate) now: u64,
 }
 
-/// The order to start a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StartOrder {
     pub(crate) run: String,
@@ -290,7 +286,6 @@ pub(crate) struct Control {
 /// Asks an agent to take over arrivals of a lost one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Handover {
-    /// The number of the handover in the run.
     pub(crate) id: u64,
     /// The index of the recipient.
     pub(crate) to: usize,
@@ -350,19 +345,16 @@ pub(crate) struct AgentEnd {
     pub(crate) cores: usize,
 }
 
-/// Serializes `value` as JSON and seals it for `purpose`.
 pub(crate) fn seal_json(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
     // Keys are strings and numbers are finite: this cannot fail, and empty output would not decode.
     let json = serde_json::to_vec(value).unwrap_or_default();
     token.seal(purpose, &json)
 }
 
-/// Seals `body` for `purpose`.
 pub(crate) fn seal_bytes(token: &FleetToken, purpose: &str, body: &[u8]) -> Bytes {
     token.seal(purpose, body).into()
 }
 
-/// Serializes `value` as JSON and encrypts it for `purpose`.
 pub(crate) fn encrypt_json(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
     let json = serde_json::to_vec(value).unwrap_or_default();
     // If encryption fails, nothing readable is sent.

@@ -260,7 +260,6 @@ impl RequestReader<'_, '_> {
     }
 }
 
-/// The headers common to all requests.
 fn headers(common: &RequestDefaults) -> Vec<(String, String)> {
     let user = common.user.as_ref().map(|user| basic_authorization(user));
     common.headers.iter().cloned().chain(user).collect()

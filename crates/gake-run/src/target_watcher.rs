@@ -34,7 +34,6 @@ pub struct TargetWatcher {
 /// Readings since the last call.
 #[derive(Debug, Default)]
 pub(crate) struct NewReadings {
-    /// All readings.
     pub(crate) readings: Vec<Reading>,
     /// The same readings by instant.
     pub(crate) samples: Vec<(Nanos, Vec<Reading>)>,

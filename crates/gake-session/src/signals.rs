@@ -14,7 +14,6 @@ use crate::exit::Exit;
 #[derive(Debug, Clone, Default)]
 pub struct Signals {
     interrupt: Interrupt,
-    /// The first signal.
     first: Arc<OnceLock<&'static str>>,
 }
 

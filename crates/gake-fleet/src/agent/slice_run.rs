@@ -75,7 +75,6 @@ impl SliceScript {
     }
 }
 
-/// Input of a slice.
 pub(crate) enum SliceInput {
     Control(async_nats::Message),
     Frame(Option<Frame>),

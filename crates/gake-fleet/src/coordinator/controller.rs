@@ -377,6 +377,7 @@ mod tests {
 
     use super::*;
     use crate::message::UnitRange;
+    use expect_test::expect;
 
     fn controller(now: Instant) -> Controller {
         let stages = vec![Stage::step(10.0, Duration::from_secs(5))];
@@ -469,10 +470,10 @@ mod tests {
             let at = u64::from(number) * 1_000_000_000;
             controller.look((start + second * number, at), number == 0, Stop::Go);
         }
-        assert_eq!(controller.aborted.as_deref(), Some("NATS was unreachable for 29 s"));
-        let texts: Vec<_> = controller.joiner.events.iter().map(|event| &event.text).collect();
-        assert!(texts[0].starts_with("NATS cannot be reached since 1s"), "{texts:?}");
-        assert!(texts[1].contains("agent a was lost after 30s: NATS was unreachable"), "{texts:?}");
+        expect![""].assert_eq(controller.aborted.as_deref().unwrap());
+        let texts: Vec<_> =
+            controller.joiner.events.iter().map(|event| event.text.as_str()).collect();
+        expect![""].assert_eq(&texts.join("\n"));
     }
 
     #[test]

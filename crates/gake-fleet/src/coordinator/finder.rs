@@ -83,12 +83,10 @@ pub(crate) struct AssignedAgent {
     pub(crate) hello: AgentHello,
     pub(crate) workers: usize,
     pub(crate) offset: ClockOffset,
-    /// Its units of the run.
     pub(crate) part: UnitRange,
 }
 
 impl AssignedAgent {
-    /// Its slice of the run.
     pub(crate) fn slice(&self) -> Slice {
         // Offered ranges are valid.
         self.part.slice().unwrap_or(Slice::WHOLE)
@@ -312,7 +310,6 @@ impl Finder<'_> {
     }
 }
 
-/// Requests to one agent.
 pub(crate) struct AgentRequest<'a> {
     pub(crate) client: &'a Client,
     pub(crate) nats: &'a NatsSettings,

@@ -26,7 +26,6 @@ const AHEAD_MAX: u64 = 50;
 
 /// An agent of the run.
 pub(crate) struct Member {
-    /// Its name.
     pub(crate) name: String,
     /// Its arrivals.
     assignments: Vec<Assignment>,

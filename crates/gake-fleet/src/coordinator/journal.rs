@@ -39,7 +39,6 @@ const STUCK_MAX: Duration = Duration::from_secs(10);
 /// Maximum bytes that may wait to be stored.
 const BYTES_MAX: usize = 256 << 20;
 
-/// An entry of a journal.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum JournalEntry {
     /// A chunk of the run's description, encrypted, and whether it is the last.
@@ -143,7 +142,6 @@ pub(crate) fn attached(generation: u32) -> Bytes {
     JournalEntry::Attached.encode(generation, 0)
 }
 
-/// The generation of an entry.
 pub(crate) fn generation(entry: &[u8]) -> Option<u32> {
     entry.first_chunk().copied().map(u32::from_le_bytes)
 }

@@ -250,7 +250,6 @@ impl LostArrivals {
         cursors.all(|cursor| cursor.is_over(now))
     }
 
-    /// The end of the worker at `now`.
     fn end(&self, now: Nanos) -> WorkerEnd {
         let scenarios = self.scenarios.iter().map(|scenario| {
             let over = scenario.cursors.iter().map(|cursor| {

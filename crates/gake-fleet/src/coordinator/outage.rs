@@ -53,6 +53,7 @@ pub(crate) fn shown(at: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
     fn an_outage_is_reported_once_while_it_lasts_and_when_it_is_over() {
@@ -64,9 +65,9 @@ mod tests {
         };
         assert_eq!([look(6_000, true), look(7_000, false), look(7_900, true)], [None, None, None]);
         assert_eq!([look(8_000, false), look(8_900, false)], [None, None], "it may be short");
-        assert!(look(9_000, false).unwrap().starts_with("NATS cannot be reached since 8s"));
+        expect![""].assert_eq(&look(9_000, false).unwrap());
         assert_eq!(look(22_000, false), None, "once");
-        assert_eq!(look(23_140, true).unwrap(), "NATS could not be reached from 8s to 23.1s");
+        expect![""].assert_eq(&look(23_140, true).unwrap());
         assert_eq!(look(24_000, true), None);
     }
 }

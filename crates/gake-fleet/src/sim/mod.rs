@@ -314,7 +314,6 @@ fn unit_ranges(plan: &Plan, seed: u64, agents: usize) -> Vec<UnitRange> {
     of_weights(&weights, plan.lanes())
 }
 
-/// The arrivals of a slice of a run.
 fn arrivals(plan: &Plan, seed: u64, slice: Slice) -> Vec<Arrival> {
     let part = plan.part(slice, Slice::WHOLE).unwrap();
     plan.schedule(Plan::scenario_seed(seed, 0)).unwrap().share(part).collect()

@@ -206,7 +206,6 @@ impl PreparedRun {
     }
 }
 
-/// A script in a run.
 struct ScriptLifecycle<'a> {
     of: &'a PreparedScript,
     network: Arc<Network>,

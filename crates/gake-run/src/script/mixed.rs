@@ -12,7 +12,6 @@ pub(super) enum MixedFactory {
     Script(Box<ScriptFactory>),
 }
 
-/// A work of a mixed run.
 pub(super) enum MixedWork {
     Http(Box<HttpWork<RunClock>>),
     Script(Box<ScriptWork>),

@@ -87,7 +87,6 @@ impl ScenarioScript {
         self.scenarios.contains(&number)
     }
 
-    /// Defines its metrics.
     pub(crate) fn define(&self, metrics: &mut Registry) -> Result<(), RunError> {
         for metric in &self.configured.script.metrics {
             metrics

@@ -18,11 +18,9 @@ use crate::UserControl;
 /// Returns the slices of a run whose processes are lost so far; callable from any thread.
 pub type LostSlices = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
 
-/// The users of a scenario.
 pub(super) struct ScenarioUsers {
     load: Load,
     max_in_flight: usize,
-    /// The slice in this process.
     process: Slice,
     start: Nanos,
     /// `None` if a number of iterations ends it.

@@ -30,9 +30,6 @@ pub struct PreparedTrial<'a> {
 pub trait TrialRunner {
     /// Runs a trial to its end; `watching` samples the target, and `each` sees each second and may
     /// end the trial.
-    ///
-    /// # Errors
-    /// When it cannot be run.
     fn run(
         &mut self,
         of: PreparedTrial<'_>,

@@ -9,7 +9,6 @@ use gake_engine::LogBatch;
 
 use super::SinkSecond;
 
-/// An item for a sink.
 #[derive(Debug, Clone)]
 pub(super) enum SinkItem {
     Second(Arc<SinkSecond>),

@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, Read};
 
+use expect_test::expect;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -187,10 +188,10 @@ fn faults_are_sentences_with_a_line() {
 fn faults_of_the_reader() {
     let bad = b"GET http://a\nX: \xff\n".as_slice();
     let error = Targets::new(bad, TargetFormat::Http).read_all().unwrap_err();
-    assert_eq!(error.to_string(), "line 2: the line is not UTF-8 text");
+    expect![""].assert_eq(&error.to_string());
     let endless = BufReader::new(std::io::repeat(b'x'));
     let error = Targets::detect(endless).unwrap_err();
-    assert_eq!(error.to_string(), "line 1: the line is longer than 64 MiB");
+    expect![""].assert_eq(&error.to_string());
     #[derive(Debug)]
     struct FailingReader;
     impl Read for FailingReader {
@@ -199,7 +200,7 @@ fn faults_of_the_reader() {
         }
     }
     let error = Targets::detect(BufReader::new(FailingReader)).unwrap_err();
-    assert_eq!(error.to_string(), "line 1: the file cannot be read: no disk");
+    expect![""].assert_eq(&error.to_string());
 }
 
 #[test]
@@ -259,7 +260,6 @@ prop_compose! {
     }
 }
 
-/// The targets without line numbers.
 fn without_lines(targets: Result<Vec<Target>, String>) -> Result<Vec<Target>, String> {
     targets.map(|all| all.into_iter().map(|t| Target { line: 0, ..t }).collect())
 }

@@ -74,7 +74,6 @@ impl<'a> AgentScript<'a> {
         }
     }
 
-    /// The parcel for the agents.
     fn parcel(&self, run: &ScriptRun) -> Result<ScriptParcel, FleetError> {
         let archive = self.script.archive(self.given, self.travelling_environment());
         let archive = archive.map_err(FleetError::Spec)?;

@@ -32,7 +32,6 @@ impl Repeats {
         })
     }
 
-    /// Counts the text of a line.
     fn count(&self, line: &LogLine) -> u64 {
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let error = line.fields.iter().find(|(key, _)| *key == "error");

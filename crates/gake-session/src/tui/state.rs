@@ -98,7 +98,6 @@ impl TuiState {
         self.begun.elapsed()
     }
 
-    /// Updates the state with a second of the run of `prepared`.
     pub(super) fn take(&mut self, update: &SecondUpdate<'_>, prepared: &PreparedRun) {
         let second = update.second;
         let mut counts = second.tally.counts;

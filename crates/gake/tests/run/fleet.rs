@@ -364,7 +364,12 @@ fn what_must_not_be_is_refused_in_a_sentence() {
         (TOKEN, "-r 40 --agents 3", 1, "agent old is gake 0.0.1, and this is gake"),
         (TOKEN, "-r 40 --agents 2 --where zone=b", 1, "agent bounded does not have zone=b"),
         (TOKEN, "-r 40 --agents 1 --where zone=b", 1, "start it with --allow 127.0.0.1"),
-        (TOKEN, "-r 60 --agents 1 --where zone=a", 1, "60 requests a second exceed its limit of 50"),
+        (
+            TOKEN,
+            "-r 60 --agents 1 --where zone=a",
+            1,
+            "60 requests a second exceed its limit of 50",
+        ),
         (TOKEN, "-c 3 -n 9 --agents 1 --where zone=a", 1, "a closed loop has no rate"),
         (TOKEN, "-r 9 --agents 1 --max-redirs 1", 2, "a redirect may lead to a target"),
         (TOKEN, "-r 9 --agents 1 -x http://127.0.0.1:1", 2, "the targets behind a proxy"),

@@ -135,7 +135,8 @@ fn the_documented_permissions_are_enough_and_accounts_do_not_see_each_other() {
         });
     }
     // Others cannot have the agents, and who runs agents starts no runs.
-    for (user, told) in [("other", "1 of 2 agents are available"), ("agent", "0 of 2 agents are available")]
+    for (user, told) in
+        [("other", "1 of 2 agents are available"), ("agent", "0 of 2 agents are available")]
     {
         let line = format!("run {url} -r 9 -d 1s --agents 2 --agents-wait 1500ms");
         as_user(&nats, user, &line).wait().refused(1, told);

@@ -87,7 +87,10 @@ fn another_process_goes_on_with_a_script_and_tears_it_down() {
     let id = id_of_run(&nats);
     started.signal(Signal::KILL);
     let told = started.wait();
-    assert!(told.stderr.contains(&format!("continue the run with `gake fleet attach {id}`")), "{told:?}");
+    assert!(
+        told.stderr.contains(&format!("continue the run with `gake fleet attach {id}`")),
+        "{told:?}"
+    );
     attach(&nats, &id, "-o json").refused(2, "has k6's summary");
     let out = folder.path().join("run.hlog");
     let ran = attach(&nats, &id, &format!("--out {}", out.display()));

@@ -174,7 +174,10 @@ fn another_process_goes_on_and_shows_the_verdict() {
     let id = id_of_run(&nats);
     started.signal(Signal::KILL);
     let first = started.wait();
-    assert!(first.stderr.contains(&format!("continue the run with `gake fleet attach {id}`")), "{first:?}");
+    assert!(
+        first.stderr.contains(&format!("continue the run with `gake fleet attach {id}`")),
+        "{first:?}"
+    );
     let line = format!("fleet attach {id} -o json");
     let ran = start(&mut with(&nats, TOKEN, &words(&line))).wait();
     let result = json(&ran);

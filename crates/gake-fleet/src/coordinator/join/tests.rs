@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use expect_test::expect;
 use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::{Expect, Stage};
@@ -280,9 +281,7 @@ fn a_lost_agent_owes_nothing_after_the_run_was_stopped() {
     assert!(joiner.is_over());
     let run = whole.finish();
     assert_eq!((run.tally.counts.lost, run.measured), (30, SECOND));
-    assert!(
-        joiner.events[0].text.contains("agent agent-0 was lost after 1s: the agent was stopped")
-    );
+    expect![""].assert_eq(&joiner.events[0].text);
 }
 
 #[test]
@@ -307,13 +306,13 @@ fn an_agent_that_is_alive_and_sends_no_figures_is_reported() {
     }
     assert!(texts(&mut joiner, 49).is_empty(), "not yet");
     second(0, 2, &mut joiner);
-    assert_eq!(texts(&mut joiner, 51), ["agent agent-1 lags: its figures are 3.1s behind"]);
+    expect![""].assert_eq(&texts(&mut joiner, 51).join("\n"));
     assert!(texts(&mut joiner, 55).is_empty(), "once");
     joiner.hear_all(56 * TENTH);
     second(1, 2, &mut joiner);
     second(1, 3, &mut joiner);
-    let caught_up = ["agent agent-1 has caught up, 3.7s after its figures stopped"];
-    assert_eq!(texts(&mut joiner, 57), caught_up, "no agent could be received until now");
+    // No agent could be received until now.
+    expect![""].assert_eq(&texts(&mut joiner, 57).join("\n"));
     // Without NATS, late figures are not the fault of agents.
     assert!(texts(&mut joiner, 85).is_empty());
     assert_eq!(texts(&mut joiner, 87).len(), 2, "both lag from then on");

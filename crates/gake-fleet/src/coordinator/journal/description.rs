@@ -74,7 +74,6 @@ impl RunDescription {
         self.script.as_ref().map(|script| script.open().ok_or_else(unreadable)).transpose()
     }
 
-    /// The spec of the run.
     pub(crate) fn spec(&self) -> Result<RunSpec, FleetError> {
         exact::decode(self.spec.as_bytes()).map_err(|error| FleetError::Spec(error.to_string()))
     }

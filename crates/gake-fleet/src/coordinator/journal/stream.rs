@@ -140,7 +140,6 @@ impl JournalStream {
         format!("$JS.API.STREAM.DELETE.gake-{run}")
     }
 
-    /// Deletes the stream.
     pub(crate) async fn delete(&self) -> Result<(), FleetError> {
         self.api(&format!("STREAM.DELETE.{}", self.name()), &json!({})).await.map(drop)
     }
