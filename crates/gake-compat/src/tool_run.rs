@@ -7,7 +7,7 @@ use gake_core::record::{Fault, Outcome, Run};
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::OutcomeSink;
-use gake_run::{Inputs, PreparedRun, RunOptions, SecondUpdate, Sink};
+use gake_run::{Inputs, ResolvedRun, RunOptions, SecondUpdate, Sink};
 use gake_session::origin::origin;
 use gake_session::redaction::redactor_for;
 use gake_session::{Console, Failure, Signals, announce, descriptors, recording};
@@ -32,7 +32,7 @@ pub type OutcomeHandler = Box<dyn FnMut(&[Outcome]) -> io::Result<()> + Send>;
 pub struct ToolRun<'a> {
     spec: RunSpec,
     /// The resolved spec.
-    pub prepared: PreparedRun,
+    pub prepared: ResolvedRun,
     native: &'a NativeResult,
     console: &'a Console,
 }
@@ -70,7 +70,7 @@ impl<'a> ToolRun<'a> {
     ) -> Result<Self, Failure> {
         // The number of descriptor tables depends on their size.
         descriptors::raise();
-        let prepared = PreparedRun::new(&spec, inputs)?;
+        let prepared = ResolvedRun::new(&spec, inputs)?;
         Ok(Self { spec, prepared, native, console })
     }
 

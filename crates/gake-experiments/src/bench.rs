@@ -3,7 +3,7 @@
 use gake_judge::Summary;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::RunSpec;
-use gake_run::{Inputs, Interrupt, PreparedRun, RunOptions, SecondUpdate, unix_now};
+use gake_run::{Inputs, Interrupt, ResolvedRun, RunOptions, SecondUpdate, unix_now};
 use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
 use gake_session::redaction::redactor_for;
@@ -93,7 +93,7 @@ impl<'a> Bench<'a> {
     /// Runs a load to its end and judges it.
     pub fn fire(&mut self, spec: &RunSpec) -> Result<Summary, StepError> {
         let failure = |error| StepError::Failed(spec_error::failure(&error));
-        let mut prepared = PreparedRun::new(spec, Inputs::default()).map_err(failure)?;
+        let mut prepared = ResolvedRun::new(spec, Inputs::default()).map_err(failure)?;
         prepared.redact(&self.redactor);
         if self.agents.is_some() {
             prepared.keep_to_one_table();

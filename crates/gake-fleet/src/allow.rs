@@ -7,7 +7,7 @@ use gake_core::Load;
 use gake_core::plan::{DRAIN, Plan};
 use gake_core::schedule::Slice;
 use gake_core::spec::{BodySpec, ConnectionSpec, RequestSource, RunSpec};
-use gake_run::{ConnectionPermit, Destination, PreparedRun};
+use gake_run::{ConnectionPermit, Destination, ResolvedRun};
 use gake_text::duration::format_duration;
 
 use crate::rule::{AllowRule, allows, reserved};
@@ -35,7 +35,7 @@ impl AgentLimits {
     pub(crate) fn check(
         &self,
         spec: &RunSpec,
-        run: &PreparedRun,
+        run: &ResolvedRun,
         slice: Slice,
     ) -> Result<(), String> {
         self.check_targets(&spec.connection, &run.destinations())?;
@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn refusal(limits: &AgentLimits, spec: &RunSpec, slice: Slice) -> String {
-        let prepared = PreparedRun::new(spec, Inputs::default()).unwrap();
+        let prepared = ResolvedRun::new(spec, Inputs::default()).unwrap();
         limits.check(spec, &prepared, slice).err().unwrap_or_default()
     }
 
@@ -327,10 +327,10 @@ mod tests {
         late.scenarios[0].start = Duration::from_secs(1);
         expect![""].assert_eq(&refusal(&bound, &late, slice));
         let end =
-            bound.bounds(&PreparedRun::new(&open, Inputs::default()).unwrap().plan, slice).end;
+            bound.bounds(&ResolvedRun::new(&open, Inputs::default()).unwrap().plan, slice).end;
         assert_eq!(end, Some(Duration::from_secs(60) + DRAIN));
         let closed = spec("http://127.0.0.1:9/", Load::closed(5));
-        let plan = PreparedRun::new(&closed, Inputs::default()).unwrap().plan;
+        let plan = ResolvedRun::new(&closed, Inputs::default()).unwrap().plan;
         let users = |max| {
             let limits = AgentLimits { max_users: Some(max), ..AgentLimits::default() };
             limits.check_users(&plan, slice)

@@ -2,14 +2,14 @@
 
 use gake_core::clock::{Nanos, SECOND, nanos};
 
-use crate::PreparedRun;
+use crate::ResolvedRun;
 use crate::second_update::SecondUpdate;
 
 /// Objectives are evaluated from this time on: the first second is too short for a rate.
 const AFTER: Nanos = 2 * SECOND;
 
 /// The first missed objective after a second, if the run is to abort on one.
-pub(crate) fn missed(prepared: &PreparedRun, update: &SecondUpdate<'_>) -> Option<String> {
+pub(crate) fn missed(prepared: &ResolvedRun, update: &SecondUpdate<'_>) -> Option<String> {
     let plan = &prepared.plan;
     let warmup = nanos(plan.warmup);
     let now = update.second.second * SECOND;

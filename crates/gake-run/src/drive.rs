@@ -15,7 +15,7 @@ use crate::rate_control::{self, RateControl};
 use crate::script::ScriptEnd;
 use crate::second_update::SecondUpdate;
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
-use crate::{Interrupt, PreparedRun, RunError, TargetWatcher, UserControl};
+use crate::{Interrupt, ResolvedRun, RunError, TargetWatcher, UserControl};
 
 /// Options of a run; by default it has no sinks and no controls.
 #[derive(Default)]
@@ -80,7 +80,7 @@ impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for Local
     }
 }
 
-impl PreparedRun {
+impl ResolvedRun {
     /// Runs to the end, without sinks.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl PreparedRun {
         self.run_works(make, options, each)
     }
 
-    /// As [`PreparedRun::run_with`], with the program's own works: `make` makes the factory of each
+    /// As [`ResolvedRun::run_with`], with the program's own works: `make` makes the factory of each
     /// scenario of each worker.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ impl PreparedRun {
 
 /// The state of the collection loop.
 struct CollectLoop<'a, E> {
-    prepared: &'a PreparedRun,
+    prepared: &'a ResolvedRun,
     running: Running,
     collector: Collector,
     watching: &'a mut TargetWatcher,

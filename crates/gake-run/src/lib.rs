@@ -16,8 +16,8 @@
 //! # Ok::<(), gake_run::RunError>(())
 //! ```
 //!
-//! For more control, a run has two steps. A [`PreparedRun`] is everything that is known before the
-//! first request; it can be inspected, and run any number of times. [`PreparedRun::run_with`] runs
+//! For more control, a run has two steps. A [`ResolvedRun`] is everything that is known before the
+//! first request; it can be inspected, and run any number of times. [`ResolvedRun::run_with`] runs
 //! it with [`Sink`]s that receive figures during the run, an [`Interrupt`] that ends it early, and
 //! a function that sees each second. Inputs that only the program can open (standard input,
 //! recordings, requests made during the run) are passed as [`Inputs`].
@@ -70,7 +70,7 @@ pub use gake_wire::ConnectionPermit;
 pub use inputs::{GivenRequests, Inputs, Recordings, Replay, Scripts};
 pub use interrupt::Interrupt;
 pub use multipart_form::multipart_form;
-pub use prepare::{LoadedRequests, PreparedRun};
+pub use prepare::{LoadedRequests, ResolvedRun};
 pub use rate_control::RateControl;
 pub use remote::RemoteWorkers;
 pub use second_update::SecondUpdate;
@@ -89,5 +89,5 @@ use gake_core::spec::RunSpec;
 /// When the spec is not valid, something cannot be read or resolved, or the run cannot
 /// be started. Failed requests are not an error: they are in the run.
 pub fn run(spec: &RunSpec) -> Result<Run, RunError> {
-    PreparedRun::new(spec, Inputs::default())?.run()
+    ResolvedRun::new(spec, Inputs::default())?.run()
 }

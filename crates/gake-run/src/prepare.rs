@@ -30,7 +30,7 @@ pub struct LoadedRequests {
 
 /// A run that is ready to start, any number of times.
 #[derive(Debug, Clone)]
-pub struct PreparedRun {
+pub struct ResolvedRun {
     /// The plan.
     pub plan: Arc<Plan>,
     /// Requests and connections of each scenario that does not fire a script.
@@ -131,7 +131,7 @@ impl LoadedRequests {
     ///
     /// # Errors
     /// When a request is not HTTP, a name has no address, or an objective or source is not valid.
-    pub fn prepare(&self, spec: &RunSpec) -> Result<PreparedRun, RunError> {
+    pub fn prepare(&self, spec: &RunSpec) -> Result<ResolvedRun, RunError> {
         let plans = self.plans(spec);
         let mut labels = Vec::new();
         let mut wires = Vec::with_capacity(self.sets.len());
@@ -174,7 +174,7 @@ impl LoadedRequests {
         &self,
         spec: &RunSpec,
         wires: Vec<Arc<Wire>>,
-    ) -> Result<PreparedRun, RunError> {
+    ) -> Result<ResolvedRun, RunError> {
         let labels = wires.last().map(|wire| wire.labels.clone()).unwrap_or_default();
         self.ready(spec, self.plans(spec), wires, &labels)
     }
@@ -221,7 +221,7 @@ impl LoadedRequests {
         plans: Vec<Plan>,
         wires: Vec<Arc<Wire>>,
         labels: &[String],
-    ) -> Result<PreparedRun, RunError> {
+    ) -> Result<ResolvedRun, RunError> {
         let mut metrics = Registry::default();
         let streams = wires.iter().any(|wire| wire.network.settings.stream);
         let own = stream_metrics().into_iter().filter(|_| streams);
@@ -252,7 +252,7 @@ impl LoadedRequests {
             sets.flat_map(|set| &set.notes).cloned()
         };
         let notes = set_notes(false).chain(wire_notes).chain(set_notes(true)).collect();
-        Ok(PreparedRun { wires, notes, ..ready })
+        Ok(ResolvedRun { wires, notes, ..ready })
     }
 }
 
@@ -262,7 +262,7 @@ fn ready(
     plans: Vec<Plan>,
     labels: &[String],
     metrics: &Registry,
-) -> Result<PreparedRun, RunError> {
+) -> Result<ResolvedRun, RunError> {
     let objectives: Vec<Objective> = parsed(&spec.objectives, "objectives")?;
     let watch = sources(&spec.watch)?;
     let about_target = objectives.iter().position(Objective::is_about_target);
@@ -281,7 +281,7 @@ fn ready(
         let check = objective.check(&plan, metrics);
         check.map_err(|why| RunError::spec(path, format!("{objective}: {why}")))?;
     }
-    Ok(PreparedRun {
+    Ok(ResolvedRun {
         plan: Arc::new(plan),
         wires: Vec::new(),
         scripts: Vec::new(),
@@ -295,7 +295,7 @@ fn ready(
     })
 }
 
-impl PreparedRun {
+impl ResolvedRun {
     /// Gives the run one worker per core, as far as it has enough users or requests in flight: for
     /// works that take more CPU than plain requests.
     pub fn spread_over_cores(&mut self) {
@@ -320,7 +320,7 @@ impl PreparedRun {
         LoadedRequests::read(spec, inputs)?.prepare(spec)
     }
 
-    /// Prepares a run of `spec` for [`PreparedRun::run_works`], whose works have these labels and
+    /// Prepares a run of `spec` for [`ResolvedRun::run_works`], whose works have these labels and
     /// metrics. The requests of the spec are ignored; `targets` names the target of each scenario.
     ///
     /// # Errors

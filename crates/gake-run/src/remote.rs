@@ -4,7 +4,7 @@ use gake_core::record::Run;
 use gake_engine::Running;
 
 use crate::drive::Workers;
-use crate::{PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
+use crate::{RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
 /// Workers in other processes, ready to start.
 pub trait RemoteWorkers {
@@ -22,8 +22,8 @@ pub trait RemoteWorkers {
     fn complete(&mut self, run: &mut Run);
 }
 
-impl PreparedRun {
-    /// As [`PreparedRun::run_with`], with workers in other processes.
+impl ResolvedRun {
+    /// As [`ResolvedRun::run_with`], with workers in other processes.
     ///
     /// # Errors
     /// When a sink cannot take the run or needs every request, or the workers cannot be started.

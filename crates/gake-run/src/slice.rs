@@ -8,7 +8,7 @@ use gake_core::schedule::Slice;
 use gake_engine::{Ready, WorkerContext, prepare};
 use gake_wire::{Address, HttpFactory};
 
-use crate::{PreparedRun, RunError, SliceLog};
+use crate::{ResolvedRun, RunError, SliceLog};
 
 /// A destination of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Destination {
     pub addresses: Vec<IpAddr>,
 }
 
-impl PreparedRun {
+impl ResolvedRun {
     /// Prepares the workers for `slice` of the run, which wait for the epoch. The slices of all
     /// processes sum to the run exactly. Outcomes also go to `log`.
     ///

@@ -13,7 +13,7 @@ use crate::sink::{LogSink, SinkLosses, SinkStep};
 
 /// Writes a line for each request of a slice of a run: CSV or JSON, by the file's extension.
 ///
-/// The slice is prepared with it ([`PreparedRun::ready`](crate::PreparedRun::ready)) before the
+/// The slice is prepared with it ([`ResolvedRun::ready`](crate::ResolvedRun::ready)) before the
 /// start of the run is known, which is when the first line can be written.
 #[derive(Debug)]
 pub struct SliceLog {

@@ -10,7 +10,7 @@ use gake_engine::{belongs_in_background, lower_class};
 use gake_watch::{Batch, Sampler, WatchSource};
 use gake_wire::Address;
 
-use crate::{PreparedRun, RunError};
+use crate::{ResolvedRun, RunError};
 
 /// Sampling interval.
 const EVERY: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ impl TargetWatcher {
     ///
     /// # Errors
     /// When a source cannot be read.
-    pub fn of(prepared: &PreparedRun) -> Result<Self, RunError> {
+    pub fn of(prepared: &ResolvedRun) -> Result<Self, RunError> {
         Self::start(&prepared.watch, prepared, Some(&prepared.plan))
     }
 
@@ -52,13 +52,13 @@ impl TargetWatcher {
     ///
     /// # Errors
     /// When a source cannot be read.
-    pub fn of_any(sources: &[WatchSource], prepared: &PreparedRun) -> Result<Self, RunError> {
+    pub fn of_any(sources: &[WatchSource], prepared: &ResolvedRun) -> Result<Self, RunError> {
         Self::start(sources, prepared, None)
     }
 
     fn start(
         sources: &[WatchSource],
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         plan: Option<&Plan>,
     ) -> Result<Self, RunError> {
         let mut sources = sources.to_vec();
@@ -145,7 +145,7 @@ impl TargetWatcher {
 }
 
 /// The TCP addresses of the targets.
-fn addresses(prepared: &PreparedRun) -> Vec<SocketAddr> {
+fn addresses(prepared: &ResolvedRun) -> Vec<SocketAddr> {
     // Behind a proxy, the addresses are the proxy's.
     let direct = prepared.wires.iter().filter(|wire| !wire.network.has_proxy());
     let origins = direct.flat_map(|wire| &wire.network.origins);

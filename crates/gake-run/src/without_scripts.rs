@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use crate::{PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
+use crate::{RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
 const ABSENT: &str = "this build runs no scripts: it was made without the feature `scripts`";
 
@@ -86,7 +86,7 @@ pub(crate) mod scenario {
     }
 }
 
-impl PreparedRun {
+impl ResolvedRun {
     pub(crate) fn run_scripts(
         &self,
         _: Option<Infallible>,

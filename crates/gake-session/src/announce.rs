@@ -2,7 +2,7 @@
 
 use gake_core::plan::{OTHER_DESCRIPTORS, Plan};
 use gake_core::spec::RunSpec;
-use gake_run::PreparedRun;
+use gake_run::ResolvedRun;
 
 use crate::console::Console;
 use crate::ports;
@@ -12,7 +12,7 @@ const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
 /// Prints the plan, and warns of limits that it will probably hit. `descriptors` is the limit of
 /// this process, or `None` when agents do the run.
 pub fn announce(
-    prepared: &PreparedRun,
+    prepared: &ResolvedRun,
     spec: &RunSpec,
     descriptors: Option<u64>,
     console: &Console,
@@ -31,7 +31,7 @@ pub fn announce(
 }
 
 /// Warns of limits on descriptors and ports that the connections will probably hit.
-pub fn warn(prepared: &PreparedRun, spec: &RunSpec, descriptors: u64, console: &Console) {
+pub fn warn(prepared: &ResolvedRun, spec: &RunSpec, descriptors: u64, console: &Console) {
     let plans = prepared.plan.scenarios().iter();
     let connections: u64 =
         plans.map(|plan| (plan.connections + plan.idle_connections) as u64).sum();
@@ -59,7 +59,7 @@ pub fn warn(prepared: &PreparedRun, spec: &RunSpec, descriptors: u64, console: &
 }
 
 /// Local ports available for all targets; [`u64::MAX`] when they are not the limit.
-fn local_ports(prepared: &PreparedRun, spec: &RunSpec) -> u64 {
+fn local_ports(prepared: &ResolvedRun, spec: &RunSpec) -> u64 {
     let has_one_source = prepared.wires.iter().all(|wire| wire.network.has_one_source());
     let origins = prepared.wires.iter().flat_map(|wire| &wire.network.origins);
     let addresses = origins.map(|origin| origin.addresses.len() as u64).sum();

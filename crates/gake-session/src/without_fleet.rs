@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
+use gake_run::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
 use crate::options::FleetArgs;
 use crate::{Console, Exit, Failure};
@@ -68,7 +68,7 @@ impl FleetMaker {
     pub fn run(
         &self,
         _: &RunSpec,
-        _: &PreparedRun,
+        _: &ResolvedRun,
         _: RunOptions<'_>,
         _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
@@ -100,7 +100,7 @@ impl RunAgents<'_> {
 
     pub(crate) fn run(
         &mut self,
-        _: &PreparedRun,
+        _: &ResolvedRun,
         _: RunOptions<'_>,
         _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
@@ -121,13 +121,13 @@ impl EndedAgents {
         match *self {}
     }
 
-    pub(crate) fn teardown_note(&self, _: &PreparedRun) -> Option<&'static str> {
+    pub(crate) fn teardown_note(&self, _: &ResolvedRun) -> Option<&'static str> {
         match *self {}
     }
 
     pub(crate) fn conclude(
         &self,
-        _: (&PreparedRun, &[AgentRecord]),
+        _: (&ResolvedRun, &[AgentRecord]),
         _: bool,
         _: Exit,
         _: &Console,
@@ -147,7 +147,7 @@ impl EndedAgents {
 pub fn assemble<'a>(
     maker: Option<&'a FleetMaker>,
     _: (&RunSpec, Option<&AgentScript<'_>>),
-    _: &'a PreparedRun,
+    _: &'a ResolvedRun,
     _: bool,
     _: &'a Console,
 ) -> Result<Option<RunAgents<'a>>, Failure> {

@@ -1,6 +1,6 @@
 //! Replaces `tui` in a build without the feature: `--tui` is refused.
 
-use gake_run::{Interrupt, PreparedRun, SecondUpdate};
+use gake_run::{Interrupt, ResolvedRun, SecondUpdate};
 
 use crate::console::Console;
 use crate::exit::Failure;
@@ -14,12 +14,12 @@ impl Tui {
     ///
     /// # Errors
     /// Always.
-    pub fn start(_: &Console, _: &PreparedRun, _: &Interrupt) -> Result<Self, Failure> {
+    pub fn start(_: &Console, _: &ResolvedRun, _: &Interrupt) -> Result<Self, Failure> {
         Err(Failure::usage("--tui: this build was made without the feature `tui`"))
     }
 
     /// Is never called.
-    pub fn show(&self, _: &SecondUpdate<'_>, _: &PreparedRun) {
+    pub fn show(&self, _: &SecondUpdate<'_>, _: &ResolvedRun) {
         match *self {}
     }
 

@@ -4,7 +4,7 @@ mod options;
 mod report;
 
 use gake_core::record::Outcome;
-use gake_run::PreparedRun;
+use gake_run::ResolvedRun;
 use gake_session::{Console, Exit, Failure};
 
 use crate::outcome_stats::{OutcomeStats, Phases, StatsCollector, rows};
@@ -60,7 +60,7 @@ fn figures<'a>(
     options: &HeyOptions,
     result: &'a ToolResult,
     stats: &'a OutcomeStats,
-    prepared: &PreparedRun,
+    prepared: &ResolvedRun,
 ) -> Hey<'a> {
     let run = &result.run;
     Hey {

@@ -1,7 +1,7 @@
 //! The outputs that gake adds to k6's: the live page, the history, sinks.
 
 use gake_judge::Summary;
-use gake_run::{Interrupt, PreparedRun, Sink};
+use gake_run::{Interrupt, ResolvedRun, Sink};
 use gake_session::options::{SaveArgs, SinkArgs, WebArgs};
 use gake_session::run::{Controls, HistoryWriter, Web, destinations};
 use gake_session::{Console, Exit, Failure};
@@ -20,7 +20,7 @@ impl NativeOutputs {
     /// When an output is not usable, so that a wrong name is reported before the run.
     pub fn start(
         (web, history, sinks): (&WebArgs, &SaveArgs, &SinkArgs),
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         interrupt: &Interrupt,
         console: &Console,
     ) -> Result<(Self, Vec<Box<dyn Sink>>), Failure> {

@@ -9,7 +9,7 @@ use gake_k6::options::Options;
 use gake_k6::summary::{SummaryData, SummaryInput, summary_data};
 use gake_k6::test::ScriptLog;
 use gake_k6::threshold::{ThresholdResults, Thresholds};
-use gake_run::PreparedRun;
+use gake_run::ResolvedRun;
 use gake_run::script::ConfiguredScript;
 use gake_session::fleet::{AgentScript, FleetMaker};
 use gake_session::run::{Reconciliation, RunAgents, assemble};
@@ -26,7 +26,7 @@ use super::out::{self, OutSettings, Outputs};
 /// A run that is prepared and not started.
 pub(super) struct PreparedTest {
     pub(super) loaded: ConfiguredScript,
-    pub(super) prepared: PreparedRun,
+    pub(super) prepared: ResolvedRun,
     pub(super) outputs: Option<Outputs>,
     /// The rows before the run, if they are compared.
     pub(super) rows: Option<Reconciliation>,

@@ -9,7 +9,7 @@ use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
 use gake_run::script::{ScriptSlice, load_archive, within};
-use gake_run::{Inputs, PreparedRun, Ready, Recordings, SliceLog};
+use gake_run::{Inputs, Ready, Recordings, ResolvedRun, SliceLog};
 
 use super::script_reporter::ScriptReporter;
 use super::slice_run::{SliceRun, SliceScript};
@@ -217,7 +217,7 @@ fn prepare(
     let _files = OpenFiles::open(&mut spec, &files)?;
     let recordings = agent.recordings.as_ref().map(|one| one.as_ref() as &dyn Recordings);
     let inputs = Inputs { recordings, ..Inputs::default() };
-    let mut prepared = PreparedRun::new(&spec, inputs).map_err(|error| error.to_string())?;
+    let mut prepared = ResolvedRun::new(&spec, inputs).map_err(|error| error.to_string())?;
     agent.limits.check(&spec, &prepared, slice)?;
     prepared.check_descriptors(slice)?;
     prepared.limit_threads(agent.cores.unwrap_or_else(all_cores));

@@ -32,7 +32,7 @@ use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, Ending, Event, Run};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostSlices, SetupResult};
-use gake_run::{PreparedRun, RemoteWorkers, RunError, Running, Stop, StopHandle, agent_record};
+use gake_run::{RemoteWorkers, ResolvedRun, RunError, Running, Stop, StopHandle, agent_record};
 use gake_text::duration::format_duration;
 use join::{Joiner, Member};
 pub use journal::StoppedBy;
@@ -105,7 +105,7 @@ impl Fleet {
     pub fn assemble(
         settings: FleetSettings,
         spec: &RunSpec,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
     ) -> Result<Self, FleetError> {
         let mut sent = for_agents(spec).map_err(FleetError::Spec)?;
         let files = collect_files(&mut sent)?;
@@ -121,7 +121,7 @@ impl Fleet {
     /// As [`assemble`](Self::assemble), and when the script cannot run on agents.
     pub fn assemble_script(
         settings: FleetSettings,
-        (spec, prepared): (&RunSpec, &PreparedRun),
+        (spec, prepared): (&RunSpec, &ResolvedRun),
         (parcel, set_up): (&ScriptParcel, &SetupResult),
         listener: ScriptListener,
     ) -> Result<Self, FleetError> {
@@ -166,7 +166,7 @@ impl Fleet {
         settings: FleetSettings,
         (spec, sent): (&RunSpec, &RunSpec),
         (offer, script): (&SliceOffer, Result<Option<JournalScript>, String>),
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
     ) -> Result<Self, FleetError> {
         let runtime = runtime()?;
         let run = random_text::<8>()?;
@@ -202,7 +202,7 @@ impl Fleet {
         run: String,
         (runtime, client, figures): (Runtime, Client, Subscriber),
         agents: Vec<AssignedAgent>,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         origin: FleetOrigin,
     ) -> Self {
         let started_unix_ns = match &origin {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use gake_core::spec::RunSpec;
-use gake_run::{Interrupt, PreparedRun};
+use gake_run::{Interrupt, ResolvedRun};
 use tokio::runtime::Runtime;
 
 use super::finder::Finder;
@@ -116,7 +116,7 @@ impl Orphan {
     /// As [`adopt`](Self::adopt).
     pub fn adopt_script(
         self,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         listener: ScriptListener,
         interrupt: &Interrupt,
     ) -> Result<Fleet, FleetError> {
@@ -131,7 +131,7 @@ impl Orphan {
     ///
     /// # Errors
     /// When NATS cannot be used.
-    pub fn adopt(self, prepared: &PreparedRun) -> Result<Fleet, FleetError> {
+    pub fn adopt(self, prepared: &ResolvedRun) -> Result<Fleet, FleetError> {
         let Self { runtime, stream, description, epoch, version, .. } = self;
         let (client, run) = (stream.client.clone(), stream.run.clone());
         let figures = runtime.block_on(client.subscribe(figures_subject(&run, "*")));

@@ -21,13 +21,13 @@ use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
 use super::remote_users::{RemoteProgress, RemoteUsers, SetupResult};
 use super::scenario_users::{self, ScenarioUsers};
 use super::{ScriptRunError, TagKeys, network, users_by_scenario};
-use crate::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
+use crate::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
 /// Users in other processes. If another process began the run: the result of its `setup`.
 pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetupResult>);
 
-impl PreparedRun {
-    /// As [`PreparedRun::run_with`], with the users of the run's script in other processes. `setup`
+impl ResolvedRun {
+    /// As [`ResolvedRun::run_with`], with the users of the run's script in other processes. `setup`
     /// and `teardown` run here. With the result of an earlier `setup`, only `teardown` runs, unless
     /// that process had already completed the run.
     ///
@@ -240,7 +240,7 @@ impl<'a> ScriptLifecycle<'a> {
     }
 
     /// Prepares the loads of its users; a void run creates no users.
-    fn make(&mut self, prepared: &PreparedRun, is_void: bool) {
+    fn make(&mut self, prepared: &ResolvedRun, is_void: bool) {
         let PreparedScript { script, run, scenarios, .. } = self.of;
         let plans = prepared.plan.scenarios();
         let lanes: Vec<usize> = scenarios.iter().map(|number| plans[*number].lanes()).collect();

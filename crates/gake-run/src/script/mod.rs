@@ -42,7 +42,7 @@ use gake_k6::work::{REJECTED, ScriptLoad, stack_text};
 use gake_wire::{ConnectionPermit, Network, Protocol, Settings, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
-use crate::{PreparedRun, RunError, connection};
+use crate::{ResolvedRun, RunError, connection};
 pub use archive::load_archive;
 pub use configured::{ConfiguredScript, ScriptRefusal, ScriptSettings};
 pub use expand::expand;
@@ -213,7 +213,7 @@ impl LoadedScript {
     ///
     /// # Errors
     /// When an objective or a network setting is not valid.
-    pub fn prepare(&self, run: &ScriptRun) -> Result<PreparedRun, RunError> {
+    pub fn prepare(&self, run: &ScriptRun) -> Result<ResolvedRun, RunError> {
         if matches!(run.spec.connection.http, HttpVersion::Http3 | HttpVersion::Auto3) {
             let path = FieldPath::root().key("connection").key("http");
             return Err(RunError::spec(path, "scripts speak HTTP/2 and HTTP/1.1"));
@@ -221,7 +221,7 @@ impl LoadedScript {
         let target = self.test.main.clone();
         let targets = vec![target; run.spec.scenarios.len()];
         let mut prepared =
-            PreparedRun::of_works(&run.spec, &targets, &[], &registry(&self.metrics))?;
+            ResolvedRun::of_works(&run.spec, &targets, &[], &registry(&self.metrics))?;
         let scenarios = (0..run.spec.scenarios.len()).collect();
         prepared.scripts = vec![PreparedScript {
             script: self.clone(),

@@ -11,7 +11,7 @@ use gake_wire::ConnectionPermit;
 
 use super::scenario_users;
 use super::{LoadedScript, ScriptRun, TagKeys, network, users_by_scenario};
-use crate::{PreparedRun, RunError, SliceLog, UserControl};
+use crate::{ResolvedRun, RunError, SliceLog, UserControl};
 
 /// A slice of a script's run.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl LoadedScript {
     pub fn ready(
         &self,
         run: &ScriptRun,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         slice: ScriptSlice<'_>,
     ) -> Result<Ready, RunError> {
         let ScriptSlice { slice, data, permit, load_until, log } = slice;

@@ -4,7 +4,7 @@ use gake_judge::search::Trial;
 
 use crate::spec::RunSpec;
 use crate::{
-    Interrupt, LoadedRequests, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate,
+    Interrupt, LoadedRequests, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate,
     TargetWatcher,
 };
 
@@ -21,7 +21,7 @@ pub struct PreparedTrial<'a> {
     /// The requests of the spec.
     pub loaded: &'a LoadedRequests,
     /// The prepared run.
-    pub prepared: &'a PreparedRun,
+    pub prepared: &'a ResolvedRun,
     /// Ends the trial early.
     pub interrupt: &'a Interrupt,
 }

@@ -20,7 +20,7 @@ use super::trial_spec::ConnectionNeeds;
 use super::{reach, trial_spec};
 use crate::script::PreparedScript;
 use crate::spec::RunSpec;
-use crate::{Inputs, LoadedRequests, PreparedRun, RunError, Scripts, TargetWatcher};
+use crate::{Inputs, LoadedRequests, ResolvedRun, RunError, Scripts, TargetWatcher};
 
 /// The connection settings of a trial that decide whether wires can be reused: whether users share
 /// connections, number of connections, streams, idle connections.
@@ -122,7 +122,7 @@ impl<'a> Trials<'a> {
     }
 
     /// Prepares a trial for its settings, without running it.
-    fn first(&mut self) -> Result<PreparedRun, RunError> {
+    fn first(&mut self) -> Result<ResolvedRun, RunError> {
         let trial = Trial {
             number: 0,
             purpose: Purpose::Ladder,
@@ -239,7 +239,7 @@ impl<'a> Trials<'a> {
 
     /// Prepares the run of a trial, reusing the wires of the last one if the connection settings
     /// are the same.
-    fn prepare(&mut self, trial: &Trial, spec: &RunSpec) -> Result<PreparedRun, RunError> {
+    fn prepare(&mut self, trial: &Trial, spec: &RunSpec) -> Result<ResolvedRun, RunError> {
         if std::mem::take(&mut self.has_run) && self.needs.has_scripts {
             self.loaded.load_scripts_again(spec, self.scripts)?;
         }
@@ -264,7 +264,7 @@ impl<'a> Trials<'a> {
         &mut self,
         trial: &Trial,
         spec: &RunSpec,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         each: &mut EachSecond<'_>,
     ) -> Result<Run, RunError> {
         self.has_run = true;

@@ -8,7 +8,7 @@ use gake_run::spec::{
     BodySpec, GrpcSpec, HttpVersion, Load, RecordingSpec, RequestSource, RunSpec, ScenarioSpec,
     ScriptSpec,
 };
-use gake_run::{GivenRequests, Inputs, LoadedRequests, PreparedRun, RunError};
+use gake_run::{GivenRequests, Inputs, LoadedRequests, ResolvedRun, RunError};
 use gake_wire::{HttpRequest, WeightedRequest};
 
 use crate::support::*;
@@ -19,7 +19,7 @@ fn of(source: RequestSource) -> RunSpec {
 }
 
 fn problem(spec: &RunSpec) -> String {
-    PreparedRun::new(spec, Inputs::default()).unwrap_err().to_string()
+    ResolvedRun::new(spec, Inputs::default()).unwrap_err().to_string()
 }
 
 #[test]
@@ -70,17 +70,17 @@ fn standard_input_may_be_a_body_or_the_targets_and_not_both() {
         ..Inputs::default()
     };
     let sent = |text: &str| {
-        let run = PreparedRun::new(&spec, inputs(text)).unwrap().run().unwrap();
+        let run = ResolvedRun::new(&spec, inputs(text)).unwrap().run().unwrap();
         assert_eq!(run.tally.counts.ok, 3);
         run.tally.counts.bytes_out
     };
     assert_eq!(sent("hello") - sent("hell"), 3, "a byte more in each");
     let targets = format!("GET http://{}/fast\n", lab.addr());
     spec.scenarios[0].source = RequestSource::Targets("-".into());
-    let error = PreparedRun::new(&spec, inputs(&targets)).unwrap_err();
+    let error = ResolvedRun::new(&spec, inputs(&targets)).unwrap_err();
     assert!(matches!(error, RunError::Spec(_)), "{error}");
     spec.scenarios[0].request.body = None;
-    let run = PreparedRun::new(&spec, inputs(&targets)).unwrap().run().unwrap();
+    let run = ResolvedRun::new(&spec, inputs(&targets)).unwrap().run().unwrap();
     assert_eq!((run.tally.counts.ok, run.plan.target.as_str()), (3, "standard input"));
 }
 
@@ -105,7 +105,7 @@ fn an_inlined_spec_sends_the_same_without_its_files() {
     let before = loaded.prepare(&spec).unwrap().run().unwrap();
     drop(folder);
     let inlined: RunSpec = exact::decode(&bytes).unwrap();
-    let after = PreparedRun::new(&inlined, Inputs::default()).unwrap().run().unwrap();
+    let after = ResolvedRun::new(&inlined, Inputs::default()).unwrap().run().unwrap();
     let figures = |run: &gake_run::Run| {
         let counts = run.tally.counts;
         (counts.ok, counts.bytes_out, run.plan.labels.clone())
@@ -141,7 +141,7 @@ fn an_inlined_call_of_grpc_has_its_definitions() {
     drop(folder);
     for (bytes, (check, ok)) in specs.iter().zip(checks) {
         let spec: RunSpec = exact::decode(bytes).unwrap();
-        let run = PreparedRun::new(&spec, Inputs::default()).unwrap().run().unwrap();
+        let run = ResolvedRun::new(&spec, Inputs::default()).unwrap().run().unwrap();
         assert_eq!((run.tally.counts.ok, run.tally.counts.sent), (ok, 3), "{check:?}");
         let all = run.tally.series.series().map(|(key, _)| key.metric.name.as_str());
         assert!(all.collect::<Vec<_>>().contains(&"stream_events"), "{check:?}");
@@ -159,6 +159,6 @@ fn a_program_gives_requests_beside_the_spec() {
     };
     let inputs = Inputs { given: vec![("mine".to_owned(), given)], ..Inputs::default() };
     let spec = of(RequestSource::Given("mine".to_owned()));
-    let run = PreparedRun::new(&spec, inputs).unwrap().run().unwrap();
+    let run = ResolvedRun::new(&spec, inputs).unwrap().run().unwrap();
     assert_eq!((run.tally.counts.ok, run.plan.target.as_str()), (3, "of the program"));
 }

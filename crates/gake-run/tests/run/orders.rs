@@ -9,7 +9,7 @@ use gake_core::work::{Ended, Exhausted, Factory, Gauges, Iteration, Work};
 use gake_engine::{RunClock, Timer, WorkerContext};
 use gake_judge::Summary;
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
-use gake_run::{PreparedRun, RunError, RunOptions};
+use gake_run::{ResolvedRun, RunError, RunOptions};
 
 /// Iterations of a run, each of 10 ms: a second for its four users.
 pub const ITERATIONS: u64 = 400;
@@ -115,7 +115,7 @@ pub fn judged(spec: &RunSpec) -> Result<Summary, RunError> {
     };
     let checks = define("checks", MetricKind::Rate);
     let metrics = OrderMetrics { checks, items: define("items", MetricKind::Trend) };
-    let prepared = PreparedRun::of_works(spec, &["orders".to_owned()], &[], &registry)?;
+    let prepared = ResolvedRun::of_works(spec, &["orders".to_owned()], &[], &registry)?;
     let make = move |context: WorkerContext| OrderFactory {
         timer: Timer::new(context.clock.clone()).unwrap(),
         clock: context.clock,

@@ -88,7 +88,7 @@ fn each_scenario_warms_up_before_its_figures() {
     let mut spec = RunSpec::new(open("late", "/fast", 200.0, 400));
     spec.scenarios.push(open("early", "/echo", 100.0, 100));
     spec.warmup = ms(200);
-    let prepared = gake_run::PreparedRun::new(&spec, gake_run::Inputs::default()).unwrap();
+    let prepared = gake_run::ResolvedRun::new(&spec, gake_run::Inputs::default()).unwrap();
     assert_eq!(prepared.plan.length(), Some(ms(900)), "the late one ends last");
     let run = prepared.run().unwrap();
     let stats = lab.shutdown();

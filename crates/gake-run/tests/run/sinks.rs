@@ -11,7 +11,7 @@ use gake_run::sink::{
     SinkStart,
 };
 use gake_run::spec::{Load, RunSpec, ScenarioSpec};
-use gake_run::{Inputs, PreparedRun, RecordedRun, RunError, RunOptions};
+use gake_run::{Inputs, RecordedRun, ResolvedRun, RunError, RunOptions};
 
 use crate::support::*;
 
@@ -91,7 +91,7 @@ impl Sink for ProbeSink {
 }
 
 fn run(spec: &RunSpec, sinks: Vec<Box<dyn Sink>>) -> Result<RecordedRun, RunError> {
-    let prepared = PreparedRun::new(spec, Inputs::default()).unwrap();
+    let prepared = ResolvedRun::new(spec, Inputs::default()).unwrap();
     prepared.run_with(RunOptions { sinks, ..RunOptions::default() }, |_| None)
 }
 

@@ -16,7 +16,7 @@ use gake_fleet::{
     ScriptParcel,
 };
 use gake_run::script::SetupResult;
-use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
+use gake_run::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 use gake_text::duration::format_duration;
 use local::LocalFleet;
 
@@ -137,7 +137,7 @@ impl FleetMaker {
     pub fn run(
         &self,
         spec: &RunSpec,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
@@ -156,7 +156,7 @@ impl FleetMaker {
     /// As [`assemble`](Self::assemble).
     pub fn assemble_script(
         &self,
-        of: (&RunSpec, &PreparedRun),
+        of: (&RunSpec, &ResolvedRun),
         (parcel, set_up, interrupt): (&ScriptParcel, &SetupResult, Option<&Interrupt>),
         listener: ScriptListener,
     ) -> Result<Fleet, FleetError> {
@@ -174,7 +174,7 @@ impl FleetMaker {
     ///
     /// # Errors
     /// When there are too few, one refuses, or `--attach-within` needs a journal and there is none.
-    pub fn assemble(&self, spec: &RunSpec, prepared: &PreparedRun) -> Result<Fleet, FleetError> {
+    pub fn assemble(&self, spec: &RunSpec, prepared: &ResolvedRun) -> Result<Fleet, FleetError> {
         self.attachable(Fleet::assemble(self.settings.clone(), spec, prepared)?)
     }
 

@@ -8,7 +8,7 @@ use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
 use gake_run::script::{PreparedScript, SetupResult};
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Interrupt, PreparedRun, RecordedRun, RunError, RunOptions, SecondUpdate};
+use gake_run::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
 use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TEARDOWN_STARTED, failure};
 use crate::console::Console;
@@ -45,7 +45,7 @@ impl RunAgents<'_> {
     /// When it cannot be run.
     pub fn run(
         &mut self,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         options: RunOptions<'_>,
         each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<RecordedRun, RunError> {
@@ -95,7 +95,7 @@ impl EndedAgents {
 
     /// A warning if the process that began the run had already started `teardown`.
     #[must_use]
-    pub fn teardown_note(&self, prepared: &PreparedRun) -> Option<&'static str> {
+    pub fn teardown_note(&self, prepared: &ResolvedRun) -> Option<&'static str> {
         let tears_down =
             |one: &PreparedScript| one.run.teardown.is_some() && one.script.has("teardown");
         let has_torn_down = self.fleet.was_over() && prepared.scripts.iter().any(tears_down);
@@ -107,7 +107,7 @@ impl EndedAgents {
     #[must_use]
     pub fn conclude(
         &self,
-        (prepared, agents): (&PreparedRun, &[AgentRecord]),
+        (prepared, agents): (&ResolvedRun, &[AgentRecord]),
         quiet: bool,
         exit: Exit,
         console: &Console,
@@ -132,7 +132,7 @@ impl EndedAgents {
 pub fn assemble<'a>(
     maker: Option<&'a FleetMaker>,
     (spec, script): (&RunSpec, Option<&AgentScript<'_>>),
-    prepared: &'a PreparedRun,
+    prepared: &'a ResolvedRun,
     quiet: bool,
     console: &'a Console,
 ) -> Result<Option<RunAgents<'a>>, Failure> {

@@ -12,7 +12,7 @@ use gake_k6::test::Test;
 use gake_run::script::{
     ConfiguredScript, LoadedScript, LostSlices, RemoteUsers, ScriptRun, ScriptSettings, SetupResult,
 };
-use gake_run::{Interrupt, PreparedRun, RemoteWorkers, RunError};
+use gake_run::{Interrupt, RemoteWorkers, ResolvedRun, RunError};
 
 use super::FleetMaker;
 use super::agent_log::AgentLog;
@@ -97,7 +97,7 @@ impl<'a> AgentScript<'a> {
 /// The agents of a script's run.
 pub struct ScriptAgents<'a> {
     source: AgentSource<'a>,
-    prepared: &'a PreparedRun,
+    prepared: &'a ResolvedRun,
     lines: AgentLog,
     listener: ScriptListener,
     /// Where to describe the agents once they are assembled.
@@ -132,7 +132,7 @@ impl<'a> ScriptAgents<'a> {
     pub fn new(
         maker: &'a FleetMaker,
         script: &AgentScript<'_>,
-        (run, prepared): (&'a ScriptRun, &'a PreparedRun),
+        (run, prepared): (&'a ScriptRun, &'a ResolvedRun),
     ) -> Result<Self, FleetError> {
         Fleet::check(&run.spec)?;
         let test = &script.script.test;
@@ -148,7 +148,7 @@ impl<'a> ScriptAgents<'a> {
     pub fn of_orphan(
         orphan: Orphan,
         test: &Arc<Test>,
-        prepared: &'a PreparedRun,
+        prepared: &'a ResolvedRun,
     ) -> Result<Self, FleetError> {
         let lines = AgentLog::start(test).map_err(|error| FleetError::System(error.to_string()))?;
         let source = AgentSource::Orphan(Some(Box::new(orphan)));
@@ -159,7 +159,7 @@ impl<'a> ScriptAgents<'a> {
         source: AgentSource<'a>,
         lines: AgentLog,
         test: &Arc<Test>,
-        prepared: &'a PreparedRun,
+        prepared: &'a ResolvedRun,
     ) -> Self {
         Self {
             source,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gake_core::plan::Plan;
-use gake_run::{Interrupt, PreparedRun, SecondUpdate};
+use gake_run::{Interrupt, ResolvedRun, SecondUpdate};
 use gake_text::units::duration;
 
 use crate::console::Console;
@@ -47,7 +47,7 @@ impl RunLive {
     pub fn open(
         &mut self,
         console: &Console,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
         if self.wants_tui {
@@ -91,7 +91,7 @@ impl RunLive {
     }
 
     /// Shows one second.
-    pub fn show(&mut self, console: &Console, update: &SecondUpdate<'_>, prepared: &PreparedRun) {
+    pub fn show(&mut self, console: &Console, update: &SecondUpdate<'_>, prepared: &ResolvedRun) {
         if let Some(tui) = &self.tui {
             return tui.show(update, prepared);
         }

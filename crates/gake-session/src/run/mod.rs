@@ -24,7 +24,7 @@ use gake_core::record::Ending;
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
-use gake_run::{PreparedRun, RateControl, RunError, RunOptions, SecondUpdate, Sink, TargetWatcher};
+use gake_run::{RateControl, ResolvedRun, RunError, RunOptions, SecondUpdate, Sink, TargetWatcher};
 use gake_text::redact::Redactor;
 
 use crate::options::{OutputArgs, SaveArgs, WebArgs};
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
     /// Why there is no result.
     pub fn run(
         self,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         spans: Vec<Box<dyn Sink>>,
         begin: impl FnOnce() -> Result<RunParticipants<'a>, Failure>,
         failure: &dyn Fn(RunError) -> Failure,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gake_run::sink::SpanSink;
-use gake_run::{PreparedRun, Sink};
+use gake_run::{ResolvedRun, Sink};
 use gake_sinks::{SinkKind, SpanExporter};
 use gake_wire::Tracer;
 
@@ -20,7 +20,7 @@ pub fn start(
     args: &TraceArgs,
     sinks: &SinkArgs,
     has_agents: bool,
-    prepared: &mut PreparedRun,
+    prepared: &mut ResolvedRun,
 ) -> Result<Vec<Box<dyn Sink>>, Failure> {
     let Some(share) = args.trace_sample else { return Ok(Vec::new()) };
     let takes = |kind| matches!(kind, SinkKind::Otlp | SinkKind::OtlpGrpc);

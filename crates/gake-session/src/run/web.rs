@@ -8,7 +8,7 @@ use std::time::Duration;
 use gake_engine::Stop;
 use gake_judge::Summary;
 use gake_run::sink::LivePage;
-use gake_run::{Interrupt, PreparedRun, RateControl, Sink};
+use gake_run::{Interrupt, RateControl, ResolvedRun, Sink};
 use gake_sinks::{LiveControls, RateSetter};
 
 use crate::console::Console;
@@ -43,7 +43,7 @@ impl Web {
     /// When it cannot listen, or this build lacks the page.
     pub fn start(
         args: &WebArgs,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         controls: Controls<'_>,
         log: Option<Console>,
         console: &Console,

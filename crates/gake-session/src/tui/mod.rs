@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gake_engine::{Stop, in_background};
-use gake_run::{Interrupt, PreparedRun, SecondUpdate};
+use gake_run::{Interrupt, ResolvedRun, SecondUpdate};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -46,7 +46,7 @@ impl Tui {
     /// When there is no terminal, or it cannot be used.
     pub fn start(
         console: &Console,
-        prepared: &PreparedRun,
+        prepared: &ResolvedRun,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
         let Some(screen) = console.screen() else {
@@ -75,7 +75,7 @@ impl Tui {
     }
 
     /// Updates the view with a second.
-    pub fn show(&self, update: &SecondUpdate<'_>, prepared: &PreparedRun) {
+    pub fn show(&self, update: &SecondUpdate<'_>, prepared: &ResolvedRun) {
         lock(&self.state).take(update, prepared);
     }
 

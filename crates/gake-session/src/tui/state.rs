@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram};
-use gake_run::{PreparedRun, SecondUpdate};
+use gake_run::{ResolvedRun, SecondUpdate};
 use gake_text::foreign;
 
 /// Number of seconds on the charts.
@@ -98,7 +98,7 @@ impl TuiState {
         self.begun.elapsed()
     }
 
-    pub(super) fn take(&mut self, update: &SecondUpdate<'_>, prepared: &PreparedRun) {
+    pub(super) fn take(&mut self, update: &SecondUpdate<'_>, prepared: &ResolvedRun) {
         let second = update.second;
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);

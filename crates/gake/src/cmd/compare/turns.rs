@@ -12,7 +12,7 @@ use gake_judge::compare::{ComparedFigures, Comparison, Known, Question, compare_
 use gake_judge::stats::span;
 use gake_lab::Lab;
 use gake_report::merge_runs;
-use gake_run::{PreparedRun, RunOptions};
+use gake_run::{ResolvedRun, RunOptions};
 use gake_text::redact::Redactor;
 
 use crate::cli::{CompareArgs, run_of};
@@ -48,7 +48,7 @@ impl Turns {
 /// A side that is ready for its turns.
 struct Side {
     asked: Asked,
-    prepared: PreparedRun,
+    prepared: ResolvedRun,
     redactor: Redactor,
     /// Ended with the side.
     _lab: Option<Lab>,
@@ -165,7 +165,7 @@ fn side(
 
 impl Side {
     /// What a turn runs: a script runs once, and is prepared again for each.
-    fn turn(&self) -> Result<PreparedRun, Failure> {
+    fn turn(&self) -> Result<ResolvedRun, Failure> {
         if self.prepared.scripts.is_empty() {
             return Ok(self.prepared.clone());
         }
@@ -178,7 +178,7 @@ impl Side {
 /// One turn.
 fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
     let seed = side.prepared.seed.wrapping_add(number);
-    let prepared = PreparedRun { seed, ..side.turn()? };
+    let prepared = ResolvedRun { seed, ..side.turn()? };
     let options = RunOptions { interrupt: Some(signals.interrupt()), ..RunOptions::default() };
     let recorded = prepared.run_with(options, |_| None);
     let recorded = recorded.map_err(|error| side.asked.failure(error))?;
