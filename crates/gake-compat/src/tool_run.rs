@@ -11,7 +11,7 @@ use gake_run::{Inputs, ResolvedRun, RunOptions, SecondUpdate, Sink};
 use gake_session::origin::origin;
 use gake_session::redaction::redactor_for;
 use gake_session::{Console, Failure, Signals, announce, descriptors, recording};
-use gake_text::redact::Names;
+use gake_text::redact::SecretNames;
 
 use crate::NativeResult;
 

@@ -8,7 +8,7 @@ use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
 use gake_session::redaction::redactor_for;
 use gake_session::{Console, Failure, Signals, StatusLine, spec_error};
-use gake_text::redact::{Names, Redactor};
+use gake_text::redact::{Redactor, SecretNames};
 
 use crate::definition::Experiment;
 use crate::settings::ExperimentSettings;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gake_core::metric::SeriesTable;
-use gake_core::record::{Ending, Event, Provenance, Run};
+use gake_core::record::{Provenance, Run, RunEnd, RunEvent};
 use gake_core::schedule::RateChange;
 use gake_core::work::Factory;
-use gake_engine::{Collector, JoinedSecond, LogSender, Running, Stop, WorkerContext, start};
+use gake_engine::{Collector, JoinedSecond, LogSender, RunHandle, Stop, WorkerContext, start};
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
@@ -194,7 +194,7 @@ impl ResolvedRun {
         run.bodies.redact(&self.redactor);
         run.events.extend(changes.iter().map(|change| rate_control::event(change, &self.plan)));
         let losses = fanout.finish(&run, log_lost);
-        let event = |loss: &Loss| Event { at: run.elapsed, text: loss.text.clone() };
+        let event = |loss: &Loss| RunEvent { at: run.elapsed, text: loss.text.clone() };
         let events: Vec<_> = losses.iter().map(event).collect();
         run.events.extend(events);
         Ok(RecordedRun { run, losses, scripts: Vec::new() })

@@ -7,7 +7,7 @@ use gake_engine::{Stop, StopHandle};
 /// Ends the current run, and any that start later: for signal handlers and user interfaces. A run
 /// that it ended is [`Ending::Interrupted`].
 ///
-/// [`Ending::Interrupted`]: gake_core::record::Ending::Interrupted
+/// [`RunEnd::Interrupted`]: gake_core::record::RunEnd::Interrupted
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<Mutex<InterruptState>>);
 

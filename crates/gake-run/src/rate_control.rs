@@ -6,7 +6,7 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::clock::nanos;
 use gake_core::plan::Plan;
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_core::schedule::{RateChange, Stage};
 use gake_engine::{RateChangeError, RateHandle};
 
@@ -67,7 +67,7 @@ pub(crate) fn event(change: &RateChange, plan: &Plan) -> Event {
         }
         _ => ("load", String::new()),
     };
-    Event { at, text: format!("the {what} was set to {percent:.0} % of the plan by hand{now}") }
+    RunEvent { at, text: format!("the {what} was set to {percent:.0} % of the plan by hand{now}") }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Runs whose workers are in other processes.
 
 use gake_core::record::Run;
-use gake_engine::Running;
+use gake_engine::RunHandle;
 
 use crate::drive::Workers;
 use crate::{RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
@@ -44,7 +44,7 @@ impl Workers for RemoteAdapter<'_> {
         self.0.started_unix_ns()
     }
 
-    fn start(&mut self, log: Option<gake_engine::LogSender>) -> Result<Running, RunError> {
+    fn start(&mut self, log: Option<gake_engine::LogSender>) -> Result<RunHandle, RunError> {
         if log.is_some() {
             let why = "agents do not send outcomes of single requests: leave out --log and \
                        destinations that take every request; `gake agent --log` logs those of an \

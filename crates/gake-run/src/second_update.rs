@@ -3,7 +3,7 @@
 use gake_core::clock::{SECOND, nanos};
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
-use gake_core::record::{Reading, Watched};
+use gake_core::record::{GaugeReading, WatchRecord};
 use gake_engine::{Collector, JoinedSecond};
 use gake_judge::{ScenarioView, View};
 
@@ -21,7 +21,7 @@ pub struct SecondUpdate<'a> {
     /// Readings of the target in the second.
     pub readings: &'a [Reading],
     /// All readings of the target so far.
-    pub watched: &'a Watched,
+    pub watched: &'a WatchRecord,
 }
 
 impl<'a> SecondUpdate<'a> {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use gake_core::clock::Clock;
-use gake_core::record::{End, Fault};
+use gake_core::record::{ExchangeEnd, Fault};
 use gake_core::schedule::Slice;
 use gake_engine::RunClock;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gake_core::plan::{Plan, TableShares, tables_for};
 use gake_core::schedule::Slice;
-use gake_engine::{Ready, WorkerContext, prepare};
+use gake_engine::{PreparedRun, WorkerContext, prepare};
 use gake_wire::{Address, HttpFactory};
 
 use crate::{ResolvedRun, RunError, SliceLog};

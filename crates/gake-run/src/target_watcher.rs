@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Event, Reading, Run, Setting, Watched};
+use gake_core::record::{GaugeReading, Run, RunEvent, TargetSetting, WatchRecord};
 use gake_engine::{belongs_in_background, lower_class};
 use gake_watch::{Batch, Sampler, WatchSource};
 use gake_wire::Address;
@@ -26,9 +26,9 @@ pub struct TargetWatcher {
     counting: Vec<String>,
     /// The start of the current run, on the sampler's clock.
     began: Nanos,
-    watched: Watched,
-    settings: Vec<Setting>,
-    failures: Vec<Event>,
+    watched: WatchRecord,
+    settings: Vec<TargetSetting>,
+    failures: Vec<RunEvent>,
 }
 
 /// Readings since the last call.
@@ -88,7 +88,7 @@ impl TargetWatcher {
                 batch => first.push(batch),
             }
         }
-        self.watched = Watched::default();
+        self.watched = WatchRecord::default();
         self.watched.settings.clone_from(&self.settings);
         self.failures.clear();
         self.began = sampler.now();
@@ -124,7 +124,7 @@ impl TargetWatcher {
                 Batch::Settings(settings) => self.settings.extend(settings),
                 Batch::Failed { at, reason } => {
                     let at = at.saturating_sub(self.began);
-                    self.failures.push(Event { at, text: reason });
+                    self.failures.push(RunEvent { at, text: reason });
                 }
                 Batch::Refreshed => {}
             }

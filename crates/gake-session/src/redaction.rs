@@ -1,6 +1,6 @@
 //! Redaction of secrets: names from flags, the key from the system.
 
-use gake_text::redact::{Names, Redactor};
+use gake_text::redact::{Redactor, SecretNames};
 
 use crate::console::Console;
 use crate::exit::Failure;

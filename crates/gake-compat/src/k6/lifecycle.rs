@@ -14,7 +14,7 @@ use gake_session::origin::origin;
 use gake_session::redaction::redactor_for;
 use gake_session::run::{EndedAgents, Reconciliation, RunAgents};
 use gake_session::{Console, Exit, Failure, Signals, descriptors};
-use gake_text::redact::Names;
+use gake_text::redact::SecretNames;
 
 use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::ending::finish;

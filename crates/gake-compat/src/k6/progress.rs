@@ -150,7 +150,7 @@ fn status(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use gake_text::redact::Names;
+    use gake_text::redact::SecretNames;
 
     use super::*;
     use gake_session::redaction::redactor_for;

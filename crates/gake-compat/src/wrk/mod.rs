@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, nanos};
-use gake_core::record::{Fault, Histogram, Metric, Tally};
+use gake_core::record::{Fault, Histogram, LatencyMetric, Tally};
 use gake_core::spec::{RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec};
 use gake_wire::Location;
 use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
@@ -112,7 +112,7 @@ fn report(options: &WrkOptions, result: &ToolResult, rates: &Histogram) -> Strin
     let tally = &run.tally;
     let timeout = nanos(options.timeout);
     let requests = result.responses();
-    let service = tally.latency.of(Metric::Service);
+    let service = tally.latency.of(LatencyMetric::Service);
     let (latency, distribution) = match options.tool {
         Tool::Wrk => {
             // The mean time of a request on one connection.

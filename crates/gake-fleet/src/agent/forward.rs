@@ -25,7 +25,7 @@ pub(crate) struct LogStart {
 /// Sends the workers' messages as frames until the slice ends, on its own thread. The outbox of the
 /// agent bounds unsent frames. The log is complete before the last frame.
 pub(crate) fn forward(
-    running: Running,
+    running: RunHandle,
     plan: Arc<Plan>,
     frames: UnboundedSender<Frame>,
     reporter: Option<Arc<ScriptReporter>>,
@@ -88,7 +88,7 @@ impl RunningLog {
 }
 
 struct Forwarder {
-    running: Running,
+    running: RunHandle,
     frames: UnboundedSender<Frame>,
     /// Number of workers that have ended.
     ended: usize,
@@ -125,7 +125,7 @@ impl Forwarder {
     /// Returns tallies to their worker for reuse.
     fn give_back(&self, interval: Interval) {
         let Some(spares) = self.running.spares.get(interval.worker) else { return };
-        for mut part in interval.parts {
+        for mut part in interval.scenarios {
             part.tally.clear();
             // The worker may have ended.
             let _ = spares.send(part.tally);

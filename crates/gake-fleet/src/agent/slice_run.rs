@@ -36,7 +36,7 @@ pub(crate) struct SliceRun {
     subject: String,
     plan: Arc<Plan>,
     control: Subscriber,
-    ready: Option<Ready>,
+    ready: Option<PreparedRun>,
     script: Option<SliceScript>,
     log: Option<SliceLog>,
     workers: Option<SliceWorkers>,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gake_core::clock::Nanos;
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_run::{Message, Stop};
 
 use super::join::Joiner;

@@ -9,7 +9,7 @@ use async_nats::{Client, Subscriber};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use gake_core::clock::{Clock, Nanos};
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_run::{Interrupt, Message, RunClock, Stop, StopHandle};
 
 use super::controller::{CONTROL_EVERY, Controller};

@@ -3,9 +3,9 @@
 use gake_core::clock::{Nanos, TENTH, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{
-    Counts, FailedBodies, Interval, IntervalPart, ScenarioEnd, Tally, WorkerEnd,
+    Counts, FailedBodies, Interval, ScenarioEnd, ScenarioInterval, Tally, WorkerEnd,
 };
-use gake_core::schedule::{Schedule, Share, Slice};
+use gake_core::schedule::{Schedule, Slice, SliceArrivals};
 use gake_core::work::Gauges;
 
 use crate::message::UnitRange;
@@ -232,7 +232,7 @@ impl LostArrivals {
             let dropped = |lost| Counts { dropped: lost, lost, ..Counts::default() };
             let mut tally = Tally::default();
             tally.counts = dropped(fresh.figures);
-            Some(IntervalPart {
+            Some(ScenarioInterval {
                 scenario: scenario.number,
                 tally,
                 warmup: dropped(fresh.warmup),
@@ -240,8 +240,8 @@ impl LostArrivals {
                 bodies: FailedBodies::default(),
             })
         });
-        let parts = parts.collect();
-        Interval { worker: self.worker, tenth, parts, cpu: 0, run_delay: 0 }
+        let scenarios = scenarios.collect();
+        Interval { worker: self.worker, tenth, scenarios, cpu: 0, run_delay: 0 }
     }
 
     /// Whether nothing is due after `now`.
@@ -301,7 +301,7 @@ mod tests {
             let part = UnitRange { first, width: width.min(agents - first), of: agents };
             let slice = part.slice().unwrap();
             let schedule = plan.schedule(Plan::scenario_seed(seed, 0)).unwrap();
-            let all: Vec<_> = schedule.share(slice).map(|arrival| arrival.due).collect();
+            let all: Vec<_> = schedule.arrivals(slice).map(|arrival| arrival.due).collect();
             let warmup = all.iter().filter(|due| **due < 700_000_000).count() as u64;
             let reported = ArrivalCounts { warmup: counted.min(warmup), figures: counted.saturating_sub(warmup) };
             let own = Assignment::own(&plan, part);

@@ -29,7 +29,7 @@ pub use coordinator_loop::FleetListener;
 use coordinator_loop::{LostAgents, release_agents};
 use finder::{AssignedAgent, Finder, SliceOffer};
 use gake_core::clock::{SECOND, nanos};
-use gake_core::record::{AgentRecord, Ending, Event, Run};
+use gake_core::record::{AgentRecord, Run, RunEnd, RunEvent};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostSlices, SetupResult};
 use gake_run::{RemoteWorkers, ResolvedRun, RunError, Running, Stop, StopHandle, agent_record};
@@ -393,7 +393,7 @@ impl Drop for Fleet {
 }
 
 impl RemoteWorkers for Fleet {
-    fn start(&mut self) -> Result<Running, RunError> {
+    fn start(&mut self) -> Result<RunHandle, RunError> {
         self.begin().map_err(RunError::cannot)
     }
 
@@ -413,15 +413,15 @@ impl RemoteWorkers for Fleet {
         };
         (self.aborted, self.left, self.was_over) = (aborted.clone(), left, was_over);
         (self.lost, self.unreplaced) = (joiner.lost().len(), joiner.unreplaced());
-        let is_aborted = matches!(run.ending, Ending::Aborted(_));
+        let is_aborted = matches!(run.ending, RunEnd::Aborted(_));
         (self.is_stopped, self.stopped_by) = (is_stopped && !is_aborted, stopped_by);
         if (is_stopped || stopped_by.is_some()) && !is_aborted {
-            run.ending = Ending::Interrupted;
+            run.ending = RunEnd::Interrupted;
         }
         if let Some(why) = aborted {
-            run.ending = Ending::Aborted(why);
+            run.ending = RunEnd::Aborted(why);
         }
-        run.events.insert(0, Event { at: 0, text: self.describe() });
+        run.events.insert(0, RunEvent { at: 0, text: self.describe() });
         run.events.extend(joiner.events.iter().cloned());
         let last = joiner.members.iter().filter_map(|member| member.last.as_ref());
         run.generator.rss_bytes = last.map(|word| word.rss_bytes).sum();

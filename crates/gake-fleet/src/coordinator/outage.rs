@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gake_core::clock::Nanos;
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_text::duration::format_duration;
 
 /// Shorter outages are not reported, since they delay nothing.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use async_nats::Subscriber;
 use gake_core::clock::Nanos;
-use gake_run::{RunClock, Running};
+use gake_run::{RunClock, RunHandle};
 use tokio::runtime::Runtime;
 
 use super::controller::{ControlRules, Controller};

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage};
-use gake_core::record::{Ending, Run};
+use gake_core::record::{Run, RunEnd};
 use gake_core::schedule::{Process, Slice};
 use gake_core::work::Arrival;
 use gake_run::{Collector, Stop};
@@ -315,6 +315,6 @@ fn unit_ranges(plan: &Plan, seed: u64, agents: usize) -> Vec<UnitRange> {
 }
 
 fn arrivals(plan: &Plan, seed: u64, slice: Slice) -> Vec<Arrival> {
-    let part = plan.part(slice, Slice::WHOLE).unwrap();
-    plan.schedule(Plan::scenario_seed(seed, 0)).unwrap().share(part).collect()
+    let part = plan.slice(slice, Slice::WHOLE).unwrap();
+    plan.schedule(Plan::scenario_seed(seed, 0)).unwrap().arrivals(part).collect()
 }

@@ -1,16 +1,14 @@
 //! Random numbers and faults of a seed.
 
 use gake_core::clock::Nanos;
+use gake_core::random::SplitMix64;
 
 /// A random number generator (SplitMix64).
 pub(super) struct SimRandom(pub(super) u64);
 
 impl SimRandom {
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.0.next_u64()
     }
 
     pub(super) fn below(&mut self, end: u64) -> u64 {

@@ -50,9 +50,9 @@ impl ScenarioUsers {
     /// Number of iterations in this process, if it is fixed.
     fn total(&self) -> Option<u64> {
         match self.load {
-            Load::Shared { iterations, .. } => Some(self.process.numbers(iterations)),
+            Load::Shared { iterations, .. } => Some(self.process.count_u64(iterations)),
             Load::PerUser { users, iterations } => {
-                Some(iterations * self.process.part(users) as u64)
+                Some(iterations * self.process.count(users) as u64)
             }
             _ => None,
         }
@@ -83,7 +83,7 @@ impl ScenarioUsers {
             Load::External { users, .. } => asked.unwrap_or(*users),
             load => load.users().unwrap_or(0),
         };
-        self.process.part(active)
+        self.process.count(active)
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
-use gake_engine::{Ready, WorkerContext, prepare};
+use gake_engine::{PreparedRun, WorkerContext, prepare};
 use gake_k6::work::ScriptFactory;
 use gake_wire::ConnectionPermit;
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
+use gake_core::record::{GaugeReading, Run};
 use gake_engine::{JoinedSecond, LogBatch, LogSender, log_channel};
 
 use super::mailbox::{Mailbox, SinkItem};
@@ -242,7 +242,7 @@ mod tests {
 
     use gake_core::Load;
     use gake_core::plan::Plan;
-    use gake_core::record::{Ending, Provenance};
+    use gake_core::record::{Provenance, RunEnd};
     use gake_engine::Collector;
 
     use super::super::SinkInterests;

@@ -18,7 +18,7 @@ use std::io;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Outcome, Provenance, Reading, Run, Setting};
+use gake_core::record::{GaugeReading, Outcome, Provenance, Run, TargetSetting};
 use gake_engine::JoinedSecond;
 
 pub use export::ExportSink;
@@ -72,7 +72,7 @@ pub trait Sink: Send {
     ///
     /// # Errors
     /// When it is lost.
-    fn readings(&mut self, at: Nanos, readings: &[Reading]) -> io::Result<()> {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> io::Result<()> {
         let _ = (at, readings);
         Ok(())
     }

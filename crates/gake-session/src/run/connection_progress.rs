@@ -2,7 +2,7 @@
 //! since a full server's kernel still accepts connections.
 
 use gake_core::plan::Plan;
-use gake_core::record::{Fault, Metric, Phase, Tally};
+use gake_core::record::{Fault, LatencyMetric, Phase, Tally};
 use gake_judge::advice;
 use gake_text::units::count;
 
@@ -88,7 +88,7 @@ mod tests {
         let mut tally = Tally::default();
         tally.add_status(200, connections);
         for _ in 0..connections {
-            tally.latency.of_mut(Metric::Connect).record(1_000);
+            tally.latency.of_mut(LatencyMetric::Connect).record(1_000);
         }
         tally
     }

@@ -20,7 +20,7 @@ pub use traces::start as start_traces;
 pub use trials::SessionTrials;
 pub use web::{Controls, Web};
 
-use gake_core::record::Ending;
+use gake_core::record::RunEnd;
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::{LogSink, RunFileSink};
@@ -169,7 +169,7 @@ fn sinks(
 /// The exit of a run with a summary. An interrupt goes before objectives, which were judged on part
 /// of the run.
 fn exit(summary: &Summary, interrupted: bool, console: &Console) -> Exit {
-    if let Ending::Aborted(_) = summary.run.ending {
+    if let RunEnd::Aborted(_) = summary.run.ending {
         return Exit::ObjectiveFailed;
     }
     if interrupted {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::Event;
+use gake_core::record::RunEvent;
 use gake_core::schedule::Slice;
 use gake_text::duration::format_duration;
 
