@@ -89,7 +89,7 @@ impl<'a> ToolRun<'a> {
         sinks.extend(self.native.sink()?);
         let signals = Signals::watch().map_err(Failure::signals)?;
         // The tool's output is its own; the run file contains no secrets.
-        let redactor = redactor_for(Names::default())?;
+        let redactor = redactor_for(SecretNames::default())?;
         let mut prepared = self.prepared.clone();
         prepared.redact(&redactor);
         let options = RunOptions {

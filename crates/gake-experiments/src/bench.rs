@@ -57,7 +57,7 @@ impl<'a> Bench<'a> {
         agents: Option<FleetMaker>,
         console: &'a Console,
     ) -> Result<Self, Failure> {
-        let redactor = redactor_for(Names::default())?;
+        let redactor = redactor_for(SecretNames::default())?;
         let target = match (&settings.target, &settings.database) {
             (Some(url), _) => redactor.text(url).into_owned(),
             (None, Some((_, store))) => format!("the built-in lab on {store}"),

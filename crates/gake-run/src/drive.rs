@@ -63,7 +63,7 @@ pub(crate) trait Workers {
     }
 
     /// Starts the workers; every outcome also goes to `log`, if given.
-    fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError>;
+    fn start(&mut self, log: Option<LogSender>) -> Result<RunHandle, RunError>;
 
     /// Completes the run, before the sinks see its end.
     fn complete(&mut self, run: &mut Run) {
@@ -74,8 +74,8 @@ pub(crate) trait Workers {
 /// Workers in this process, started by a function.
 struct LocalWorkers<S>(S);
 
-impl<S: FnMut(Option<LogSender>) -> Result<Running, RunError>> Workers for LocalWorkers<S> {
-    fn start(&mut self, log: Option<LogSender>) -> Result<Running, RunError> {
+impl<S: FnMut(Option<LogSender>) -> Result<RunHandle, RunError>> Workers for LocalWorkers<S> {
+    fn start(&mut self, log: Option<LogSender>) -> Result<RunHandle, RunError> {
         self.0(log)
     }
 }
@@ -177,10 +177,10 @@ impl ResolvedRun {
         let memory = collect.running.memory.clone();
         let (collector, reason, changes) = collect.finish();
         let ending = match reason {
-            Some(reason) => Ending::Aborted(reason),
-            None if options.interrupt.is_some_and(Interrupt::came) => Ending::Interrupted,
-            None if collector.is_exhausted() => Ending::OutOfTargets,
-            None => Ending::Done,
+            Some(reason) => RunEnd::Aborted(reason),
+            None if options.interrupt.is_some_and(Interrupt::came) => RunEnd::Interrupted,
+            None if collector.is_exhausted() => RunEnd::OutOfTargets,
+            None => RunEnd::Done,
         };
         for (at, readings) in &watching.take_last().samples {
             fanout.readings(*at, readings);
@@ -204,7 +204,7 @@ impl ResolvedRun {
 /// The state of the collection loop.
 struct CollectLoop<'a, E> {
     prepared: &'a ResolvedRun,
-    running: Running,
+    running: RunHandle,
     collector: Collector,
     watching: &'a mut TargetWatcher,
     fanout: &'a mut Fanout,

@@ -50,7 +50,7 @@ impl RateControl {
     }
 }
 
-pub(crate) fn event(change: &RateChange, plan: &Plan) -> Event {
+pub(crate) fn event(change: &RateChange, plan: &Plan) -> RunEvent {
     let at = nanos(change.at);
     let percent = change.factor * 100.0;
     let (what, now) = match plan.load.one() {

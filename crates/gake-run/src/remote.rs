@@ -12,7 +12,7 @@ pub trait RemoteWorkers {
     ///
     /// # Errors
     /// When one of them cannot be started; all are stopped then.
-    fn start(&mut self) -> Result<Running, RunError>;
+    fn start(&mut self) -> Result<RunHandle, RunError>;
 
     /// The start of the run in Unix nanoseconds: the actual one, or the expected one if
     /// [`start`](RemoteWorkers::start) follows immediately.

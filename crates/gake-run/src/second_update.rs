@@ -19,7 +19,7 @@ pub struct SecondUpdate<'a> {
     /// The gauges of a script's users so far, which workers do not record.
     pub levels: &'a SeriesTable,
     /// Readings of the target in the second.
-    pub readings: &'a [Reading],
+    pub readings: &'a [GaugeReading],
     /// All readings of the target so far.
     pub watched: &'a WatchRecord,
 }

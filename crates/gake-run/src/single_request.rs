@@ -73,13 +73,13 @@ async fn send(
     let deadline = Deadline::within(clock.now(), patience);
     let (exchange, kept) = client.send(&request, deadline, body_max).await;
     match exchange.end {
-        End::Answered(answer) => Ok(SingleResponse {
+        ExchangeEnd::Response(answer) => Ok(SingleResponse {
             status: answer.status,
             headers: kept.headers,
             is_whole: answer.body_bytes <= body_max as u64,
             body: kept.body,
         }),
-        End::Fault(fault) => Err(SendError::Fault(fault)),
-        End::Unfinished => Err(SendError::Other("there is no response".to_owned())),
+        ExchangeEnd::Fault(fault) => Err(SendError::Fault(fault)),
+        ExchangeEnd::Unfinished => Err(SendError::Other("there is no response".to_owned())),
     }
 }

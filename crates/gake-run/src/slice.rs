@@ -25,7 +25,7 @@ impl ResolvedRun {
     ///
     /// # Errors
     /// When a worker cannot be prepared; nothing has been sent then.
-    pub fn ready(&self, slice: Slice, log: Option<&mut SliceLog>) -> Result<Ready, RunError> {
+    pub fn ready(&self, slice: Slice, log: Option<&mut SliceLog>) -> Result<PreparedRun, RunError> {
         let wires = self.wires.clone();
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);
@@ -71,7 +71,7 @@ impl ResolvedRun {
 
 fn fit(plan: &Plan, slice: Slice, size: usize) -> Result<(), String> {
     let kept = |plan: &Plan| {
-        let own = |total| plan.part(slice, Slice::WHOLE).map_or(0, |part| part.part(total));
+        let own = |total| plan.slice(slice, Slice::WHOLE).map_or(0, |slice| slice.count(total));
         own(plan.kept_connections()).saturating_add(own(plan.idle_connections))
     };
     let kept = plan.scenarios().iter().map(kept).fold(0_usize, usize::saturating_add);

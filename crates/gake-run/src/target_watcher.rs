@@ -34,9 +34,9 @@ pub struct TargetWatcher {
 /// Readings since the last call.
 #[derive(Debug, Default)]
 pub(crate) struct NewReadings {
-    pub(crate) readings: Vec<Reading>,
+    pub(crate) readings: Vec<GaugeReading>,
     /// The same readings by instant.
-    pub(crate) samples: Vec<(Nanos, Vec<Reading>)>,
+    pub(crate) samples: Vec<(Nanos, Vec<GaugeReading>)>,
 }
 
 impl TargetWatcher {
@@ -79,7 +79,7 @@ impl TargetWatcher {
 
     /// Call right before a run, whose clock starts now. Drops earlier readings except counters,
     /// which are the baseline of the run. Returns the settings known so far, and those counters.
-    pub(crate) fn begin(&mut self) -> (&[Setting], NewReadings) {
+    pub(crate) fn begin(&mut self) -> (&[TargetSetting], NewReadings) {
         let Some(sampler) = &self.sampler else { return (&[], NewReadings::default()) };
         let mut first = Vec::new();
         for batch in sampler.refresh(PATIENCE) {
@@ -133,7 +133,7 @@ impl TargetWatcher {
     }
 
     /// Readings of this run so far.
-    pub(crate) fn so_far(&self) -> &Watched {
+    pub(crate) fn so_far(&self) -> &WatchRecord {
         &self.watched
     }
 

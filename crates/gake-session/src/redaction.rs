@@ -36,14 +36,14 @@ pub fn redactor_with(
         console.warn("nothing is redacted: secrets are stored and shown as they are");
         return Ok(Redactor::off());
     }
-    redactor_for(Names::new(&args.redact, &args.keep))
+    redactor_for(SecretNames::new(&args.redact, &args.keep))
 }
 
 /// A redactor for these names, with a new key.
 ///
 /// # Errors
 /// When the system has no randomness.
-pub fn redactor_for(names: Names) -> Result<Redactor, Failure> {
+pub fn redactor_for(names: SecretNames) -> Result<Redactor, Failure> {
     let key = random::bytes()
         .map_err(|error| Failure::could_not(format!("no key for the redaction: {error}")))?;
     Ok(Redactor::new(key, names))

@@ -50,7 +50,7 @@ pub fn run(
         Err(refusal) => return Ok(refusal.report(console)),
     };
     let execution = maker.as_ref().map(|maker| format!("{} agents", maker.agents()));
-    let redactor = redactor_for(Names::default())?;
+    let redactor = redactor_for(SecretNames::default())?;
     ready.prepared.redact(&redactor);
     let execution = execution.as_deref().unwrap_or("local");
     progress::head(flags, &ready.loaded.options, execution, &redactor, console)?;

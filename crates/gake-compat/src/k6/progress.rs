@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_password_of_an_output_is_not_shown() {
-        let redactor = redactor_for(Names::default()).unwrap();
+        let redactor = redactor_for(SecretNames::default()).unwrap();
         let outputs = ["json=a.json", "influxdb=http://me:s3cr3t@db:8086/k6"].map(str::to_owned);
         let shown = what_runs("local", "s.js", &outputs, &redactor);
         let (start, output) = shown.split_once("        output: json=a.json, influxdb=").unwrap();

@@ -76,8 +76,8 @@ impl Records {
     }
 
     /// Whether it is a redirect, which `-redirects 0` treats as an error.
-    fn is_refused_redirect(&self, status: u16, kept: Option<&Kept>) -> bool {
-        let leads = |kept: &Kept| {
+    fn is_refused_redirect(&self, status: u16, kept: Option<&CapturedResponse>) -> bool {
+        let leads = |kept: &CapturedResponse| {
             kept.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("location"))
         };
         self.redirects == Some(0)
@@ -134,7 +134,7 @@ impl Records {
 
 /// Header lines as in Go's map: canonical names, values of a name together, and without headers
 /// that the transport uses itself.
-fn headers(kept: &Kept) -> Headers {
+fn headers(kept: &CapturedResponse) -> Headers {
     let mut headers = Headers::new();
     for (name, value) in &kept.headers {
         let name = canonical(name);

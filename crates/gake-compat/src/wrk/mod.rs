@@ -163,10 +163,10 @@ fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
         let histogram = tally.latency.of(metric);
         histogram.count() - histogram.count_up_to(timeout)
     };
-    let answered = over(Metric::Service);
+    let answered = over(LatencyMetric::Service);
     // Without a rate a request is due when it is sent, so a request that took longer than the
     // time-out and got no response was still in flight at the end.
-    let unanswered = (over(Metric::OkResponse) + over(Metric::OtherResponse))
+    let unanswered = (over(LatencyMetric::OkResponse) + over(LatencyMetric::OtherResponse))
         .saturating_sub(answered)
         .min(tally.counts.unfinished);
     let connect = tally.faults_where(is_connect_fault);

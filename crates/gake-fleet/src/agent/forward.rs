@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 
 use gake_core::plan::Plan;
 use gake_core::record::Interval;
-use gake_run::{Message, Running, SliceLog, SliceLogWriter, Stop, beside};
+use gake_run::{Message, RunHandle, SliceLog, SliceLogWriter, Stop, beside};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::script_reporter::ScriptReporter;

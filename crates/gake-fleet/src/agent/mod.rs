@@ -262,7 +262,7 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
             }
             SliceInput::Frame(frame) => {
                 slice.pass_on(&self.client, token, frame).await;
-                SliceOutcome::Kept
+                SliceOutcome::InProgress
             }
         };
         self.ended(outcome).await;
@@ -294,7 +294,7 @@ impl<T: FnMut(AgentEvent)> AgentServer<'_, T> {
     /// Drops a slice that has ended.
     async fn ended(&mut self, outcome: SliceOutcome) {
         match outcome {
-            SliceOutcome::Kept => {}
+            SliceOutcome::InProgress => {}
             SliceOutcome::Done => {
                 let slice = self.slice.take();
                 let losses = slice.map_or_else(Vec::new, |slice| slice.log_losses());

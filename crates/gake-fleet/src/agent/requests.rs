@@ -9,7 +9,7 @@ use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_core::spec::RunSpec;
 use gake_run::script::{ScriptSlice, load_archive, within};
-use gake_run::{Inputs, Ready, Recordings, ResolvedRun, SliceLog};
+use gake_run::{Inputs, PreparedRun, Recordings, ResolvedRun, SliceLog};
 
 use super::script_reporter::ScriptReporter;
 use super::slice_run::{SliceRun, SliceScript};
@@ -36,7 +36,7 @@ const PREPARE_MAX: Duration = Duration::from_secs(45);
 
 /// A slice that is ready to start.
 struct ReadySlice {
-    ready: Ready,
+    ready: PreparedRun,
     plan: Arc<Plan>,
     script: Option<SliceScript>,
     log: Option<SliceLog>,

@@ -11,7 +11,7 @@ use gake_core::clock::{Clock, SECOND};
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_run::script::LoadedScript;
-use gake_run::{Ready, RunClock, SliceLog, Stop, StopHandle, Takeover};
+use gake_run::{PreparedRun, RunClock, SliceLog, Stop, StopHandle, Takeover};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::forward::{LogStart, forward};
@@ -85,7 +85,7 @@ impl SliceRun {
     pub(crate) fn new(
         (run, index, alone_max): (String, usize, Duration),
         plan: Arc<Plan>,
-        (ready, script, log): (Ready, Option<SliceScript>, Option<SliceLog>),
+        (ready, script, log): (PreparedRun, Option<SliceScript>, Option<SliceLog>),
         control: Subscriber,
         bounds: SliceBounds,
     ) -> Self {
@@ -174,10 +174,10 @@ impl SliceRun {
     ) -> (SliceOutcome, Vec<String>) {
         let purpose = control_purpose(&self.run);
         let Some(control) = open_json::<Control>(token, &purpose, bytes) else {
-            return (SliceOutcome::Kept, Vec::new());
+            return (SliceOutcome::InProgress, Vec::new());
         };
         let applied = self.state.apply(&control, Instant::now());
-        if applied.outcome != SliceOutcome::Kept {
+        if applied.outcome != SliceOutcome::InProgress {
             return (applied.outcome, Vec::new());
         }
         if let Some(workers) = &self.workers {
@@ -194,7 +194,7 @@ impl SliceRun {
         for handover in applied.handovers {
             taken_over.push(self.take_over(client, token, &handover).await);
         }
-        (SliceOutcome::Kept, taken_over)
+        (SliceOutcome::InProgress, taken_over)
     }
 
     /// Takes over arrivals of a lost agent if possible, and returns a description.
@@ -260,7 +260,7 @@ impl SliceRun {
         if let Some(SliceScript { reporter, .. }) = &self.script {
             reporter.hold(self.state.is_behind());
         }
-        if outcome == SliceOutcome::Kept && self.state.is_quiet(now) {
+        if outcome == SliceOutcome::InProgress && self.state.is_quiet(now) {
             self.publish(client, token, &frame::heartbeat()).await;
         }
         outcome

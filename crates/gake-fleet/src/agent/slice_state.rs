@@ -46,7 +46,7 @@ pub(crate) struct SliceState {
 /// Whether an agent keeps its slice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SliceOutcome {
-    Kept,
+    InProgress,
     /// The slice has completed.
     Done,
     /// The slice is aborted, for this reason.
@@ -95,7 +95,7 @@ impl SliceState {
     /// Applies a control message.
     pub(crate) fn apply(&mut self, control: &Control, now: Instant) -> ControlEffect {
         if self.number.is_some_and(|number| control.number <= number) {
-            return ControlEffect::only(SliceOutcome::Kept);
+            return ControlEffect::only(SliceOutcome::InProgress);
         }
         (self.number, self.heard) = (Some(control.number), now);
         if control.lost.contains(&self.index) {
@@ -112,7 +112,7 @@ impl SliceState {
         handovers.retain(|handover| self.asked.insert(handover.id));
         let again = self.outbox.again(now);
         let again = again.map(|(number, frame)| (number, frame.clone())).collect();
-        ControlEffect { outcome: SliceOutcome::Kept, stop: control.stop, handovers, again }
+        ControlEffect { outcome: SliceOutcome::InProgress, stop: control.stop, handovers, again }
     }
 
     /// Stores a frame until it is acknowledged, and returns its number.
@@ -135,7 +135,7 @@ impl SliceState {
         } else if self.outbox.is_full() {
             "its coordinator acknowledges no figures"
         } else {
-            return SliceOutcome::Kept;
+            return SliceOutcome::InProgress;
         };
         SliceOutcome::Aborted(why.to_owned())
     }
@@ -168,9 +168,9 @@ mod tests {
         state.keep(Frame::aborted("x"), start);
         let (heard, late) = (start + alone_max / 2, start + alone_max * 5 / 4);
         let applied = state.apply(&Control { number: 7, ..Control::default() }, heard);
-        assert_eq!((applied.outcome, applied.stop), (SliceOutcome::Kept, StopOrder::Go));
+        assert_eq!((applied.outcome, applied.stop), (SliceOutcome::InProgress, StopOrder::Go));
         assert!(applied.handovers.is_empty() && !state.outbox.is_empty());
-        assert_eq!(state.look(late, true), SliceOutcome::Kept);
-        assert_ne!(state.look(heard + alone_max * 2, true), SliceOutcome::Kept);
+        assert_eq!(state.look(late, true), SliceOutcome::InProgress);
+        assert_ne!(state.look(heard + alone_max * 2, true), SliceOutcome::InProgress);
     }
 }

@@ -223,7 +223,7 @@ impl Controller {
         };
         self.joiner.hear_all(at);
         let text = format!("another coordinator continues the run from {} on", shown(at));
-        self.joiner.events.push(Event { at, text });
+        self.joiner.events.push(RunEvent { at, text });
         self.begin_journal(0, now);
     }
 
@@ -320,7 +320,7 @@ impl Controller {
         if self.journal.take().is_some() {
             self.abandoned_at = Some(self.number);
             let text = format!("no other coordinator can take over the run from here on: {why}");
-            self.joiner.events.push(Event { at, text });
+            self.joiner.events.push(RunEvent { at, text });
         }
     }
 

@@ -36,7 +36,7 @@ const READ_AT_ONCE: usize = 64;
 pub(crate) type LostAgents = Arc<Mutex<Vec<usize>>>;
 
 /// Receives events of agents and of the connection to NATS as soon as they are known.
-pub type FleetListener = Arc<dyn Fn(&Event) + Send + Sync>;
+pub type FleetListener = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 
 /// The loop of a coordinator, from the start of a run to its end.
 pub(crate) struct CoordinatorLoop {

@@ -67,7 +67,7 @@ pub(crate) struct Joiner {
     plan: Arc<Plan>,
     seed: u64,
     pub(crate) members: Vec<Member>,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<RunEvent>,
     /// The event of the first lost agent.
     pub(crate) first_loss: Option<String>,
     /// Events of scripts that have not been passed on, with the index of the agent.

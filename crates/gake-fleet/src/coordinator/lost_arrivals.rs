@@ -39,7 +39,7 @@ impl Assignment {
             (units.first..units.first + units.width).map(move |index| (scenario, index))
         });
         let own = |((scenario, plan), index): ((usize, &Plan), usize)| {
-            let slice = plan.part(Slice::new(index, units.of), Slice::WHOLE)?;
+            let slice = plan.slice(Slice::new(index, units.of), Slice::WHOLE)?;
             Some(Self { scenario, slice, from: 0, handover: None })
         };
         indexed.filter_map(own).collect()
@@ -77,7 +77,7 @@ struct LostScenario {
 /// A cursor over arrivals of a schedule, until another agent takes over.
 #[derive(Debug)]
 struct ArrivalCursor {
-    share: Share<'static>,
+    share: SliceArrivals<'static>,
     /// When the next arrival is due.
     next: Option<Nanos>,
     start: Nanos,
@@ -93,7 +93,7 @@ struct ArrivalCursor {
 impl ArrivalCursor {
     fn new(schedule: &Schedule, assignment: &Assignment, plan: &Plan) -> Self {
         let start = nanos(plan.start);
-        let mut share = schedule.share(assignment.slice);
+        let mut share = schedule.arrivals(assignment.slice);
         share.skip_before(assignment.from.saturating_sub(start));
         let next = share.next().map(|next| next.due.saturating_add(start));
         Self {
@@ -224,7 +224,7 @@ impl LostArrivals {
 
     /// An interval with the new dropped arrivals up to `now`.
     fn until(&mut self, now: Nanos, tenth: u64) -> Interval {
-        let parts = self.scenarios.iter_mut().filter_map(|scenario| {
+        let scenarios = self.scenarios.iter_mut().filter_map(|scenario| {
             if scenario.cursors.is_empty() {
                 return None;
             }
@@ -283,7 +283,7 @@ mod tests {
     }
 
     fn due(interval: &Interval) -> ArrivalCounts {
-        let part = &interval.parts[0];
+        let part = &interval.scenarios[0];
         assert_eq!(part.tally.counts.dropped, part.tally.counts.lost);
         ArrivalCounts { warmup: part.warmup.dropped, figures: part.tally.counts.dropped }
     }

@@ -32,7 +32,7 @@ use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, Run, RunEnd, RunEvent};
 use gake_core::spec::RunSpec;
 use gake_run::script::{LostSlices, SetupResult};
-use gake_run::{RemoteWorkers, ResolvedRun, RunError, Running, Stop, StopHandle, agent_record};
+use gake_run::{RemoteWorkers, ResolvedRun, RunError, RunHandle, Stop, StopHandle, agent_record};
 use gake_text::duration::format_duration;
 use join::{Joiner, Member};
 pub use journal::StoppedBy;

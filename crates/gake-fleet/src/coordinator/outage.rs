@@ -20,13 +20,13 @@ pub(crate) struct Outage {
 impl Outage {
     /// Updates whether agents can be received at `now`, which is `at` since the epoch. An outage is
     /// reported once it has lasted for a while, and at its end.
-    pub(crate) fn look(&mut self, (now, at): (Instant, Nanos), is_heard: bool) -> Option<Event> {
+    pub(crate) fn look(&mut self, (now, at): (Instant, Nanos), is_heard: bool) -> Option<RunEvent> {
         if is_heard {
             let (_, since) = self.since.take()?;
             let was_reported = std::mem::take(&mut self.is_reported);
             let (from, to) = (shown(since), shown(at));
             let text = format!("NATS could not be reached from {from} to {to}");
-            return was_reported.then_some(Event { at, text });
+            return was_reported.then_some(RunEvent { at, text });
         }
         let (begun, since) = *self.since.get_or_insert((now, at));
         if self.is_reported || now.duration_since(begun) < REPORT_AFTER {
@@ -36,7 +36,7 @@ impl Outage {
         let since = shown(since);
         let text =
             format!("NATS cannot be reached since {since}: agents continue, and deliver later");
-        Some(Event { at, text })
+        Some(RunEvent { at, text })
     }
 
     /// The length of the current outage at `now`.

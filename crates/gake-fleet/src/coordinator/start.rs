@@ -46,7 +46,7 @@ struct ControlSubscriptions {
 impl Fleet {
     /// Starts the agents, or takes them over. If that fails, agents that this process started are
     /// released.
-    pub(super) fn begin(&mut self) -> Result<Running, FleetError> {
+    pub(super) fn begin(&mut self) -> Result<RunHandle, FleetError> {
         let again = || FleetError::System("the agents have already been started".to_owned());
         let runtime = self.runtime.take().ok_or_else(again)?;
         let begun: Result<_, FleetError> = runtime.block_on(async {
@@ -71,7 +71,7 @@ impl Fleet {
         let joiner = Joiner::new(&self.plan, self.seed, &named.collect::<Vec<_>>());
         let (sender, messages) = channel();
         let clock = RunClock::started_at(begun.epoch);
-        let running = Running::elsewhere(messages, joiner.workers(), clock.clone());
+        let running = RunHandle::elsewhere(messages, joiner.workers(), clock.clone());
         let rules = ControlRules {
             on_loss: self.settings.on_loss,
             alone_max: self.settings.alone_max,

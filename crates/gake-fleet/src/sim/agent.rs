@@ -97,7 +97,7 @@ impl Sim {
             frozen,
             cut_off,
             draining: false,
-            outcome: SliceOutcome::Kept,
+            outcome: SliceOutcome::InProgress,
             sent: VecDeque::new(),
             returned: 0,
         }
@@ -126,7 +126,7 @@ impl Sim {
     pub(super) fn awake_at(&self, index: usize) -> Option<Nanos> {
         let agent = &self.agents[index];
         let at = if agent.frozen.holds(self.now) { agent.frozen.to } else { self.now };
-        (agent.outcome == SliceOutcome::Kept && at < agent.killed).then_some(at)
+        (agent.outcome == SliceOutcome::InProgress && at < agent.killed).then_some(at)
     }
 
     pub(super) fn agent_looks(&mut self, index: usize) {
@@ -135,7 +135,7 @@ impl Sim {
             !self.nats.holds(self.now) && !self.agents[index].cut_off.holds(self.now);
         let agent = &mut self.agents[index];
         agent.outcome = agent.state.look(now, is_connected);
-        if agent.outcome == SliceOutcome::Kept && agent.state.is_quiet(now) {
+        if agent.outcome == SliceOutcome::InProgress && agent.state.is_quiet(now) {
             self.send_chunk(index, &frame::heartbeat());
         }
         self.at(self.now + 100 * MS, SimEvent::AgentLooks(index));
@@ -163,7 +163,7 @@ impl Sim {
         self.keep_and_send(index, Frame::handover(&HandoverReply { id, from }));
         if let Some(from) = from {
             let schedule = self.plan.schedule(Plan::scenario_seed(self.seed, 0)).unwrap();
-            let taken = schedule.share(Slice::new(number, of)).collect();
+            let taken = schedule.arrivals(Slice::new(number, of)).collect();
             self.agents[index].assignments.push((taken, from));
         }
     }

@@ -115,7 +115,7 @@ struct SimFaults {
 
 impl Sim {
     fn new(seed: u64, agents: usize, seconds: u64, faults: SimFaults) -> Self {
-        let mut random = SimRandom(seed);
+        let mut random = SimRandom::new(seed);
         let process = if random.one_in(2) { Process::Poisson } else { Process::Uniform };
         let rate = agents as f64 * (1.0 + random.below(30) as f64);
         let stages = vec![Stage::step(rate, Duration::from_secs(seconds))];
@@ -268,8 +268,9 @@ impl Sim {
             assert!(over.is_some() || self.now < self.length + END_MAX, "{seed}: no end");
             assert!(self.now < self.length + 3 * END_MAX, "{seed}: agents do not end");
         }
-        let is_left =
-            |agent: &&SimAgent| agent.outcome == SliceOutcome::Kept && agent.killed == Nanos::MAX;
+        let is_left = |agent: &&SimAgent| {
+            agent.outcome == SliceOutcome::InProgress && agent.killed == Nanos::MAX
+        };
         assert_eq!(self.agents.iter().filter(is_left).count(), 0, "agents do not end");
         assert!(self.whole.is_over());
         let faults_end = self.agents.iter().flat_map(|agent| {
@@ -279,7 +280,7 @@ impl Sim {
         let nats = Some(self.nats.to).filter(|at| *at < Nanos::MAX);
         let orphaned = Some(orphaned).filter(|at| *at < Nanos::MAX);
         SimResult {
-            run: self.whole.finish(0, Ending::Done, 1),
+            run: self.whole.finish(0, RunEnd::Done, 1),
             fired: self.fired.len() as u64,
             taken_over: self.taken_over,
             lost: self.controller.joiner.lost().len(),

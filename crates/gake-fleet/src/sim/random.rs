@@ -3,10 +3,14 @@
 use gake_core::clock::Nanos;
 use gake_core::random::SplitMix64;
 
-/// A random number generator (SplitMix64).
-pub(super) struct SimRandom(pub(super) u64);
+/// Random numbers of a seed.
+pub(super) struct SimRandom(SplitMix64);
 
 impl SimRandom {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     pub(super) fn next(&mut self) -> u64 {
         self.0.next_u64()
     }
@@ -23,7 +27,7 @@ impl SimRandom {
 /// A generator for an agent, independent of the seed's, so that new faults do not change the runs
 /// of seeds that once failed.
 pub(super) fn own_random(seed: u64, index: usize) -> SimRandom {
-    SimRandom(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ index as u64)
+    SimRandom::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ index as u64)
 }
 
 /// A period in which something does not work.

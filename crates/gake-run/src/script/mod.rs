@@ -135,7 +135,7 @@ pub struct ScriptRun {
     /// The names of the scenarios' executors, by scenario.
     pub executors: Vec<String>,
     /// The user numbers of an execution segment, if it is one.
-    pub segment_users: Option<NumberStripes>,
+    pub segment_users: Option<NumberPattern>,
     /// Tags by which sub-metrics are selected.
     pub keys: Vec<String>,
     /// TLS settings.

@@ -99,7 +99,7 @@ pub(super) fn active(
         let lost = lost.as_ref().map(|lost| lost()).unwrap_or_default();
         let remaining = |(number, users): (usize, &ScenarioUsers)| {
             let active = users.active(at, control.asked(number));
-            let gone: usize = lost.iter().map(|slice| slice.part(active)).sum();
+            let gone: usize = lost.iter().map(|slice| slice.count(active)).sum();
             active.saturating_sub(gone)
         };
         scenario_users.iter().enumerate().map(remaining).sum()

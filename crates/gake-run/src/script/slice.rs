@@ -54,7 +54,7 @@ impl LoadedScript {
         run: &ScriptRun,
         prepared: &ResolvedRun,
         slice: ScriptSlice<'_>,
-    ) -> Result<Ready, RunError> {
+    ) -> Result<PreparedRun, RunError> {
         let ScriptSlice { slice, data, permit, load_until, log } = slice;
         let network = Arc::new(network(run, None, Some(Arc::new(permit)))?);
         let keys: TagKeys = run.keys.clone().into();

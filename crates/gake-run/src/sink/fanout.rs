@@ -116,8 +116,8 @@ impl Fanout {
     }
 
     /// Passes readings to every sink.
-    pub(crate) fn readings(&mut self, at: Nanos, readings: &[Reading]) {
-        let readings: Arc<[Reading]> = readings.into();
+    pub(crate) fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) {
+        let readings: Arc<[GaugeReading]> = readings.into();
         for feed in &mut self.feeds {
             let offered = feed.mailbox.offer(SinkItem::Readings(at, Arc::clone(&readings)));
             feed.readings_lost += u64::from(offered.is_err());
@@ -299,7 +299,7 @@ mod tests {
             fanout.readings(0, &[]);
         }
         drop(hold);
-        let run = Collector::new(&plan, 0, 0).finish(1, Ending::Done, 1);
+        let run = Collector::new(&plan, 0, 0).finish(1, RunEnd::Done, 1);
         let losses: Vec<_> = fanout.finish(&run, 0).into_iter().map(|loss| loss.text).collect();
         let [seconds, readings] = &losses[..] else { panic!("{losses:?}") };
         expect![""].assert_eq(seconds);

@@ -115,7 +115,7 @@ pub struct SinkStart<'a> {
     /// Commands, hosts, versions and objectives.
     pub origin: &'a Provenance,
     /// Settings of the watched target, as far as they are known.
-    pub settings: &'a [Setting],
+    pub settings: &'a [TargetSetting],
 }
 
 /// One second of a run, reduced once for all sinks.

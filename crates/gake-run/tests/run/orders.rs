@@ -51,7 +51,7 @@ impl OrderWork {
 }
 
 impl Work for OrderWork {
-    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<Ended, Exhausted> {
+    async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let mut now = iteration.fired;
         for _ in 0..EXCHANGES {
             let start = now;

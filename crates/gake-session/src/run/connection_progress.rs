@@ -43,7 +43,8 @@ impl ConnectionProgress {
             return None;
         }
         let responses = so_far.statuses().iter().map(|(_, count)| count).sum::<u64>();
-        let answered = so_far.latency.of(Metric::Connect).count().min(responses).min(self.users);
+        let answered =
+            so_far.latency.of(LatencyMetric::Connect).count().min(responses).min(self.users);
         // The others that are open are idle ones, or wait for a response.
         let idle = open.saturating_sub(answered).min(self.idle);
         let opened = answered + idle;

@@ -44,8 +44,8 @@ pub(crate) fn outcome(due: Nanos, took: Nanos) -> Outcome {
 }
 
 /// The figures of the only scenario in an interval.
-pub(crate) fn part(tally: Tally) -> IntervalPart {
-    IntervalPart {
+pub(crate) fn part(tally: Tally) -> ScenarioInterval {
+    ScenarioInterval {
         scenario: 0,
         tally,
         warmup: Counts::default(),

@@ -47,7 +47,7 @@ impl AlternatingRuns {
 
 /// A side that is ready to run.
 struct Side {
-    asked: Asked,
+    command: CommandSpec,
     prepared: ResolvedRun,
     redactor: Redactor,
     /// Stopped with the side.
@@ -164,8 +164,8 @@ fn side(
 }
 
 impl Side {
-    /// What a turn runs: a script runs once, and is prepared again for each.
-    fn turn(&self) -> Result<ResolvedRun, Failure> {
+    /// The next run: a script runs once, so it is prepared again each time.
+    fn next(&self) -> Result<ResolvedRun, Failure> {
         if self.prepared.scripts.is_empty() {
             return Ok(self.prepared.clone());
         }
@@ -178,10 +178,10 @@ impl Side {
 /// One run of a side.
 fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
     let seed = side.prepared.seed.wrapping_add(number);
-    let prepared = ResolvedRun { seed, ..side.turn()? };
+    let prepared = ResolvedRun { seed, ..side.next()? };
     let options = RunOptions { interrupt: Some(signals.interrupt()), ..RunOptions::default() };
     let recorded = prepared.run_with(options, |_| None);
-    let recorded = recorded.map_err(|error| side.asked.failure(error))?;
+    let recorded = recorded.map_err(|error| side.command.failure(error))?;
     for end in recorded.scripts {
         end.into_setup()?;
     }

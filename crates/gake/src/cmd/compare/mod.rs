@@ -25,7 +25,7 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
     let outputs = || args.formats.iter().chain(&args.html);
     distinct(output_files(outputs()), [&args.a, &args.b].map(Path::new))?;
     let results = Results::create(outputs(), args.no_color, console)?;
-    let redactor = redactor_for(Names::default())?;
+    let redactor = redactor_for(SecretNames::default())?;
     let (comparison, sides, interrupted) = if args.interleave {
         let runs = alternating::run(args, &question, &redactor, console)?;
         (runs.compare(&question), runs.wholes, runs.interrupted)

@@ -83,7 +83,7 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     Ok(exit(&report.answer, signals.came()))
 }
 
-/// The history, when the answer is to be kept.
+/// The history, when the result is to be kept.
 fn history(is_kept: bool) -> Result<Option<HistoryStore>, Failure> {
     if !is_kept {
         return Ok(None);

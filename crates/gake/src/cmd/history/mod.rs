@@ -25,7 +25,8 @@ use gake_session::{Exit, Failure};
 pub fn run(args: &HistoryArgs, console: &Console) -> Result<Exit, Failure> {
     let folder = folder()?;
     let store = HistoryStore::open(&folder)?;
-    match &args.command {
+    let list = HistoryCommand::List { limit: LISTED, target: None };
+    match args.command.as_ref().unwrap_or(&list) {
         HistoryCommand::List { limit, target } => {
             let entries = store.newest(target.as_deref(), *limit)?;
             console.result(&list::text(&entries, &store.baselines()?))?;
