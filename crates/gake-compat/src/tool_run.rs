@@ -82,7 +82,7 @@ impl<'a> ToolRun<'a> {
         mut each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<ToolResult, Failure> {
         announce::warn(&self.prepared, &self.spec, descriptors::raise(), self.console);
-        // The tool's own sink is the first, so that its losses can be told apart from others'.
+        // The tool's own sink is the first, so that its losses can be distinguished from others'.
         let is_handled = handler.is_some();
         let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
         sinks.extend(handler.map(|handler| Box::new(OutcomeSink::new(handler)) as Box<dyn Sink>));

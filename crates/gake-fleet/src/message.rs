@@ -279,7 +279,7 @@ pub(crate) struct Control {
     pub(crate) lost: Vec<usize>,
     /// Whether the run is over.
     pub(crate) over: bool,
-    /// Arrivals of lost agents that others are to send. Repeated until each is answered.
+    /// Arrivals of lost agents that others are to send. Repeated until each has a reply.
     pub(crate) handovers: Vec<Handover>,
 }
 

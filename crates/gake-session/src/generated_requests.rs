@@ -100,7 +100,7 @@ pub fn of_data(path: &Path, scenario: &mut ScenarioDraft) -> Result<(), Failure>
         None => None,
     };
     let headers = std::mem::take(&mut scenario.headers);
-    let template = RequestTemplate { url: &url, headers: &headers, body: body.as_deref() };
+    let template = GeneratedRequest { url: &url, headers: &headers, body: body.as_deref() };
     scenario.request = template
         .requests(&table)
         .map_err(|why| Failure::usage(format!("--data-file {name}: {why}")))?;
@@ -132,13 +132,13 @@ impl CsvTable {
     }
 }
 
-struct RequestTemplate<'a> {
+struct GeneratedRequest<'a> {
     url: &'a str,
     headers: &'a [HeaderValue],
     body: Option<&'a str>,
 }
 
-impl RequestTemplate<'_> {
+impl GeneratedRequest<'_> {
     fn requests(&self, table: &CsvTable) -> Result<Vec<RequestDraft>, String> {
         let url = TextTemplate::of(self.url, table)?;
         let headers: Vec<_> = self
@@ -273,7 +273,7 @@ mod tests {
     fn rows_fill_in_url_headers_and_body() {
         let table = CsvTable::read(b"id, name\n1,Ann\n2,\"B, c\"\n").unwrap();
         let headers = [HeaderValue("X-Name".to_owned(), "<${name}>".to_owned())];
-        let template = RequestTemplate {
+        let template = GeneratedRequest {
             url: "http://h/${id}?n=${name}",
             headers: &headers,
             body: Some("{${id}}"),
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(requests[1].url.as_deref(), Some("http://h/2?n=B,%20c"));
         assert_eq!(requests[1].headers, [HeaderValue("X-Name".to_owned(), "<B, c>".to_owned())]);
         assert_eq!(requests[1].body, Some(BodyValue(BodySpec::text("{2}"))));
-        let url = |url| RequestTemplate { url, headers: &[], body: None }.requests(&table);
+        let url = |url| GeneratedRequest { url, headers: &[], body: None }.requests(&table);
         assert!(url("http://h/${no}").unwrap_err().contains("the columns are id, name"));
         assert!(url("http://h/").unwrap_err().contains("no ${name} is used"));
         assert!(CsvTable::read(b"id\n").is_err() && CsvTable::read(b"id\n1,2\n").is_err());

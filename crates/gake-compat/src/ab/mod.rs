@@ -32,7 +32,7 @@ const BANNER: &str = concat!(
 
 /// The end of a command line without a run.
 #[derive(Debug, PartialEq)]
-pub enum UsageError {
+pub enum AbUsageError {
     /// A request for help.
     Help,
     /// A request for the version.
@@ -89,17 +89,17 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     Ok(if result.interrupted { Exit::Tool(1) } else { Exit::Done })
 }
 
-fn refuse(wrong: &UsageError, console: &Console) -> Result<Exit, Failure> {
+fn refuse(wrong: &AbUsageError, console: &Console) -> Result<Exit, Failure> {
     match wrong {
-        UsageError::Help => console.plain(options::USAGE),
-        UsageError::Version => {
+        AbUsageError::Help => console.plain(options::USAGE),
+        AbUsageError::Version => {
             console.result(BANNER)?;
             return Ok(Exit::Done);
         }
-        UsageError::Usage(sentence) => {
+        AbUsageError::Usage(sentence) => {
             console.plain(&format!("ab: {sentence}\n{}", options::USAGE))
         }
-        UsageError::Plain(sentence) => {
+        AbUsageError::Plain(sentence) => {
             console.plain(&format!("{sentence}\n"));
             return Ok(Exit::Tool(1));
         }

@@ -11,7 +11,7 @@ use gake_core::spec::{
 };
 use gake_wire::{Location, Scheme, basic_authorization_as_given};
 
-use super::UsageError;
+use super::AbUsageError;
 use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use gake_run::body_file;
 use gake_session::options::values::header as read_header;
@@ -145,34 +145,34 @@ impl AbOptions {
     ///
     /// # Errors
     /// When it is not valid, in ab's words where it has some.
-    pub fn read(args: &[String]) -> Result<Self, UsageError> {
+    pub fn read(args: &[String]) -> Result<Self, AbUsageError> {
         let parsed = Parsed::read(Grammar::Getopt, FLAGS, args)
-            .map_err(|error| UsageError::Usage(error.into()))?;
-        let on = |name| parsed.on(name).map_err(UsageError::Usage);
+            .map_err(|error| AbUsageError::Usage(error.into()))?;
+        let on = |name| parsed.on(name).map_err(AbUsageError::Usage);
         if on("V")? {
-            return Err(UsageError::Version);
+            return Err(AbUsageError::Version);
         }
         if on("h")? {
-            return Err(UsageError::Help);
+            return Err(AbUsageError::Help);
         }
         let [operand] = parsed.operands.as_slice() else {
-            return Err(UsageError::Usage("wrong number of arguments".to_owned()));
+            return Err(AbUsageError::Usage("wrong number of arguments".to_owned()));
         };
         let (url, location) = target(operand)?;
         if number(&parsed, "v")?.unwrap_or(0) > 1 {
             let why = "-v over 1 prints what is sent and received, which gake does not; see one \
                        answer with curl -v";
-            return Err(UsageError::Plain(why.to_owned()));
+            return Err(AbUsageError::Plain(why.to_owned()));
         }
         let limit = number(&parsed, "t")?.filter(|seconds| *seconds > 0).map(Duration::from_secs);
         let requests =
             number(&parsed, "n")?.unwrap_or(if limit.is_some() { TIMED_REQUESTS } else { 1 });
         if requests == 0 {
-            return Err(UsageError::Plain("Invalid number of requests".to_owned()));
+            return Err(AbUsageError::Plain("Invalid number of requests".to_owned()));
         }
         let concurrency = number(&parsed, "c")?.unwrap_or(1).max(1);
         if concurrency > requests {
-            return Err(UsageError::Usage(
+            return Err(AbUsageError::Usage(
                 "Cannot use concurrency level greater than total number of requests".to_owned(),
             ));
         }
@@ -248,8 +248,8 @@ impl AbOptions {
 }
 
 /// The URL and its target; ab requires a path, at least `/`.
-fn target(operand: &str) -> Result<(String, Location), UsageError> {
-    let invalid = || UsageError::Usage("invalid URL".to_owned());
+fn target(operand: &str) -> Result<(String, Location), AbUsageError> {
+    let invalid = || AbUsageError::Usage("invalid URL".to_owned());
     let rest = operand.split_once("://").map_or(operand, |(_, rest)| rest);
     let location = Location::parse(operand).map_err(|_| invalid())?;
     if !rest.contains('/') {
@@ -260,24 +260,24 @@ fn target(operand: &str) -> Result<(String, Location), UsageError> {
     Ok((url, location))
 }
 
-fn method_and_body(parsed: &Parsed) -> Result<(String, Body), UsageError> {
+fn method_and_body(parsed: &Parsed) -> Result<(String, Body), AbUsageError> {
     let given = [("p", "POST"), ("u", "PUT"), ("i", "HEAD")];
     let mut given = given.into_iter().filter(|(name, _)| parsed.last(name).is_some());
     let (first, second) = (given.next(), given.next());
     if let (Some((_, method)), Some(_)) = (first, second) {
-        return Err(UsageError::Plain(format!("Cannot mix {method} with other methods")));
+        return Err(AbUsageError::Plain(format!("Cannot mix {method} with other methods")));
     }
     let content = first.filter(|(name, _)| *name != "i");
     let method = parsed.last("m").or(first.map(|(_, method)| method)).unwrap_or("GET").to_owned();
     let Some((name, kind)) = content else { return Ok((method, None)) };
     let path = parsed.last(name).unwrap_or_default();
     let bytes = body_file(path).map_err(|error| {
-        UsageError::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
+        AbUsageError::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
     })?;
     Ok((method, Some(bytes.into())))
 }
 
-fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, UsageError> {
+fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, AbUsageError> {
     let mut headers: Vec<(String, String)> = Vec::new();
     headers.extend(parsed.all("C").map(|cookie| ("Cookie".to_owned(), cookie.to_owned())));
     headers.extend(parsed.last("A").map(basic_authorization_as_given));
@@ -286,7 +286,7 @@ fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, Usag
         ("Proxy-Authorization".to_owned(), value)
     }));
     for line in parsed.all("H") {
-        let header = read_header(line).map_err(|why| UsageError::Usage(format!("-H: {why}")))?;
+        let header = read_header(line).map_err(|why| AbUsageError::Usage(format!("-H: {why}")))?;
         headers.push(header);
     }
     let mut unless_given = |name: &str, value: &str| {
@@ -302,8 +302,8 @@ fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, Usag
     Ok(headers)
 }
 
-fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, UsageError> {
-    parsed.get::<u64>(name).map_err(UsageError::Usage)
+fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, AbUsageError> {
+    parsed.get::<u64>(name).map_err(AbUsageError::Usage)
 }
 
 #[cfg(test)]

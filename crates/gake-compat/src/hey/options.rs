@@ -80,7 +80,7 @@ gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 
 /// An error of a command line, which determines hey's exit code.
 #[derive(Debug, PartialEq)]
-pub enum UsageError {
+pub enum HeyUsageError {
     /// A request for help.
     Help,
     /// A flag that cannot be parsed: Go exits with code 2.
@@ -117,31 +117,31 @@ impl HeyOptions {
     ///
     /// # Errors
     /// When it is not valid, in hey's words where it has some.
-    pub fn read(args: &[String]) -> Result<Self, UsageError> {
+    pub fn read(args: &[String]) -> Result<Self, HeyUsageError> {
         let parsed = Parsed::read(Grammar::Go, FLAGS, args).map_err(|error| match error {
-            FlagError::Refused(sentence) => UsageError::Unsupported(sentence),
-            FlagError::Wrong(sentence) => UsageError::Flag(sentence),
+            FlagError::Refused(sentence) => HeyUsageError::Unsupported(sentence),
+            FlagError::Wrong(sentence) => HeyUsageError::Flag(sentence),
         })?;
-        let on = |name| parsed.on(name).map_err(UsageError::Flag);
+        let on = |name| parsed.on(name).map_err(HeyUsageError::Flag);
         if on("help")? {
-            return Err(UsageError::Help);
+            return Err(HeyUsageError::Help);
         }
         if parsed.last("h").is_some() {
             let sentence = "Flag '-h' is deprecated, please use '-H' instead.";
-            return Err(UsageError::Value(sentence.to_owned()));
+            return Err(HeyUsageError::Value(sentence.to_owned()));
         }
         let [url] = parsed.operands.as_slice() else {
             return Err(match parsed.operands.get(1) {
-                None => UsageError::Value(String::new()),
+                None => HeyUsageError::Value(String::new()),
                 Some(late) => {
-                    UsageError::Unsupported(format!("{late}: flags stand before the URL"))
+                    HeyUsageError::Unsupported(format!("{late}: flags stand before the URL"))
                 }
             });
         };
         let (requests, workers, duration) = amount(&parsed)?;
         let output = parsed.last("o").unwrap_or_default();
         if !matches!(output, "" | "csv") {
-            return Err(UsageError::Unsupported(format!(
+            return Err(HeyUsageError::Unsupported(format!(
                 "-o {output:?}: only csv is supported; for other layouts take --gake-format json"
             )));
         }
@@ -209,14 +209,14 @@ impl HeyOptions {
 }
 
 /// Requests, workers and duration.
-fn amount(parsed: &Parsed) -> Result<(Option<u64>, usize, Option<Duration>), UsageError> {
+fn amount(parsed: &Parsed) -> Result<(Option<u64>, usize, Option<Duration>), HeyUsageError> {
     let requests: i64 = number(parsed, "n")?.unwrap_or(200);
     let workers: i64 = number(parsed, "c")?.unwrap_or(50);
     let duration = match parsed.last("z") {
         None => None,
         Some(text) => Some(parse_duration(text).map_err(|_| bad_value(parsed, "z"))?),
     };
-    let wrong = |sentence: &str| Err(UsageError::Value(sentence.to_owned()));
+    let wrong = |sentence: &str| Err(HeyUsageError::Value(sentence.to_owned()));
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
     match duration.filter(|duration| !duration.is_zero()) {
         Some(_) if workers < 1 => wrong("-c cannot be smaller than 1."),
@@ -228,7 +228,7 @@ fn amount(parsed: &Parsed) -> Result<(Option<u64>, usize, Option<Duration>), Usa
 }
 
 /// The header lines in Go's order: `User-Agent` first, then by name.
-fn headers(parsed: &Parsed, compression: bool) -> Result<Vec<(String, String)>, UsageError> {
+fn headers(parsed: &Parsed, compression: bool) -> Result<Vec<(String, String)>, HeyUsageError> {
     let mut headers: Vec<(String, String)> = Vec::new();
     let mut set = |name: &str, value: &str| {
         headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -268,7 +268,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-fn user(parsed: &Parsed) -> Result<Option<String>, UsageError> {
+fn user(parsed: &Parsed) -> Result<Option<String>, HeyUsageError> {
     let Some(user) = parsed.last("a").filter(|user| !user.is_empty()) else { return Ok(None) };
     match user.split_once(':') {
         Some((name, password)) if !name.is_empty() && !password.is_empty() => {
@@ -278,26 +278,26 @@ fn user(parsed: &Parsed) -> Result<Option<String>, UsageError> {
     }
 }
 
-fn body(parsed: &Parsed) -> Result<Option<Arc<[u8]>>, UsageError> {
+fn body(parsed: &Parsed) -> Result<Option<Arc<[u8]>>, HeyUsageError> {
     if let Some(path) = parsed.last("D").filter(|path| !path.is_empty()) {
         let bytes = body_file(path)
-            .map_err(|error| UsageError::Unsupported(format!("open {path}: {error}")))?;
+            .map_err(|error| HeyUsageError::Unsupported(format!("open {path}: {error}")))?;
         return Ok(Some(bytes.into()));
     }
     Ok(parsed.last("d").filter(|body| !body.is_empty()).map(|body| Arc::from(body.as_bytes())))
 }
 
-fn not_parsed(input: &str) -> UsageError {
-    UsageError::Value(format!("could not parse the provided input; input = {input}"))
+fn not_parsed(input: &str) -> HeyUsageError {
+    HeyUsageError::Value(format!("could not parse the provided input; input = {input}"))
 }
 
-fn number<T: std::str::FromStr>(parsed: &Parsed, name: &str) -> Result<Option<T>, UsageError> {
+fn number<T: std::str::FromStr>(parsed: &Parsed, name: &str) -> Result<Option<T>, HeyUsageError> {
     parsed.last(name).map(|text| text.parse().map_err(|_| bad_value(parsed, name))).transpose()
 }
 
-fn bad_value(parsed: &Parsed, name: &str) -> UsageError {
+fn bad_value(parsed: &Parsed, name: &str) -> HeyUsageError {
     let text = parsed.last(name).unwrap_or_default();
-    UsageError::Flag(format!("invalid value {text:?} for flag -{name}: parse error"))
+    HeyUsageError::Flag(format!("invalid value {text:?} for flag -{name}: parse error"))
 }
 
 #[cfg(test)]

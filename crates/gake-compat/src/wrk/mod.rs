@@ -19,7 +19,7 @@ use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 use crate::NativeResult;
 use crate::tool_run::{NEVER, ToolResult, ToolRun, is_connect_fault, responses};
 use gake_session::{Console, Exit, Failure};
-use options::{OptionsError, Tool, WrkOptions};
+use options::{Tool, WrkOptions, WrkOptionsError};
 
 /// The time within which wrk's threads notice the end.
 const DRAIN: Duration = Duration::from_millis(100);
@@ -45,8 +45,8 @@ fn run(
 ) -> Result<Exit, Failure> {
     let options = match WrkOptions::read(tool, args) {
         Ok(options) => options,
-        Err(OptionsError::Refused(why)) => return Err(Failure::could_not(why)),
-        Err(OptionsError::Usage(why)) => {
+        Err(WrkOptionsError::Refused(why)) => return Err(Failure::could_not(why)),
+        Err(WrkOptionsError::Usage(why)) => {
             if let Some(why) = why {
                 console.error(&why);
             }

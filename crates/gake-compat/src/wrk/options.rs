@@ -20,7 +20,7 @@ pub enum Tool {
 
 /// The end of a command line without options.
 #[derive(Debug, PartialEq, Eq)]
-pub enum OptionsError {
+pub enum WrkOptionsError {
     /// The tool shows its usage, after this sentence if there is one.
     Usage(Option<String>),
     /// gake does not support it.
@@ -74,16 +74,16 @@ const WRK: [Flag; 1] = [refused(&["R", "rate"], "wrk has no rate; use `gake as w
 
 impl WrkOptions {
     /// Reads a command line.
-    pub fn read(tool: Tool, args: &[String]) -> Result<Self, OptionsError> {
+    pub fn read(tool: Tool, args: &[String]) -> Result<Self, WrkOptionsError> {
         let own = match tool {
             Tool::Wrk => &WRK[..],
             Tool::Wrk2 => &WRK2[..],
         };
-        let usage = |why| OptionsError::Usage(Some(why));
+        let usage = |why| WrkOptionsError::Usage(Some(why));
         let parsed = Parsed::read(Grammar::GetoptLong, &[&COMMON[..], own].concat(), args)
             .map_err(|error| usage(error.into()))?;
         if parsed.last("s").is_some() {
-            return Err(OptionsError::Refused(
+            return Err(WrkOptionsError::Refused(
                 "-s cannot be honoured: gake runs no Lua; write the script in JavaScript and run \
                  it with `gake run script.js`"
                     .to_owned(),
@@ -94,32 +94,32 @@ impl WrkOptions {
         if !on("h")? {
             url = rest.next();
         }
-        let url = url.ok_or(OptionsError::Usage(None))?;
+        let url = url.ok_or(WrkOptionsError::Usage(None))?;
         if let Some(more) = rest.next() {
-            return Err(OptionsError::Refused(format!(
+            return Err(WrkOptionsError::Refused(format!(
                 "{more:?} after the URL is for a Lua script, which gake does not run"
             )));
         }
         if !url.contains("://") || Location::parse(url).is_err() {
             return Err(usage(format!("invalid URL: {url}")));
         }
-        let count = |name, default| -> Result<u64, OptionsError> {
+        let count = |name, default| -> Result<u64, WrkOptionsError> {
             Ok(parsed.read_with(name, scan_count).map_err(usage)?.unwrap_or(default))
         };
-        let time = |name, default| -> Result<Duration, OptionsError> {
+        let time = |name, default| -> Result<Duration, WrkOptionsError> {
             let seconds = parsed.read_with(name, scan_time).map_err(usage)?.unwrap_or(default);
             Ok(Duration::from_secs(seconds))
         };
         let (threads, connections) = (count("t", 2)?, count("c", 10)?);
         let (duration, timeout) = (time("d", 10)?, time("T", 2)?);
         if threads == 0 || duration.is_zero() {
-            return Err(OptionsError::Usage(None));
+            return Err(WrkOptionsError::Usage(None));
         }
         if connections < threads {
             return Err(usage("number of connections must be >= threads".to_owned()));
         }
         if threads > THREADS_MAX {
-            return Err(OptionsError::Refused(format!(
+            return Err(WrkOptionsError::Refused(format!(
                 "-t {threads} is more than the {THREADS_MAX} threads gake starts; more than the \
                  cores only cost"
             )));
@@ -143,12 +143,12 @@ impl WrkOptions {
 }
 
 /// Requests a second, which wrk2 requires.
-fn rate(tool: Tool, rate: u64) -> Result<Option<f64>, OptionsError> {
+fn rate(tool: Tool, rate: u64) -> Result<Option<f64>, WrkOptionsError> {
     match (tool, rate) {
         (Tool::Wrk, _) => Ok(None),
         (Tool::Wrk2, 0) => {
             let why = "Throughput MUST be specified with the --rate or -R option";
-            Err(OptionsError::Usage(Some(why.to_owned())))
+            Err(WrkOptionsError::Usage(Some(why.to_owned())))
         }
         (Tool::Wrk2, rate) => Ok(Some(rate as f64)),
     }
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use crate::testing::words;
 
-    fn read(tool: Tool, line: &str) -> Result<WrkOptions, OptionsError> {
+    fn read(tool: Tool, line: &str) -> Result<WrkOptions, WrkOptionsError> {
         WrkOptions::read(tool, &words(line))
     }
 
@@ -238,21 +238,21 @@ mod tests {
             ("-H nocolon http://h/", "Name: value"),
             ("-R 5 http://h/", "gake as wrk2"),
         ] {
-            let Err(OptionsError::Usage(Some(why))) = read(Tool::Wrk, line) else {
+            let Err(WrkOptionsError::Usage(Some(why))) = read(Tool::Wrk, line) else {
                 panic!("{line}")
             };
             assert!(why.contains(expected), "{line}: {why}");
         }
         for line in ["", "-h http://h/", "-d 0 http://h/", "-t 0 http://h/"] {
-            assert_eq!(read(Tool::Wrk, line), Err(OptionsError::Usage(None)), "{line}");
+            assert_eq!(read(Tool::Wrk, line), Err(WrkOptionsError::Usage(None)), "{line}");
         }
-        assert!(matches!(read(Tool::Wrk2, "http://h/"), Err(OptionsError::Usage(Some(_)))));
+        assert!(matches!(read(Tool::Wrk2, "http://h/"), Err(WrkOptionsError::Usage(Some(_)))));
     }
 
     #[test]
     fn what_gake_refuses() {
         for line in ["-s x.lua http://h/", "http://h/ -- a", "-c 2k -t 2k http://h/"] {
-            assert!(matches!(read(Tool::Wrk, line), Err(OptionsError::Refused(_))), "{line}");
+            assert!(matches!(read(Tool::Wrk, line), Err(WrkOptionsError::Refused(_))), "{line}");
         }
     }
 }
