@@ -154,8 +154,8 @@ fn peak(load: Option<&Load>) -> f64 {
 
 /// Threads for a load with this peak rate (infinite for a closed loop): the requested number, or as
 /// many as the load needs, but no more than requests in flight.
-fn threads_for(asked: Option<usize>, peak: f64, in_flight: usize) -> usize {
+fn threads_for(requested: Option<usize>, peak: f64, in_flight: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let needed = || ((peak / RATE_PER_THREAD).ceil() as usize).clamp(1, cores);
-    asked.unwrap_or_else(needed).clamp(1, in_flight.max(1))
+    requested.unwrap_or_else(needed).clamp(1, in_flight.max(1))
 }

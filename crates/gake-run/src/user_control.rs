@@ -38,9 +38,9 @@ impl UserControl {
     pub fn pause(&self) -> bool {
         let ControlState { handles, paused } = &mut *self.lock();
         if paused.is_none() {
-            let asked =
+            let requested =
                 |handle: &Option<UsersHandle>| handle.as_ref().map_or(0, UsersHandle::asked);
-            *paused = Some(handles.iter().map(asked).collect());
+            *paused = Some(handles.iter().map(requested).collect());
             for handle in handles.iter().flatten() {
                 handle.set(0);
             }
@@ -58,7 +58,7 @@ impl UserControl {
 
     /// The latest number set for a scenario; 0 while it is paused.
     #[must_use]
-    pub fn asked(&self, scenario: usize) -> Option<usize> {
+    pub fn requested(&self, scenario: usize) -> Option<usize> {
         self.lock().handles.get(scenario)?.as_ref().map(UsersHandle::asked)
     }
 
@@ -82,18 +82,22 @@ mod tests {
         assert_eq!((control.scale(1), control.pause()), (None, false), "nothing runs yet");
         let handle = |users| Some(UsersHandle::new(users, 5));
         control.attach(vec![None, handle(2), handle(3)]);
-        let asked = || [0, 1, 2].map(|scenario| control.asked(scenario));
+        let requested = || [0, 1, 2].map(|scenario| control.requested(scenario));
         assert!(control.pause());
-        assert_eq!(asked(), [None, Some(0), Some(0)]);
+        assert_eq!(requested(), [None, Some(0), Some(0)]);
         assert_eq!((control.scale(9), control.scale(4)), (Some(5), Some(5)));
         assert!(control.pause(), "again");
-        assert_eq!(asked(), [None, Some(0), Some(0)]);
+        assert_eq!(requested(), [None, Some(0), Some(0)]);
         control.resume();
-        assert_eq!(asked(), [None, Some(4), Some(3)], "each its own");
+        assert_eq!(requested(), [None, Some(4), Some(3)], "each its own");
         control.resume();
-        assert_eq!((control.scale(6), asked()), (Some(5), [None, Some(4), Some(3)]), "too many");
+        assert_eq!(
+            (control.scale(6), requested()),
+            (Some(5), [None, Some(4), Some(3)]),
+            "too many"
+        );
         assert_eq!(control.scale(1), Some(5));
-        assert_eq!(asked(), [None, Some(1), Some(3)], "the first one");
+        assert_eq!(requested(), [None, Some(1), Some(3)], "the first one");
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl ScenarioUsers {
 
     /// Active users in this process at an instant of the run. Users of an arrival rate are active
     /// during an iteration. `asked` is the number set from outside.
-    pub(super) fn active(&self, at: Nanos, asked: Option<usize>) -> usize {
+    pub(super) fn active(&self, at: Nanos, requested: Option<usize>) -> usize {
         if at < self.start || self.is_over(at) {
             return 0;
         }
@@ -80,7 +80,7 @@ impl ScenarioUsers {
                 return usize::try_from(running).unwrap_or(usize::MAX);
             }
             Load::Ramping { stages, .. } => ramped(stages, at - self.start),
-            Load::External { users, .. } => asked.unwrap_or(*users),
+            Load::External { users, .. } => requested.unwrap_or(*users),
             load => load.users().unwrap_or(0),
         };
         self.process.count(active)
@@ -98,7 +98,7 @@ pub(super) fn active(
     Arc::new(move |at| {
         let lost = lost.as_ref().map(|lost| lost()).unwrap_or_default();
         let remaining = |(number, users): (usize, &ScenarioUsers)| {
-            let active = users.active(at, control.asked(number));
+            let active = users.active(at, control.requested(number));
             let gone: usize = lost.iter().map(|slice| slice.count(active)).sum();
             active.saturating_sub(gone)
         };

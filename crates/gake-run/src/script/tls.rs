@@ -20,7 +20,7 @@ pub(super) fn tls(options: &Options) -> Result<ScriptTls, String> {
     let version = version(options)?;
     let suites = match options.tls_cipher_suites.as_deref() {
         None | Some([]) => None,
-        Some(asked) => Some(suites(asked)?.0),
+        Some(requested) => Some(suites(requested)?.0),
     };
     if version == Some(TlsVersion::Tls12) && suites.as_ref().is_some_and(Vec::is_empty) {
         return Err("the option tlsCipherSuites is not supported: gake has none of its suites \
@@ -32,9 +32,9 @@ pub(super) fn tls(options: &Options) -> Result<ScriptTls, String> {
 
 /// The TLS 1.2 suites that this client supports, and those that it does not. As in k6, the suites
 /// of TLS 1.3 cannot be chosen.
-fn suites(asked: &[String]) -> Result<(Vec<String>, Vec<&str>), String> {
+fn suites(requested: &[String]) -> Result<(Vec<String>, Vec<&str>), String> {
     let (mut supported, mut unsupported) = (Vec::new(), Vec::new());
-    for name in asked {
+    for name in requested {
         let is_old =
             name.starts_with("TLS_RSA_") || OLD_SUITES.iter().any(|end| name.ends_with(end));
         let is_new =
@@ -89,7 +89,8 @@ fn identities(options: &Options) -> Result<Vec<TlsIdentity>, String> {
 /// # Errors
 /// When it names an unknown version, or contains no supported one.
 fn version(options: &Options) -> Result<Option<TlsVersion>, String> {
-    let Some(asked) = options.tls_version.as_ref().filter(|asked| !asked.is_null()) else {
+    let Some(requested) = options.tls_version.as_ref().filter(|requested| !requested.is_null())
+    else {
         return Ok(None);
     };
     let index = |value: Option<&Value>, otherwise: usize| match value {
@@ -99,7 +100,7 @@ fn version(options: &Options) -> Result<Option<TlsVersion>, String> {
             known.ok_or_else(|| format!("unknown TLS version '{value}'"))
         }
     };
-    let (least, most) = match asked {
+    let (least, most) = match requested {
         Value::Object(range) => (index(range.get("min"), 0)?, index(range.get("max"), 4)?),
         one => (index(Some(one), 0)?, index(Some(one), 4)?),
     };
@@ -117,8 +118,8 @@ mod tests {
 
     use super::*;
 
-    fn with_tls(asked: Value) -> Result<Option<TlsVersion>, String> {
-        version(&Options { tls_version: Some(asked), ..Options::default() })
+    fn with_tls(requested: Value) -> Result<Option<TlsVersion>, String> {
+        version(&Options { tls_version: Some(requested), ..Options::default() })
     }
 
     #[test]
@@ -139,8 +140,8 @@ mod tests {
             |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let good = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
         let old = "TLS_RSA_WITH_AES_128_CBC_SHA";
-        let asked = names(&[good, old, "TLS_AES_128_GCM_SHA256"]);
-        let options = Options { tls_cipher_suites: Some(asked), ..Options::default() };
+        let requested = names(&[good, old, "TLS_AES_128_GCM_SHA256"]);
+        let options = Options { tls_cipher_suites: Some(requested), ..Options::default() };
         assert_eq!(tls(&options).unwrap().suites, Some(names(&[good])));
         assert!(warning(&options).unwrap().ends_with(old));
         let only_old = Options {
