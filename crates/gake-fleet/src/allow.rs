@@ -286,11 +286,12 @@ mod tests {
         let load = || Load::rate(10.0, Duration::from_secs(1));
         let mut run = spec("http://localhost:9/", load());
         let none = AgentLimits::default();
-        expect![""].assert_eq(&refusal(&none, &run, Slice::WHOLE));
+        assert!(refusal(&none, &run, Slice::WHOLE).contains("--allow"), "nothing by default");
         let named = AgentLimits { allow: rules(&["LOCALHOST"]), ..none.clone() };
         assert_eq!(refusal(&named, &run, Slice::WHOLE), "");
         let all = AgentLimits { allow: rules(&["0.0.0.0/0", "::/0"]), ..none.clone() };
-        expect![""].assert_eq(&refusal(&all, &run, Slice::WHOLE));
+        let why = refusal(&all, &run, Slice::WHOLE);
+        assert!(why.contains(", a loopback address: start it with --allow"), "{why}");
         run.connection.resolve = vec!["localhost:9:10.0.0.7".to_owned()];
         expect![""].assert_eq(&refusal(&named, &run, Slice::WHOLE));
         let networks = AgentLimits { allow: rules(&["10.0.0.0/8"]), ..none };

@@ -85,11 +85,11 @@ mod tests {
         let step = Stage::step(100.0, Duration::from_secs(9));
         let event = of(vec![step]);
         assert_eq!(event.at, 1_500_000_000);
-        expect![""].assert_eq(&event.text);
+        expect!["the rate was set to 150 % of the plan by hand: 150/s"].assert_eq(&event.text);
         let text = of(vec![step, Stage::step(9.0, Duration::from_secs(1))]).text;
-        expect![""].assert_eq(&text);
+        expect!["the rate was set to 150 % of the plan by hand"].assert_eq(&text);
         let users = Plan::new("url", Load::External { users: 7, max: 10 });
         let text = super::event(&RateChange { at: Duration::ZERO, factor: 1.2 }, &users).text;
-        expect![""].assert_eq(&text);
+        expect!["the number of users was set to 120 % of the plan by hand: 8"].assert_eq(&text);
     }
 }

@@ -107,7 +107,7 @@ mod tests {
         let closed = Plan { connections: 1_000, ..Plan::new("http://h/", load) };
         assert_eq!(fit(&closed, Slice::WHOLE, 1_064), Ok(()));
         let why = fit(&closed, Slice::WHOLE, 1_063).unwrap_err();
-        expect![""].assert_eq(&why);
+        expect!["1000 connections need more than its 1063 descriptors: use more agents, or raise its limit (`ulimit -n`)"].assert_eq(&why);
         let fourth = Slice::new(3, 4);
         assert_eq!(fit(&closed, fourth, 314), Ok(()));
         assert!(fit(&Plan { idle_connections: 4, ..closed.clone() }, fourth, 314).is_err());

@@ -188,10 +188,10 @@ fn faults_are_sentences_with_a_line() {
 fn faults_of_the_reader() {
     let bad = b"GET http://a\nX: \xff\n".as_slice();
     let error = Targets::new(bad, TargetFormat::Http).read_all().unwrap_err();
-    expect![""].assert_eq(&error.to_string());
+    expect!["line 2: the line is not UTF-8 text"].assert_eq(&error.to_string());
     let endless = BufReader::new(std::io::repeat(b'x'));
     let error = Targets::detect(endless).unwrap_err();
-    expect![""].assert_eq(&error.to_string());
+    expect!["line 1: the line is longer than 64 MiB"].assert_eq(&error.to_string());
     #[derive(Debug)]
     struct FailingReader;
     impl Read for FailingReader {
@@ -200,7 +200,7 @@ fn faults_of_the_reader() {
         }
     }
     let error = Targets::detect(BufReader::new(FailingReader)).unwrap_err();
-    expect![""].assert_eq(&error.to_string());
+    expect!["line 1: the file cannot be read: no disk"].assert_eq(&error.to_string());
 }
 
 #[test]
