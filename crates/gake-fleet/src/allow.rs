@@ -293,7 +293,7 @@ mod tests {
         let why = refusal(&all, &run, Slice::WHOLE);
         assert!(why.contains(", a loopback address: start it with --allow"), "{why}");
         run.connection.resolve = vec!["localhost:9:10.0.0.7".to_owned()];
-        expect![""].assert_eq(&refusal(&named, &run, Slice::WHOLE));
+        expect!["it may not load localhost (10.0.0.7), a private address: start it with --allow 10.0.0.7"].assert_eq(&refusal(&named, &run, Slice::WHOLE));
         let networks = AgentLimits { allow: rules(&["10.0.0.0/8"]), ..none };
         assert_eq!(refusal(&networks, &run, Slice::WHOLE), "");
     }
@@ -301,7 +301,8 @@ mod tests {
     #[test]
     fn a_script_under_a_rate_is_refused() {
         let bounded = AgentLimits { max_rate: Some(1.0), ..AgentLimits::default() };
-        expect![""].assert_eq(&bounded.check_script().unwrap_err());
+        expect!["a script's requests have no rate that --max-rate could limit"]
+            .assert_eq(&bounded.check_script().unwrap_err());
         assert_eq!(AgentLimits::default().check_script(), Ok(()));
     }
 
@@ -319,14 +320,17 @@ mod tests {
         };
         assert_eq!(refusal(&bound, &open, slice), "");
         let slower = AgentLimits { max_rate: Some(99.0), ..bound.clone() };
-        expect![""].assert_eq(&refusal(&slower, &open, slice));
+        expect!["100 requests a second exceed its limit of 99"]
+            .assert_eq(&refusal(&slower, &open, slice));
         let fewer = AgentLimits { max_connections: Some(249), ..bound.clone() };
-        expect![""].assert_eq(&refusal(&fewer, &open, slice));
+        expect!["250 connections exceed its limit of 249"]
+            .assert_eq(&refusal(&fewer, &open, slice));
         let shorter = AgentLimits { max_duration: Some(Duration::from_secs(59)), ..bound.clone() };
-        expect![""].assert_eq(&refusal(&shorter, &open, slice));
+        expect!["the run takes 1m, and its limit is 59s"]
+            .assert_eq(&refusal(&shorter, &open, slice));
         let mut late = open.clone();
         late.scenarios[0].start = Duration::from_secs(1);
-        expect![""].assert_eq(&refusal(&bound, &late, slice));
+        expect!["the run takes 61s, and its limit is 1m"].assert_eq(&refusal(&bound, &late, slice));
         let end =
             bound.bounds(&ResolvedRun::new(&open, Inputs::default()).unwrap().plan, slice).end;
         assert_eq!(end, Some(Duration::from_secs(60) + DRAIN));
@@ -337,8 +341,9 @@ mod tests {
             limits.check_users(&plan, slice)
         };
         assert_eq!(users(2), Ok(()), "two of five in the first of four slices");
-        expect![""].assert_eq(&users(1).unwrap_err());
-        expect![""].assert_eq(&refusal(&bound, &closed, slice));
+        expect!["2 users exceed its limit of 1 (--max-users)"].assert_eq(&users(1).unwrap_err());
+        expect!["a closed loop has no rate that --max-rate could limit"]
+            .assert_eq(&refusal(&bound, &closed, slice));
         let free = AgentLimits { allow, ..AgentLimits::default() };
         assert_eq!(refusal(&free, &closed, slice), "");
     }

@@ -210,7 +210,7 @@ mod tests {
             showing: String::new(),
         };
         assert!(parcel.check_size(None).is_ok());
-        expect![""].assert_eq(&parcel.check_size(Some("x")).unwrap_err().to_string());
+        expect!["a fleet cannot run this: the script, its files and the data of its setup take 268435457 bytes, and 256 MB can be sent"].assert_eq(&parcel.check_size(Some("x")).unwrap_err().to_string());
         parcel.archive.push(0);
         assert!(parcel.check_size(None).is_err());
     }
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(opened.set_up.data, set_up.data);
         assert_eq!(opened.set_up.recorded.counts, set_up.recorded.counts);
         let why = JournalScript::new(&parcel(vec![0; JOURNAL_MAX]), &set_up).unwrap_err();
-        expect![""].assert_eq(&why);
+        assert!(why.contains("a journal holds 16 MB"), "{why}");
     }
 
     #[test]

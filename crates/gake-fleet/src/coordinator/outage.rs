@@ -65,9 +65,11 @@ mod tests {
         };
         assert_eq!([look(6_000, true), look(7_000, false), look(7_900, true)], [None, None, None]);
         assert_eq!([look(8_000, false), look(8_900, false)], [None, None], "it may be short");
-        expect![""].assert_eq(&look(9_000, false).unwrap());
+        expect!["NATS cannot be reached since 8s: agents continue, and deliver later"]
+            .assert_eq(&look(9_000, false).unwrap());
         assert_eq!(look(22_000, false), None, "once");
-        expect![""].assert_eq(&look(23_140, true).unwrap());
+        expect!["NATS could not be reached from 8s to 23.1s"]
+            .assert_eq(&look(23_140, true).unwrap());
         assert_eq!(look(24_000, true), None);
     }
 }

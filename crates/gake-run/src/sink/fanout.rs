@@ -302,8 +302,8 @@ mod tests {
         let run = Collector::new(&plan, 0, 0).finish(1, RunEnd::Done, 1);
         let losses: Vec<_> = fanout.finish(&run, 0).into_iter().map(|loss| loss.text).collect();
         let [seconds, readings] = &losses[..] else { panic!("{losses:?}") };
-        expect![""].assert_eq(seconds);
-        expect![""].assert_eq(readings);
+        expect!["a stuck sink: 5 seconds are missing: it was too slow to take them; they are in the figures"].assert_eq(seconds);
+        expect!["a stuck sink: 7 samples of the target are missing: it was too slow to take them; they are in the figures"].assert_eq(readings);
         assert_eq!(taken.iter().count(), SECONDS_MAX, "queued seconds reached the sink");
     }
 }

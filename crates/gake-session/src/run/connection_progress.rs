@@ -97,12 +97,14 @@ mod tests {
     #[test]
     fn connections_of_users_count_once_they_have_a_response() {
         let mut progress = ConnectionProgress::of(&plan(2_000, 0));
-        expect![""].assert_eq(&progress.progress(&answered(1_500), 2_000).unwrap());
+        expect!["1,500 of 2,000 connections open"]
+            .assert_eq(&progress.progress(&answered(1_500), 2_000).unwrap());
         assert_eq!(progress.progress(&answered(2_000), 2_000), None);
         // Connections that are opened again later are not reported.
         assert_eq!(progress.progress(&answered(1_500), 1_500), None);
         let mut progress = ConnectionProgress::of(&plan(1_000, 3_000));
-        expect![""].assert_eq(&progress.progress(&answered(1_000), 2_500).unwrap());
+        expect!["2,500 of 4,000 connections open"]
+            .assert_eq(&progress.progress(&answered(1_000), 2_500).unwrap());
         assert_eq!(ConnectionProgress::of(&plan(50, 0)).progress(&answered(0), 0), None);
     }
 
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(progress.limit(&tally, 20), None);
         tally.add_fault(Fault::NoLocalPort, 12);
         let text = progress.limit(&tally, 28_232).unwrap();
-        expect![""].assert_eq(&text);
+        assert!(text.contains("28,232 connections open: no_local_port (12 requests)"), "{text}");
         assert_eq!(progress.limit(&tally, 28_232), None);
     }
 }

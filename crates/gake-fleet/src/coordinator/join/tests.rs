@@ -282,7 +282,9 @@ fn a_lost_agent_owes_nothing_after_the_run_was_stopped() {
     assert!(joiner.is_over());
     let run = whole.finish();
     assert_eq!((run.tally.counts.lost, run.measured), (30, SECOND));
-    expect![""].assert_eq(&joiner.events[0].text);
+    assert!(
+        joiner.events[0].text.contains("agent agent-0 was lost after 1s: the agent was stopped")
+    );
 }
 
 #[test]
@@ -307,13 +309,15 @@ fn an_agent_that_is_alive_and_sends_no_figures_is_reported() {
     }
     assert!(texts(&mut joiner, 49).is_empty(), "not yet");
     second(0, 2, &mut joiner);
-    expect![""].assert_eq(&texts(&mut joiner, 51).join("\n"));
+    expect!["agent agent-1 lags: its figures are 3.1s behind"]
+        .assert_eq(&texts(&mut joiner, 51).join("\n"));
     assert!(texts(&mut joiner, 55).is_empty(), "once");
     joiner.hear_all(56 * TENTH);
     second(1, 2, &mut joiner);
     second(1, 3, &mut joiner);
     // No agent could be received until now.
-    expect![""].assert_eq(&texts(&mut joiner, 57).join("\n"));
+    expect!["agent agent-1 has caught up, 3.7s after its figures stopped"]
+        .assert_eq(&texts(&mut joiner, 57).join("\n"));
     // Without NATS, late figures are not the fault of agents.
     assert!(texts(&mut joiner, 85).is_empty());
     assert_eq!(texts(&mut joiner, 87).len(), 2, "both lag from then on");
