@@ -81,7 +81,7 @@ pub enum FleetError {
 /// The refusals, or a hint if there were none.
 fn listed(refusals: &[String]) -> String {
     if refusals.is_empty() {
-        return "; `gake fleet ls` lists agents that are visible with this server, account and token".to_owned();
+        return "; `gake fleet ls` lists the agents of this server, account and token".to_owned();
     }
     refusals.iter().map(|refusal| format!("; {refusal}")).collect()
 }
