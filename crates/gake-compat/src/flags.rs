@@ -1,27 +1,27 @@
 //! Command lines in the grammars of other tools' parsers.
 //!
-//! A tool's flags are a table; flags that are not in it are refused by name, and what is in it but
-//! cannot be honoured says why. So no flag is ever ignored.
+//! A tool's flags are a table. Flags that are not in it are refused by name; flags in it that gake
+//! does not support are refused with a reason. So no flag is ever ignored.
 
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// How a tool reads its command line.
+/// The grammar of a tool's command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grammar {
     /// Go's `flag`: `-n 5`, `-n=5`, `--n=5`; ends at the first operand.
     Go,
     /// POSIX `getopt`: `-n5`, `-n 5`, `-ki`; ends at the first operand.
     Getopt,
-    /// GNU `getopt_long` and its likes: also `--name 5`, `--name=5`; operands anywhere.
+    /// GNU `getopt_long` and similar ones: also `--name 5`, `--name=5`; operands anywhere.
     GetoptLong,
-    /// Go's `pflag`: the same, and `-n=5`.
+    /// Go's `pflag`: as `getopt_long`, and `-n=5`.
     Pflag,
 }
 
 impl Grammar {
-    /// What the tool's parser says of a flag that it does not know. Go's words are known to
-    /// scripts; the others differ from one C library to the next.
+    /// The error of the tool's parser for an unknown flag. Scripts depend on Go's words; the others
+    /// differ between C libraries.
     fn unknown(self, shown: &str) -> String {
         match self {
             Self::Go => {
@@ -32,7 +32,7 @@ impl Grammar {
         }
     }
 
-    /// What it says of a flag without its value.
+    /// The error for a flag without its value.
     fn lacks_value(self, shown: &str) -> String {
         match self {
             Self::Go => format!("flag needs an argument: -{}", shown.trim_start_matches('-')),
@@ -42,23 +42,20 @@ impl Grammar {
     }
 }
 
-/// What a flag is followed by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlagValue {
-    /// Nothing; Go and long flags may still say `=true` or `=false`.
+    /// No value; Go and long flags still accept `=true` or `=false`.
     Nothing,
-    /// A value.
     Value,
-    /// Nothing that gake could honour: the flag is refused with this sentence.
+    /// The flag is refused with this sentence.
     Refused(&'static str),
 }
 
-/// A flag: its first name is the one by which it is asked for; a name of one letter has one dash.
+/// A flag. Its first name is its key; a name of one letter has one dash.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag {
     /// Its names, without dashes.
     pub names: &'static [&'static str],
-    /// What follows it.
     pub value: FlagValue,
 }
 
@@ -67,37 +64,30 @@ pub const fn switch(names: &'static [&'static str]) -> Flag {
     Flag { names, value: FlagValue::Nothing }
 }
 
-/// A flag with a value.
 pub const fn value(names: &'static [&'static str]) -> Flag {
     Flag { names, value: FlagValue::Value }
 }
 
-/// A flag that is refused, and why.
 pub const fn refused(names: &'static [&'static str], why: &'static str) -> Flag {
     Flag { names, value: FlagValue::Refused(why) }
 }
 
-/// A flag as users write it.
+/// A flag as in a command line, with dashes.
 pub fn dashed(name: &str) -> String {
     if name.len() == 1 { format!("-{name}") } else { format!("--{name}") }
 }
 
-/// What a command line of GNU `getopt_long` asks for.
+/// The request of a GNU `getopt_long` command line.
 #[derive(Debug)]
 pub enum CommandLine<T> {
-    /// How the tool is called.
     Help,
-    /// The version.
     Version,
-    /// A run.
     Run(Box<T>),
 }
 
 impl<T> CommandLine<T> {
-    /// Reads `args`; `help` is the first name of the flag for it, and `options` reads the others.
-    ///
-    /// # Errors
-    /// What is wrong, by the name of the flag.
+    /// Reads `args`; `help` is the first name of the help flag, and `options` reads the other
+    /// flags.
     pub fn read(
         flags: &[Flag],
         help: &str,
@@ -115,7 +105,7 @@ impl<T> CommandLine<T> {
     }
 }
 
-/// A command line that was read.
+/// A parsed command line.
 #[derive(Debug, Default)]
 pub struct Parsed {
     /// Flags in order, by their first names.
@@ -124,12 +114,12 @@ pub struct Parsed {
     pub operands: Vec<String>,
 }
 
-/// Why a command line could not be read; each is a sentence that names the flag.
+/// An error of a command line: a sentence that names the flag.
 #[derive(Debug, PartialEq, Eq)]
 pub enum FlagError {
-    /// The tool has the flag and gake cannot do what it asks.
+    /// The tool has the flag, and gake does not support it.
     Refused(String),
-    /// The flag is unknown, or lacks its value.
+    /// The flag is unknown or lacks its value.
     Wrong(String),
 }
 
@@ -151,7 +141,7 @@ impl Parsed {
     /// Reads `args`.
     ///
     /// # Errors
-    /// A flag that is unknown, refused, or lacks its value, by name.
+    /// When a flag is unknown, refused or lacks its value; the error names it.
     pub fn read(grammar: Grammar, flags: &[Flag], args: &[String]) -> Result<Self, FlagError> {
         let mut parsed = Self::default();
         let mut rest = args.iter();
@@ -178,7 +168,8 @@ impl Parsed {
         Ok(parsed)
     }
 
-    /// `--name`, `--name=value`, `--name value`, and with one dash where the grammar has that.
+    /// Parses `--name`, `--name=value`, `--name value`, and with one dash where the grammar has
+    /// that.
     fn word<'a>(
         &mut self,
         grammar: Grammar,
@@ -204,7 +195,7 @@ impl Parsed {
         Ok(())
     }
 
-    /// `-k`, `-n5`, `-n 5`, `-kin 5`, and `-n=5` where the grammar has that.
+    /// Parses `-k`, `-n5`, `-n 5`, `-kin 5`, and `-n=5` where the grammar has that.
     fn letters<'a>(
         &mut self,
         grammar: Grammar,
@@ -249,12 +240,12 @@ impl Parsed {
         Ok(())
     }
 
-    /// The last value given for a flag.
+    /// The last value of a flag.
     pub fn last(&self, name: &str) -> Option<&str> {
         self.all(name).last()
     }
 
-    /// Every value given for a flag, in order.
+    /// Every value of a flag, in order.
     pub fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         self.given.iter().filter(move |(given, _)| *given == name).map(|(_, value)| value.as_str())
     }
@@ -262,7 +253,7 @@ impl Parsed {
     /// Whether a flag without a value is on.
     ///
     /// # Errors
-    /// When it was given a value that is neither true nor false.
+    /// When its value is neither true nor false.
     pub fn on(&self, name: &str) -> Result<bool, String> {
         match self.last(name) {
             None | Some("false" | "f" | "F" | "0" | "False" | "FALSE") => Ok(false),
@@ -271,18 +262,18 @@ impl Parsed {
         }
     }
 
-    /// The last value given for a flag, as something else.
+    /// The last value of a flag, parsed.
     ///
     /// # Errors
-    /// When it cannot be read as that, with the flag's name.
+    /// When it cannot be parsed; the error has the flag's name.
     pub fn get<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, String> {
         self.read_with(name, |text| text.parse::<T>().map_err(|error| error.to_string()))
     }
 
-    /// The last value given for a flag, as `read` understands it.
+    /// The last value of a flag, parsed by `read`.
     ///
     /// # Errors
-    /// What `read` says, with the flag's name.
+    /// The error of `read`, with the flag's name.
     pub fn read_with<T>(
         &self,
         name: &str,
@@ -345,7 +336,7 @@ mod tests {
 
     #[test]
     fn nothing_is_ignored() {
-        for (grammar, line, said) in [
+        for (grammar, line, expected) in [
             (Grammar::Go, "--zz 1", "flag provided but not defined: -zz"),
             (Grammar::Go, "-n", "flag needs an argument: -n"),
             (Grammar::Getopt, "-kz", "no flag -z"),
@@ -355,7 +346,7 @@ mod tests {
             (Grammar::GetoptLong, "--number", "--number needs a value"),
         ] {
             let error = read(grammar, line).unwrap_err();
-            assert!(error.contains(said), "{line}: {error}");
+            assert!(error.contains(expected), "{line}: {error}");
         }
         let refused = Parsed::read(Grammar::Getopt, FLAGS, &["-s".to_owned()]).unwrap_err();
         assert!(matches!(refused, FlagError::Refused(_)), "{refused:?}");

@@ -1,4 +1,5 @@
-//! Why a request got no response, in the words of Go's `net/http`, which scripts look for.
+//! The errors of requests without a response, in the words of Go's `net/http`, on which scripts
+//! depend.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,11 +8,11 @@ use std::sync::Arc;
 use gake_core::record::{Fault, Phase, Tally};
 use gake_wire::Wire;
 
-/// Go's words for a request that the end of the run cut off.
+/// Go's error for a request that the end of the run aborted.
 pub const CANCELED: &str = "context canceled";
 
-/// Requests without a response, by cause in Go's words, in order of the words. The port of our side,
-/// which Go names and which makes every line another, is left out.
+/// Requests without a response, by cause in Go's words, sorted. The local port, which Go includes
+/// and which would make every line different, is left out.
 pub fn errors(tally: &Tally, wires: &[Arc<Wire>], method: &str, url: &str) -> Vec<(String, u64)> {
     let origins = wires.first().map(|wire| wire.network.origins.as_slice()).unwrap_or_default();
     let address = origins.first().and_then(|origin| origin.addresses.first());
@@ -26,13 +27,13 @@ pub fn errors(tally: &Tally, wires: &[Arc<Wire>], method: &str, url: &str) -> Ve
     errors.into_iter().collect()
 }
 
-/// `Get "http://...": what happened`.
+/// The error of a request: `Get "http://...": what happened`.
 pub fn of_request(method: &str, url: &str, what: &str) -> String {
     let (first, rest) = method.split_at(method.len().min(1));
     format!("{first}{} \"{url}\": {what}", rest.to_ascii_lowercase())
 }
 
-/// Why, as Go says it of a peer at `address`.
+/// The cause in Go's words, for a peer at `address`.
 pub fn cause(fault: Fault, address: &str) -> String {
     let connect = |what: &str| format!("dial tcp {address}: connect: {what}");
     match fault {

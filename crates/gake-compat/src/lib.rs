@@ -1,8 +1,8 @@
-//! gake as another tool: its flags, defaults and output, on our engine.
+//! gake as another tool: its flags, defaults and output, on gake's engine.
 //!
-//! A personality turns the tool's flags into the spec of a run
-//! ([`RunSpec`](gake_core::spec::RunSpec)), runs it, and prints as the tool does. What
-//! it cannot honour it refuses by name.
+//! A personality converts the tool's flags to the spec of a run
+//! ([`RunSpec`](gake_core::spec::RunSpec)), runs it, and prints the tool's output. It refuses flags
+//! that it does not support by name.
 
 mod ab;
 mod flags;
@@ -30,10 +30,10 @@ use gake_session::{Console, Exit, Failure};
 pub use k6::attach::attach;
 pub use native_result::NativeResult;
 
-/// How a personality runs: the tool's arguments, gake's own result, and the streams.
+/// Runs a personality: the tool's arguments, gake's own result, and the streams.
 type Personality = fn(&[String], &NativeResult, &Console) -> Result<Exit, Failure>;
 
-/// The tools, by the names under which they are called.
+/// The tools by their names.
 const TOOLS: &[(&str, Personality)] = &[
     ("ab", ab::main),
     ("h2load", h2load::main),
@@ -46,14 +46,14 @@ const TOOLS: &[(&str, Personality)] = &[
     ("wrk2", wrk::wrk2),
 ];
 
-/// The tools' names, in order.
+/// The tools' names, sorted.
 #[must_use]
 pub fn names() -> Vec<&'static str> {
     TOOLS.iter().map(|(name, _)| *name).collect()
 }
 
-/// Behaves as another tool when the command line says so: by `gake as TOOL` or by the program's
-/// name. `None` when it does not.
+/// Runs as another tool if the command line is `gake as TOOL` or the program has the tool's name;
+/// otherwise `None`.
 pub fn run(args: &[OsString], console: &Console) -> Option<Result<Exit, Failure>> {
     let called = args.first().and_then(|path| Path::new(path).file_name()?.to_str());
     let is_as = args.get(1).is_some_and(|word| word == "as");
@@ -83,6 +83,6 @@ fn behave(main: Personality, args: &[OsString], console: &Console) -> Result<Exi
         .map(|arg| arg.to_str().map(str::to_owned))
         .collect::<Option<_>>()
         .ok_or_else(|| Failure::usage("an argument is not UTF-8"))?;
-    let native = NativeResult::take(&mut args)?;
+    let native = NativeResult::extract(&mut args)?;
     main(&args, &native, console)
 }

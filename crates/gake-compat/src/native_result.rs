@@ -1,4 +1,4 @@
-//! gake's own result beside the tool's output.
+//! gake's own result in addition to the tool's output.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,27 @@ use gake_run::sink::RunFileSink;
 use gake_session::files::{create, distinct};
 use gake_session::{Console, Failure, rendered};
 
-/// `--gake-out FILE` and `--gake-format FORMAT[=FILE]`, which every personality takes, with one
-/// dash or two: some of the tools have flags of one.
+/// `--gake-out FILE` and `--gake-format FORMAT[=FILE]`, which every personality accepts, with one
+/// dash or two, since some of the tools have one-dash flags.
 #[derive(Debug, Default)]
 pub struct NativeResult {
-    /// Where the native result goes. Without a format it is the run file.
+    /// The file of the native result; a run file if there is no format.
     out: Option<PathBuf>,
     format: Option<Format>,
 }
 
 impl NativeResult {
-    /// Takes gake's own flags out of a tool's command line.
+    /// Removes gake's own flags from a tool's command line.
     ///
     /// # Errors
-    /// When one lacks its value.
-    pub fn take(args: &mut Vec<String>) -> Result<Self, Failure> {
+    /// When a flag lacks its value.
+    pub fn extract(args: &mut Vec<String>) -> Result<Self, Failure> {
         let mut native = Self::default();
         while let Some(path) = take_value(args, "--gake-out")? {
             native.out = Some(path.into());
         }
         while let Some(value) = take_value(args, "--gake-format")? {
-            // `text=FILE` names both, as `-o` of gake's own commands does.
+            // `text=FILE` sets both, as `-o` of gake's own commands does.
             let (name, path) = match value.split_once('=') {
                 Some((name, path)) if !path.is_empty() => (name, Some(path)),
                 _ => (value.as_str(), None),
@@ -46,13 +46,16 @@ impl NativeResult {
     /// Refuses to write the native result over a file that the tool itself writes.
     ///
     /// # Errors
-    /// When it is one of `files`, or two of those are one.
-    pub fn beside<'a>(&'a self, files: impl IntoIterator<Item = &'a str>) -> Result<(), Failure> {
+    /// When it is one of `files`, or two of them are the same file.
+    pub fn check_conflicts<'a>(
+        &'a self,
+        files: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), Failure> {
         let files = files.into_iter().map(Path::new);
         distinct(files.chain(self.out.as_deref()), [])
     }
 
-    /// What writes the run file, which is written during the run.
+    /// The sink that writes the run file during the run.
     ///
     /// # Errors
     /// When the file cannot be created.
@@ -61,12 +64,11 @@ impl NativeResult {
         Ok(Some(Box::new(RunFileSink::create(path)?)))
     }
 
-    /// Where the run file goes.
     fn run_file(&self) -> Option<&Path> {
         self.out.as_deref().filter(|_| self.format.is_none())
     }
 
-    /// Writes the result: to the file, or to standard error, since standard output is the tool's.
+    /// Writes the result to the file, or to standard error, since standard output is the tool's.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -83,8 +85,8 @@ impl NativeResult {
     }
 }
 
-/// Takes `name VALUE` or `name=VALUE` out of the arguments, wherever it stands; the name may lack
-/// one of its two dashes.
+/// Removes `name VALUE` or `name=VALUE` from the arguments, wherever it is; the name may lack one
+/// of its two dashes.
 fn take_value(args: &mut Vec<String>, name: &str) -> Result<Option<String>, Failure> {
     let named = |arg: &str, name: &str| {
         arg.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
@@ -109,18 +111,18 @@ mod tests {
     fn own_flags_are_taken_out() {
         let mut args: Vec<String> =
             ["-n", "5", "--gake-out", "a.json", "url", "--gake-format=json"].map(Into::into).into();
-        let native = NativeResult::take(&mut args).unwrap();
+        let native = NativeResult::extract(&mut args).unwrap();
         assert_eq!(args, ["-n", "5", "url"]);
         assert_eq!(native.format, Some(Format::Json));
         assert_eq!(native.run_file(), None);
         for form in [&["--gake-format", "text=a.txt"][..], &["-gake-format=text=a.txt"]] {
             let mut args: Vec<String> = form.iter().map(|arg| (*arg).to_owned()).collect();
-            let native = NativeResult::take(&mut args).unwrap();
+            let native = NativeResult::extract(&mut args).unwrap();
             assert_eq!((args.len(), native.format), (0, Some(Format::Text)), "{form:?}");
             assert_eq!(native.out.as_deref(), Some(Path::new("a.txt")), "{form:?}");
             assert_eq!(native.run_file(), None);
         }
-        assert!(NativeResult::take(&mut vec!["--gake-out".to_owned()]).is_err());
-        assert!(NativeResult::take(&mut vec!["--gake-format=xml".to_owned()]).is_err());
+        assert!(NativeResult::extract(&mut vec!["--gake-out".to_owned()]).is_err());
+        assert!(NativeResult::extract(&mut vec!["--gake-format=xml".to_owned()]).is_err());
     }
 }

@@ -11,36 +11,35 @@ use crate::tool_run::OutcomeHandler;
 /// The phases of all responses. The size does not depend on their number.
 #[derive(Debug, Default)]
 pub struct OutcomeStats {
-    /// From the start of a request to its end, connection included. Not from when it was due:
-    /// these tools measure from when they send.
+    /// The time from the start of a request to its end, connection included. It does not count from
+    /// when the request was due: these tools measure from when they send.
     pub latency: Histogram,
-    /// Opening a connection, of every request: 0 on one that was open.
+    /// The time to open a connection, for every request: 0 if it was open.
     pub dial: Spread,
-    /// From the connection to the first byte written.
+    /// The time from the open connection to the first byte written.
     pub write: Spread,
-    /// From the first byte written to the first byte of the response.
+    /// The time from the first byte written to the first byte of the response.
     pub wait: Spread,
-    /// From there to the last.
+    /// The time from there to the last byte.
     pub read: Spread,
 }
 
 /// The phases of one response as durations.
 #[derive(Debug, Clone, Copy)]
 pub struct Phases {
-    /// From start to end.
+    /// The time from start to end.
     pub total: u64,
-    /// Opening the connection, when one was opened.
+    /// The time to open the connection, if one was opened.
     pub dial: Option<u64>,
-    /// To the first byte written.
+    /// The time to the first byte written.
     pub write: u64,
-    /// From there to the first byte of the response.
+    /// The time from there to the first byte of the response.
     pub wait: u64,
-    /// From there to the last.
+    /// The time from there to the last byte.
     pub read: u64,
 }
 
 impl Phases {
-    /// The phases of an outcome.
     pub fn of(outcome: &Outcome) -> Self {
         let exchange = &outcome.exchange;
         let first = exchange.first_byte.unwrap_or(exchange.done);
@@ -68,7 +67,7 @@ impl OutcomeStats {
     }
 }
 
-/// Statistics that another thread fills, such as the handler of a run's outcomes.
+/// Statistics that another thread records, such as the handler of a run's outcomes.
 #[derive(Debug, Default)]
 pub struct StatsCollector<T>(Arc<Mutex<T>>);
 
@@ -79,7 +78,7 @@ impl<T> Clone for StatsCollector<T> {
 }
 
 impl<T> StatsCollector<T> {
-    /// Begins with `stats`.
+    /// Starts with `stats`.
     pub fn new(stats: T) -> Self {
         Self(Arc::new(Mutex::new(stats)))
     }
@@ -99,7 +98,7 @@ impl<T: Default + Send + 'static> StatsCollector<T> {
         })
     }
 
-    /// Passes all outcomes to `record`, some at a time.
+    /// Passes all outcomes to `record`, in batches.
     pub fn handler(
         &self,
         mut record: impl FnMut(&mut T, &[Outcome]) -> io::Result<()> + Send + 'static,

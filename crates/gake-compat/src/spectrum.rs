@@ -1,23 +1,22 @@
-//! The percentiles that HdrHistogram's own tools list: five steps each time the distance to 100 %
-//! halves.
+//! The percentiles of HdrHistogram's own tools: five steps each time the distance to 100 % halves.
 
 use gake_core::record::Histogram;
 
 /// Steps each time the distance to 100 % halves.
 const TICKS: f64 = 5.0;
 
-/// One line of the list.
+/// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Level {
-    /// The share of values, 0 to 1, that `value` covers at least.
+    /// The share of values, 0 to 1, that are at most `value`.
     pub(super) quantile: f64,
-    /// Values up to and with `value`.
+    /// The number of values that are at most `value`.
     pub(super) count: u64,
-    /// The value, as the top of its bucket.
+    /// The upper limit of the value's bucket.
     pub(super) value: u64,
 }
 
-/// The levels of a histogram, from the first bucket to the last. An empty one has a level too.
+/// The levels of a histogram, from the first bucket to the last. An empty one has one level.
 pub(super) fn levels(histogram: &Histogram) -> Vec<Level> {
     let total = histogram.count();
     let (mut levels, mut percent) = (Vec::new(), 0.0);
@@ -39,7 +38,7 @@ pub(super) fn levels(histogram: &Histogram) -> Vec<Level> {
     levels
 }
 
-/// The values in microseconds, as the C library is set up for.
+/// The values in microseconds, the unit of the C library's histograms.
 pub(super) fn in_microseconds(histogram: &Histogram) -> Histogram {
     let mut whole = Histogram::new();
     for bucket in histogram.buckets() {

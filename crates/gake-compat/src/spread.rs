@@ -1,9 +1,9 @@
-//! Latencies for which a tool shows no percentile, and the histogram that hey and oha draw.
+//! Latencies without percentiles, and the histogram of hey and oha.
 
 use gake_core::clock::Nanos;
 use gake_core::record::Histogram;
 
-/// A latency for which a tool shows no percentile: count, sum and extremes, exactly.
+/// A latency for which a tool shows no percentile: exact count, sum, minimum and maximum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spread {
     count: u64,
@@ -13,7 +13,6 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Values of 0.
     pub fn zeros(count: u64) -> Self {
         Self { count, ..Self::default() }
     }
@@ -48,14 +47,14 @@ impl Spread {
 }
 
 /// Eleven rows from the fastest to the slowest response at equal steps, each with the number of
-/// responses above the row before and up to its mark, as hey and oha draw them.
+/// responses above the previous row's mark and up to its own, as hey and oha draw them.
 pub fn rows(latency: &Histogram) -> Vec<(Nanos, u64)> {
     let (low, high) = (latency.min(), latency.max());
     let mut below = 0;
     (0..=10)
         .map(|row| {
             let mark = low + (u128::from(high - low) * row / 10) as Nanos;
-            // The precision of the histogram must not carry a response over the last row.
+            // The histogram's precision must not move a response past the last row.
             let up_to = if row == 10 { latency.count() } else { latency.count_up_to(mark) };
             let count = up_to - below;
             below = up_to;
@@ -80,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_hold_every_answer_once() {
+    fn rows_hold_every_response_once() {
         let mut latency = Histogram::new();
         for ms in 1..=1_000_u64 {
             latency.record(ms * 1_000_000);
@@ -89,7 +88,7 @@ mod tests {
         assert_eq!(rows.len(), 11);
         assert_eq!(rows.iter().map(|(_, count)| count).sum::<u64>(), 1_000);
         assert_eq!((rows[0].0, rows[10].0), (1_000_000, 1_000_000_000));
-        // Equal steps of an even spread hold equally many, to the histogram's 0.1 %.
+        // Equal steps of an even distribution have equal counts, within the histogram's 0.1 %.
         assert!(rows[1..].iter().all(|(_, count)| (98..=102).contains(count)), "{rows:?}");
         latency.clear();
         latency.record(7);

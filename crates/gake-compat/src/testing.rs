@@ -1,4 +1,4 @@
-//! What the tests of several tools share.
+//! Helpers of several tools' tests.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -17,7 +17,7 @@ pub fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Checks that a tool's spec means the same when it is written and read.
+/// Checks that a tool's spec is unchanged when it is written and read.
 pub fn assert_comes_back(spec: &RunSpec) {
     for (name, syntax) in [("a.toml", Syntax::Toml), ("a.json", Syntax::Json)] {
         let text = spec.draft().write(syntax).unwrap();
@@ -26,7 +26,7 @@ pub fn assert_comes_back(spec: &RunSpec) {
     }
 }
 
-/// Compares `text` with the file of that name, or writes the file when `GAKE_BLESS` is set.
+/// Compares `text` with the file of that name, or writes it if `GAKE_BLESS` is set.
 pub fn bless(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(name);
     if std::env::var_os("GAKE_BLESS").is_some() {

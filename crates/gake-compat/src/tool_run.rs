@@ -7,24 +7,24 @@ use gake_core::record::{Fault, Outcome, Run};
 use gake_core::spec::RunSpec;
 use gake_judge::Summary;
 use gake_run::sink::OutcomeSink;
-use gake_run::{Beside, Inputs, Moment, Prepared, Sink};
+use gake_run::{Inputs, ResolvedRun, RunOptions, SecondUpdate, Sink};
 use gake_session::origin::origin;
-use gake_session::redaction::usual;
+use gake_session::redaction::redactor_for;
 use gake_session::{Console, Failure, Signals, announce, descriptors, recording};
 use gake_text::redact::SecretNames;
 
 use crate::NativeResult;
 
-/// A time-out of requests for tools that have none: longer than any run.
+/// The time-out of requests for tools that have none: longer than any run.
 pub const NEVER: Duration = Duration::from_secs(30 * 86_400);
 
-/// The same for tools whose time-outs may be longer.
+/// As [`NEVER`], for tools with possibly longer time-outs.
 pub const YEAR: Duration = Duration::from_secs(366 * 86_400);
 
-/// Threads at most: each is one of the system's.
+/// The most threads: each is a system thread.
 pub const THREADS_MAX: u64 = 1_024;
 
-/// Handles every outcome, on a thread of its own. After an error it is not called again.
+/// Handles every outcome on a separate thread. It is not called again after an error.
 pub type OutcomeHandler = Box<dyn FnMut(&[Outcome]) -> io::Result<()> + Send>;
 
 /// A prepared run, gake's own result of it, and the streams.
@@ -32,7 +32,7 @@ pub type OutcomeHandler = Box<dyn FnMut(&[Outcome]) -> io::Result<()> + Send>;
 pub struct ToolRun<'a> {
     spec: RunSpec,
     /// The resolved spec.
-    pub prepared: Prepared,
+    pub prepared: ResolvedRun,
     native: &'a NativeResult,
     console: &'a Console,
 }
@@ -40,11 +40,11 @@ pub struct ToolRun<'a> {
 /// A run that is over.
 #[derive(Debug)]
 pub struct ToolResult {
-    /// What was recorded.
+    /// The recorded run.
     pub run: Run,
     /// Whether a signal ended it.
     pub interrupted: bool,
-    /// Why some outcomes did not reach the handler, if so.
+    /// Why the handler did not receive some outcomes, if so.
     pub lost: Option<String>,
 }
 
@@ -61,10 +61,7 @@ impl<'a> ToolRun<'a> {
         Self::with_inputs(spec, recording::inputs(), native, console)
     }
 
-    /// Prepares the run of a tool's spec, whose requests or recordings are given.
-    ///
-    /// # Errors
-    /// As [`ToolRun::prepare`].
+    /// Prepares the run of a tool's spec with these requests or recordings.
     pub fn with_inputs(
         spec: RunSpec,
         inputs: Inputs<'_>,
@@ -73,38 +70,35 @@ impl<'a> ToolRun<'a> {
     ) -> Result<Self, Failure> {
         // The number of descriptor tables depends on their size.
         descriptors::raise();
-        let prepared = Prepared::new(&spec, inputs)?;
+        let prepared = ResolvedRun::new(&spec, inputs)?;
         Ok(Self { spec, prepared, native, console })
     }
 
-    /// Runs it. Each second goes to `each`, which may end the run with a reason; every outcome goes
-    /// to `handler`, if there is one. The native result is written too.
-    ///
-    /// # Errors
-    /// When it cannot be started, or a file cannot be written.
+    /// Runs it. `each` receives each second, and may end the run with a reason; `handler`, if there
+    /// is one, receives every outcome. Also writes the native result.
     pub fn run(
         &self,
         handler: Option<OutcomeHandler>,
-        mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
+        mut each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
     ) -> Result<ToolResult, Failure> {
         announce::warn(&self.prepared, &self.spec, descriptors::raise(), self.console);
-        // The tool's own sink is the first, so that its losses are known from the others'.
+        // The tool's own sink is the first, so that its losses can be distinguished from others'.
         let is_handled = handler.is_some();
         let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
         sinks.extend(handler.map(|handler| Box::new(OutcomeSink::new(handler)) as Box<dyn Sink>));
         sinks.extend(self.native.sink()?);
         let signals = Signals::watch().map_err(Failure::signals)?;
-        // The tool prints what it prints; the run file keeps no secrets.
-        let redactor = usual(SecretNames::default())?;
+        // The tool's output is its own; the run file contains no secrets.
+        let redactor = redactor_for(SecretNames::default())?;
         let mut prepared = self.prepared.clone();
         prepared.redact(&redactor);
-        let beside = Beside {
+        let options = RunOptions {
             sinks,
             interrupt: Some(signals.interrupt()),
             origin: origin(&[], &redactor),
-            ..Beside::default()
+            ..RunOptions::default()
         };
-        let recorded = prepared.run_beside(beside, |moment| each(moment))?;
+        let recorded = prepared.run_with(options, |update| each(update))?;
         let mut lost = None;
         for loss in recorded.losses {
             if is_handled && loss.sink == 0 {
@@ -138,7 +132,7 @@ pub fn is_connect_fault(fault: Fault) -> bool {
     fault.is_before_connection() || matches!(fault, Fault::Tls(_))
 }
 
-/// Responses with a status of a kind.
+/// Responses whose status satisfies a condition.
 pub fn responses(run: &Run, which: impl Fn(u16) -> bool) -> u64 {
     run.tally.statuses().iter().filter(|(status, _)| which(*status)).map(|(_, count)| count).sum()
 }

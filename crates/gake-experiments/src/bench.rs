@@ -3,10 +3,10 @@
 use gake_judge::Summary;
 use gake_report::experiment::{Expectation, ExperimentReport, ExperimentStep, line};
 use gake_run::spec::RunSpec;
-use gake_run::{Beside, Inputs, Interrupt, Moment, Prepared, unix_now};
+use gake_run::{Inputs, Interrupt, ResolvedRun, RunOptions, SecondUpdate, unix_now};
 use gake_session::fleet::FleetMaker;
 use gake_session::origin::origin;
-use gake_session::redaction::usual;
+use gake_session::redaction::redactor_for;
 use gake_session::{Console, Failure, Signals, StatusLine, spec_error};
 use gake_text::redact::{Redactor, SecretNames};
 
@@ -57,7 +57,7 @@ impl<'a> Bench<'a> {
         agents: Option<FleetMaker>,
         console: &'a Console,
     ) -> Result<Self, Failure> {
-        let redactor = usual(SecretNames::default())?;
+        let redactor = redactor_for(SecretNames::default())?;
         let target = match (&settings.target, &settings.database) {
             (Some(url), _) => redactor.text(url).into_owned(),
             (None, Some((_, store))) => format!("the built-in lab on {store}"),
@@ -71,7 +71,7 @@ impl<'a> Bench<'a> {
             redactor,
             signals,
             agents,
-            bar: if settings.quiet { None } else { console.moving(None) },
+            bar: if settings.quiet { None } else { console.status_line(None) },
             report: ExperimentReport {
                 name: definition.name.clone(),
                 about: definition.about.clone(),
@@ -93,21 +93,21 @@ impl<'a> Bench<'a> {
     /// Runs a load to its end and judges it.
     pub fn fire(&mut self, spec: &RunSpec) -> Result<Summary, StepError> {
         let failure = |error| StepError::Failed(spec_error::failure(&error));
-        let mut prepared = Prepared::new(spec, Inputs::default()).map_err(failure)?;
+        let mut prepared = ResolvedRun::new(spec, Inputs::default()).map_err(failure)?;
         prepared.redact(&self.redactor);
         if self.agents.is_some() {
             prepared.keep_to_one_table();
         }
-        let beside = Beside {
+        let options = RunOptions {
             interrupt: Some(self.signals.interrupt()),
             origin: origin(&[], &self.redactor),
-            ..Beside::default()
+            ..RunOptions::default()
         };
         let bar = &self.bar;
-        let each = |moment: &Moment<'_>| -> Option<String> {
+        let each = |update: &SecondUpdate<'_>| -> Option<String> {
             if let Some(bar) = bar {
-                let point = &moment.second.point;
-                bar.say(&format!(
+                let point = &update.second.point;
+                bar.set_message(&format!(
                     "second {}: {} ok, {:.0} in flight, {} connections",
                     point.second + 1,
                     point.counts.ok,
@@ -118,8 +118,8 @@ impl<'a> Bench<'a> {
             None
         };
         let recorded = match &self.agents {
-            Some(agents) => agents.run(spec, &prepared, beside, each),
-            None => prepared.run_beside(beside, each),
+            Some(agents) => agents.run(spec, &prepared, options, each),
+            None => prepared.run_with(options, each),
         };
         if self.signals.came() {
             return Err(StepError::Interrupted);

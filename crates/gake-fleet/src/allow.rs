@@ -1,4 +1,4 @@
-//! What an agent may be made to do: its targets and its bounds.
+//! Limits of an agent: its targets, rates, connections, users and durations.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use gake_core::Load;
 use gake_core::plan::{DRAIN, Plan};
 use gake_core::schedule::Slice;
 use gake_core::spec::{BodySpec, ConnectionSpec, RequestSource, RunSpec};
-use gake_run::{ConnectionPermit, Destination, Prepared};
+use gake_run::{ConnectionPermit, Destination, ResolvedRun};
 use gake_text::duration::format_duration;
 
 use crate::rule::{AllowRule, allows, reserved};
 
-/// What an agent may be made to do. By default it may load nothing.
+/// Limits of an agent. By default it may not load any target.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgentLimits {
     /// The targets it may load.
@@ -23,24 +23,29 @@ pub struct AgentLimits {
     pub max_connections: Option<usize>,
     /// Maximum number of users of a script.
     pub max_users: Option<usize>,
-    /// Longest run: nothing begins later, and what is in flight has [`DRAIN`] more.
+    /// Maximum duration of a run: nothing starts later, and requests in flight have [`DRAIN`] more.
     pub max_duration: Option<Duration>,
 }
 
 impl AgentLimits {
-    /// Whether the slice of a run keeps to the limits.
+    /// Checks the slice of a run against the limits.
     ///
     /// # Errors
-    /// Which limit it does not keep to, in a sentence.
-    pub(crate) fn check(&self, spec: &RunSpec, run: &Prepared, slice: Slice) -> Result<(), String> {
+    /// The exceeded limit, in a sentence.
+    pub(crate) fn check(
+        &self,
+        spec: &RunSpec,
+        run: &ResolvedRun,
+        slice: Slice,
+    ) -> Result<(), String> {
         self.check_targets(&spec.connection, &run.destinations())?;
         let scenarios = run.plan.scenarios();
         if let Some(max) = self.max_rate {
             let rates = scenarios.iter().map(|plan| peak(plan, slice));
             let rate = rates.sum::<Option<f64>>();
-            let rate = rate.ok_or("a closed loop has no rate that --max-rate could bound")?;
+            let rate = rate.ok_or("a closed loop has no rate that --max-rate could limit")?;
             if rate > max {
-                return Err(format!("{rate:.0} requests a second are more than its {max:.0}"));
+                return Err(format!("{rate:.0} requests a second exceed its limit of {max:.0}"));
             }
         }
         if let Some(max) = self.max_connections {
@@ -56,24 +61,24 @@ impl AgentLimits {
             };
             let connections = scenarios.iter().map(own).fold(0_usize, usize::saturating_add);
             if connections > max {
-                return Err(format!("{connections} connections are more than its {max}"));
+                return Err(format!("{connections} connections exceed its limit of {max}"));
             }
         }
         self.check_length(&run.plan)
     }
 
-    /// Whether the slice of a script's run keeps to the limits that it has beforehand; its
-    /// connections are checked when they are opened.
+    /// Checks the slice of a script's run against the limits that are known beforehand; connections
+    /// are checked when they are opened.
     ///
     /// # Errors
-    /// Which limit it does not keep to, in a sentence.
+    /// The exceeded limit, in a sentence.
     pub(crate) fn check_users(&self, run: &Plan, slice: Slice) -> Result<(), String> {
         let part = |lanes| slice.among(lanes).map_or(0, |slice| slice.count(lanes));
         let users = run.scenarios().iter().map(|plan| part(plan.lanes()));
         let users = users.fold(0_usize, usize::saturating_add);
         match self.max_users {
             Some(max) if users > max => {
-                Err(format!("{users} users are more than its {max} (--max-users)"))
+                Err(format!("{users} users exceed its limit of {max} (--max-users)"))
             }
             _ => self.check_length(run),
         }
@@ -85,16 +90,16 @@ impl AgentLimits {
         let mut ends = run.scenarios().iter().map(end);
         let length = ends.try_fold(Duration::ZERO, |last, end| Some(last.max(end?)));
         let length = length.ok_or_else(|| {
-            format!("nothing but a count ends the run, and it allows {}", format_duration(max))
+            format!("only a count ends the run, and its limit is {}", format_duration(max))
         })?;
         if length > max {
             let (length, max) = (format_duration(length), format_duration(max));
-            return Err(format!("the run takes {length}, and it allows {max}"));
+            return Err(format!("the run takes {length}, and its limit is {max}"));
         }
         Ok(())
     }
 
-    /// What bounds an agent with `slice` of a run during it.
+    /// The limits during a run of `slice`.
     pub(crate) fn bounds(&self, run: &Plan, slice: Slice) -> SliceBounds {
         let own = || run.scenarios().iter().filter_map(|plan| peak(plan, slice)).sum::<f64>();
         let budget = RateBudget { left: self.max_rate.map(|max| max - own()) };
@@ -102,7 +107,7 @@ impl AgentLimits {
         SliceBounds { budget, end }
     }
 
-    /// Whether a script may be run, whose requests and targets nobody knows beforehand.
+    /// Checks that scripts, whose requests and targets are not known beforehand, are allowed.
     ///
     /// # Errors
     /// Why not, in a sentence.
@@ -110,12 +115,12 @@ impl AgentLimits {
         match self.max_rate {
             None => Ok(()),
             Some(_) => {
-                Err("a script's requests have no rate that --max-rate could bound".to_owned())
+                Err("a script's requests have no rate that --max-rate could limit".to_owned())
             }
         }
     }
 
-    /// The connections that a script may open, each checked when it is.
+    /// The permit for connections of a script, which checks each of them.
     pub(crate) fn permit(&self, by: &ConnectionSpec) -> ConnectionPermit {
         let (allow, by_name) = (self.allow.clone(), is_by_name(by));
         let allows = move |host: &str, address| allows(&allow, by_name, host, address);
@@ -142,19 +147,18 @@ impl AgentLimits {
     }
 }
 
-/// Whether a host's name is enough: a name that the spec itself resolves is no longer that of the
-/// host.
+/// Whether rules for host names apply: not if the spec itself maps names to addresses.
 fn is_by_name(by: &ConnectionSpec) -> bool {
     by.resolve.is_empty() && by.connect_to.is_empty()
 }
 
-/// The highest rate of an open loop's slice.
+/// The peak rate of an open loop's slice.
 fn peak(plan: &Plan, slice: Slice) -> Option<f64> {
     let Some(part) = plan.slice(slice, Slice::WHOLE) else { return Some(0.0) };
     peak_of(plan.load.one()?, part.fraction())
 }
 
-/// The highest rate of a part of an open loop.
+/// The peak rate of a share of an open loop.
 fn peak_of(load: &Load, part: f64) -> Option<f64> {
     match load {
         Load::Open { stages, .. } => {
@@ -166,16 +170,16 @@ fn peak_of(load: &Load, part: f64) -> Option<f64> {
     }
 }
 
-/// What bounds a slice while it runs.
+/// The limits of a slice during the run.
 #[derive(Debug)]
 pub(crate) struct SliceBounds {
-    /// For what it takes over.
+    /// The rate left for arrivals that it takes over.
     pub(crate) budget: RateBudget,
-    /// When everything ends that is in flight still, after the epoch.
+    /// When requests in flight are aborted, since the epoch.
     pub(crate) end: Option<Duration>,
 }
 
-/// What is left of an agent's highest rate.
+/// The unused part of an agent's maximum rate.
 #[derive(Debug)]
 pub(crate) struct RateBudget {
     /// `None` without a limit.
@@ -183,7 +187,7 @@ pub(crate) struct RateBudget {
 }
 
 impl RateBudget {
-    /// Takes the rate of one of `of` equal parts of an open loop, when there is enough left.
+    /// Reserves the rate of one of `of` equal slices of an open loop, if enough is left.
     pub(crate) fn take(&mut self, load: &Load, of: usize) -> bool {
         let (Some(left), Some(rate)) = (self.left, peak_of(load, 1.0 / of as f64)) else {
             return load.is_open();
@@ -197,25 +201,27 @@ impl RateBudget {
     }
 }
 
-/// A spec as agents are given it: without what the coordinator does by itself.
+/// The spec for agents, without what the coordinator does itself.
 ///
 /// # Errors
-/// What a fleet cannot do, or an agent must not, in a sentence.
+/// What a fleet does not support, or an agent must not do, in a sentence.
 pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
     let mut spec = spec.clone();
     spec.objectives.clear();
     spec.watch.clear();
     spec.abort = false;
-    let file = |what: &str| Err(format!("{what} is a file, and files do not travel with the spec"));
+    let file = |what: &str| {
+        Err(format!("{what} is a file, and only certificates, recordings and scripts are sent"))
+    };
     if spec.tls.key_log.is_some() {
         return file("a key log");
     }
     let by = &spec.connection;
     if by.unix_socket.is_some() {
-        return Err("a Unix socket is on one machine".to_owned());
+        return Err("a Unix socket is local to one machine".to_owned());
     }
     if by.proxy.is_some() {
-        return Err("an agent cannot know what a proxy leads to".to_owned());
+        return Err("an agent cannot check the targets behind a proxy".to_owned());
     }
     if by.max_redirects > 0 {
         return Err("a redirect may lead to a target that is not allowed".to_owned());
@@ -223,7 +229,7 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
     for scenario in &spec.scenarios {
         let is_file = |body: &Option<BodySpec>| matches!(body, Some(BodySpec::File(_)));
         match &scenario.source {
-            // A script's file, and those that it reads, travel in its archive.
+            // A script and the files that it reads are sent in an archive.
             RequestSource::Url(_) | RequestSource::Recording(_) | RequestSource::Script(_) => {}
             RequestSource::WebSocket(websocket) => {
                 if is_file(&websocket.message) {
@@ -235,20 +241,22 @@ pub(crate) fn for_agents(spec: &RunSpec) -> Result<RunSpec, String> {
                     return file("a body");
                 }
             }
-            // Without definitions an agent would ask a server that may not be allowed.
+            // Without definitions an agent would contact a server that may not be allowed.
             RequestSource::Grpc(grpc) => {
                 if !matches!(grpc.proto_set, Some(BodySpec::Bytes(_))) {
                     return Err("the definitions of gRPC are not in the spec itself".to_owned());
                 }
             }
             RequestSource::Targets(_) => return file("a list of targets"),
-            RequestSource::Given(_) => return Err("its requests are made here".to_owned()),
+            RequestSource::Given(_) => {
+                return Err("its requests are made on this machine".to_owned());
+            }
         }
         if is_file(&scenario.request.body) {
             return file("a body");
         }
         if matches!(scenario.load, Load::External { .. }) {
-            return Err("the number of its users is set by hand".to_owned());
+            return Err("its number of users is set by hand".to_owned());
         }
     }
     Ok(spec)
@@ -260,6 +268,7 @@ mod tests {
     use gake_run::Inputs;
 
     use super::*;
+    use expect_test::expect;
 
     use crate::rule::tests::rules;
 
@@ -268,7 +277,7 @@ mod tests {
     }
 
     fn refusal(limits: &AgentLimits, spec: &RunSpec, slice: Slice) -> String {
-        let prepared = Prepared::new(spec, Inputs::default()).unwrap();
+        let prepared = ResolvedRun::new(spec, Inputs::default()).unwrap();
         limits.check(spec, &prepared, slice).err().unwrap_or_default()
     }
 
@@ -284,7 +293,7 @@ mod tests {
         let why = refusal(&all, &run, Slice::WHOLE);
         assert!(why.contains(", a loopback address: start it with --allow"), "{why}");
         run.connection.resolve = vec!["localhost:9:10.0.0.7".to_owned()];
-        assert!(refusal(&named, &run, Slice::WHOLE).contains("10.0.0.7"));
+        expect!["it may not load localhost (10.0.0.7), a private address: start it with --allow 10.0.0.7"].assert_eq(&refusal(&named, &run, Slice::WHOLE));
         let networks = AgentLimits { allow: rules(&["10.0.0.0/8"]), ..none };
         assert_eq!(refusal(&networks, &run, Slice::WHOLE), "");
     }
@@ -292,7 +301,8 @@ mod tests {
     #[test]
     fn a_script_under_a_rate_is_refused() {
         let bounded = AgentLimits { max_rate: Some(1.0), ..AgentLimits::default() };
-        assert!(bounded.check_script().unwrap_err().contains("--max-rate"));
+        expect!["a script's requests have no rate that --max-rate could limit"]
+            .assert_eq(&bounded.check_script().unwrap_err());
         assert_eq!(AgentLimits::default().check_script(), Ok(()));
     }
 
@@ -310,38 +320,43 @@ mod tests {
         };
         assert_eq!(refusal(&bound, &open, slice), "");
         let slower = AgentLimits { max_rate: Some(99.0), ..bound.clone() };
-        assert!(refusal(&slower, &open, slice).contains("more than its 99"));
+        expect!["100 requests a second exceed its limit of 99"]
+            .assert_eq(&refusal(&slower, &open, slice));
         let fewer = AgentLimits { max_connections: Some(249), ..bound.clone() };
-        assert!(refusal(&fewer, &open, slice).contains("250 connections"));
+        expect!["250 connections exceed its limit of 249"]
+            .assert_eq(&refusal(&fewer, &open, slice));
         let shorter = AgentLimits { max_duration: Some(Duration::from_secs(59)), ..bound.clone() };
-        assert!(refusal(&shorter, &open, slice).contains("1m"));
+        expect!["the run takes 1m, and its limit is 59s"]
+            .assert_eq(&refusal(&shorter, &open, slice));
         let mut late = open.clone();
         late.scenarios[0].start = Duration::from_secs(1);
-        assert!(refusal(&bound, &late, slice).contains("the run takes 61s"), "it starts later");
-        let end = bound.bounds(&Prepared::new(&open, Inputs::default()).unwrap().plan, slice).end;
+        expect!["the run takes 61s, and its limit is 1m"].assert_eq(&refusal(&bound, &late, slice));
+        let end =
+            bound.bounds(&ResolvedRun::new(&open, Inputs::default()).unwrap().plan, slice).end;
         assert_eq!(end, Some(Duration::from_secs(60) + DRAIN));
         let closed = spec("http://127.0.0.1:9/", Load::closed(5));
-        let plan = Prepared::new(&closed, Inputs::default()).unwrap().plan;
+        let plan = ResolvedRun::new(&closed, Inputs::default()).unwrap().plan;
         let users = |max| {
             let limits = AgentLimits { max_users: Some(max), ..AgentLimits::default() };
             limits.check_users(&plan, slice)
         };
-        assert_eq!(users(2), Ok(()), "two of five in the first of four parts");
-        assert!(users(1).unwrap_err().contains("2 users are more than its 1"));
-        assert!(refusal(&bound, &closed, slice).contains("--max-rate"));
+        assert_eq!(users(2), Ok(()), "two of five in the first of four slices");
+        expect!["2 users exceed its limit of 1 (--max-users)"].assert_eq(&users(1).unwrap_err());
+        expect!["a closed loop has no rate that --max-rate could limit"]
+            .assert_eq(&refusal(&bound, &closed, slice));
         let free = AgentLimits { allow, ..AgentLimits::default() };
         assert_eq!(refusal(&free, &closed, slice), "");
     }
 
     #[test]
-    fn nothing_that_is_on_one_machine_travels() {
+    fn local_files_and_settings_are_not_sent() {
         let load = || Load::closed(1);
         let plain = spec("http://h/", load());
         let mut own = plain.clone();
         own.objectives = vec!["p99<5ms".to_owned()];
         own.watch = vec!["pid:1".to_owned()];
         own.abort = true;
-        assert_eq!(for_agents(&own), Ok(plain.clone()), "objectives are judged by one");
+        assert_eq!(for_agents(&own), Ok(plain.clone()), "the coordinator judges objectives");
         let changed = |change: &dyn Fn(&mut RunSpec)| {
             let mut spec = plain.clone();
             change(&mut spec);

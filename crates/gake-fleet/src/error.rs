@@ -1,6 +1,6 @@
-//! Why a fleet cannot do something.
+//! Errors of fleets.
 
-/// Why a fleet cannot do something.
+/// An error of a fleet.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// The NATS server cannot be used.
@@ -8,45 +8,45 @@ pub enum FleetError {
     Nats {
         /// The server, without credentials.
         server: String,
-        /// What is wrong.
+        /// The reason.
         why: String,
     },
-    /// There are too few agents that can do the run.
-    #[error("{found} of {wanted} agents are there{}", listed(.refusals))]
+    /// Too few agents are suitable for the run.
+    #[error("{found} of {wanted} agents are available{}", listed(.refusals))]
     TooFew {
-        /// Agents that would do it.
+        /// Number of suitable agents.
         found: usize,
-        /// Agents that were asked for.
+        /// Number of requested agents.
         wanted: usize,
-        /// Why others do not, in sentences.
+        /// Reasons against others, in sentences.
         refusals: Vec<String>,
     },
-    /// Whoever wanted the run does not wait for agents any more.
-    #[error("interrupted while agents were waited for")]
+    /// The wait for agents was interrupted.
+    #[error("interrupted while waiting for agents")]
     Interrupted,
     /// An agent refuses the run.
     #[error("agent {agent} refuses the run: {why}")]
     Refused {
         /// The agent.
         agent: String,
-        /// Why, in a sentence.
+        /// The reason, in a sentence.
         why: String,
     },
-    /// The clock of an agent does not fit.
+    /// The clock of an agent is not usable.
     #[error("agent {agent} {why}")]
     Clock {
         /// The agent.
         agent: String,
-        /// What its clock does, in a sentence without its subject.
+        /// The reason, as a sentence without its subject.
         why: String,
     },
-    /// Nobody has the run.
-    #[error("nobody has the run {run:?}; `gake fleet ls` shows those of the agents")]
+    /// No coordinator or agent has the run.
+    #[error("there is no run {run:?}; `gake fleet ls` shows the runs of agents")]
     NoRun {
         /// Its id.
         run: String,
     },
-    /// The run left nothing from which another process could go on.
+    /// The run has no journal with which another process could take over.
     #[error(
         "there is no journal of run {run:?}: it is over, it is at another server, or that server has \
          no JetStream"
@@ -62,7 +62,7 @@ pub enum FleetError {
         run: String,
     },
     /// There is no such agent.
-    #[error("agent {name:?} is not there; `gake fleet ls` shows who is")]
+    #[error("there is no agent {name:?}; `gake fleet ls` lists agents")]
     NoAgent {
         /// Its name.
         name: String,
@@ -73,15 +73,15 @@ pub enum FleetError {
     /// The token cannot be used.
     #[error("the fleet's token {0}")]
     Token(&'static str),
-    /// The system is in the way.
+    /// An error of the system.
     #[error("{0}")]
     System(String),
 }
 
-/// Why others do not; where nobody refused, how to see who is there.
+/// The refusals, or a hint if there were none.
 fn listed(refusals: &[String]) -> String {
     if refusals.is_empty() {
-        return "; `gake fleet ls` shows those that this server, account and token see".to_owned();
+        return "; `gake fleet ls` lists the agents of this server, account and token".to_owned();
     }
     refusals.iter().map(|refusal| format!("; {refusal}")).collect()
 }

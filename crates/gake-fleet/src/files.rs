@@ -1,5 +1,5 @@
-//! Files that a spec names travel with it, once, by the hash of their contents: certificates and
-//! keys, recordings, scripts. An agent keeps them in memory; none is ever on its disk.
+//! Files that a spec names are sent with it, each once, by the hash of their contents: certificates
+//! and keys, recordings, scripts. Agents keep them in memory, never on disk.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,18 +13,18 @@ use gake_core::spec::{RequestSource, RunSpec};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::FleetError;
-use crate::message::{FilePart, from_hex, hex};
+use crate::message::{FileChunk, from_hex, hex};
 
-/// Most bytes of the files of a spec.
+/// Maximum bytes of the files of a spec.
 pub(crate) const BYTES_MAX: usize = 256 << 20;
 
-/// What stands before the hash in the place of a path.
+/// Prefix of a hash in place of a path.
 const BY_HASH: &str = "sha256:";
 
-/// Contents by their hash.
-pub(crate) type Contents = BTreeMap<String, Bytes>;
+/// File contents by hash.
+pub(crate) type FileContents = BTreeMap<String, Bytes>;
 
-/// The paths of a spec that agents read.
+/// The paths in a spec that agents read.
 fn paths(spec: &mut RunSpec) -> impl Iterator<Item = &mut PathBuf> {
     let tls = &mut spec.tls;
     let ech = tls.ech.as_mut().filter(|path| path.as_os_str() != "grease");
@@ -37,14 +37,13 @@ fn paths(spec: &mut RunSpec) -> impl Iterator<Item = &mut PathBuf> {
     tls.chain(recordings)
 }
 
-/// Reads the files that a spec names, and puts their hashes in the place of their paths.
-pub(crate) fn take_along(spec: &mut RunSpec) -> Result<Contents, FleetError> {
-    let mut contents = Contents::new();
+/// Reads the files that a spec names, and replaces their paths by hashes.
+pub(crate) fn collect_files(spec: &mut RunSpec) -> Result<FileContents, FleetError> {
+    let mut contents = FileContents::new();
     let mut left = BYTES_MAX;
     for path in paths(spec) {
-        let bytes = read(path, left).map_err(|why| {
-            FleetError::Spec(format!("{} does not travel: {why}", path.display()))
-        })?;
+        let bytes = read(path, left)
+            .map_err(|why| FleetError::Spec(format!("{} cannot be sent: {why}", path.display())))?;
         left -= bytes.len();
         let hash = hash(&bytes);
         *path = PathBuf::from(format!("{BY_HASH}{hash}"));
@@ -53,13 +52,13 @@ pub(crate) fn take_along(spec: &mut RunSpec) -> Result<Contents, FleetError> {
     Ok(contents)
 }
 
-/// The hashes of the recordings of a spec whose files were taken along, in its order.
-pub(crate) fn recordings(told: &RunSpec) -> Vec<String> {
+/// The hashes of a spec's recordings, in order, after [`collect_files`].
+pub(crate) fn recordings(sent: &RunSpec) -> Vec<String> {
     let path = |source: &RequestSource| match source {
         RequestSource::Recording(recording) => Some(recording.path.display().to_string()),
         _ => None,
     };
-    told.scenarios.iter().filter_map(|one| path(&one.source)).collect()
+    sent.scenarios.iter().filter_map(|one| path(&one.source)).collect()
 }
 
 fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
@@ -77,23 +76,22 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref())
 }
 
-/// The files that an agent has.
 #[derive(Debug, Default)]
 pub(crate) struct AgentFiles {
-    kept: Contents,
-    /// One that is not complete yet, and its hash.
+    kept: FileContents,
+    /// The hash and content of an incomplete file.
     arriving: (String, Vec<u8>),
 }
 
 impl AgentFiles {
-    /// Those of `hashes` that it does not have; it forgets all others.
+    /// Returns which of `hashes` are missing, and drops files with other hashes.
     pub(crate) fn missing(&mut self, hashes: &[String]) -> Vec<String> {
         self.kept.retain(|hash, _| hashes.contains(hash));
         hashes.iter().filter(|hash| !self.kept.contains_key(*hash)).cloned().collect()
     }
 
-    /// Takes a part; how many bytes of the file are there.
-    pub(crate) fn take(&mut self, part: &FilePart) -> usize {
+    /// Adds a chunk, and returns the number of bytes received.
+    pub(crate) fn take(&mut self, part: &FileChunk) -> usize {
         let (name, arriving) = &mut self.arriving;
         if part.at == 0 {
             name.clone_from(&part.hash);
@@ -113,29 +111,29 @@ impl AgentFiles {
         count
     }
 
-    /// The files that it has.
-    pub(crate) fn contents(&self) -> Contents {
+    /// The complete files.
+    pub(crate) fn contents(&self) -> FileContents {
         self.kept.clone()
     }
 }
 
-/// Files of a spec that can be read by their paths, as long as they are kept.
+/// Open files of a spec, which can be read by their paths while they are kept.
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
     _files: Vec<File>,
 }
 
 impl OpenFiles {
-    /// Puts paths in the place of the hashes in a spec.
+    /// Replaces hashes in a spec by paths.
     ///
     /// # Errors
-    /// When the spec names a file of this machine, or one that is not among `contents`.
-    pub(crate) fn open(spec: &mut RunSpec, contents: &Contents) -> Result<Self, String> {
+    /// When the spec names a file of this machine, or one that is missing from `contents`.
+    pub(crate) fn open(spec: &mut RunSpec, contents: &FileContents) -> Result<Self, String> {
         let mut files = Vec::new();
         for path in paths(spec) {
             let hash = path.to_str().and_then(|text| text.strip_prefix(BY_HASH));
             let bytes = hash.and_then(|hash| contents.get(hash));
-            let bytes = bytes.ok_or("a file of the spec did not travel with it")?;
+            let bytes = bytes.ok_or("a file of the spec was not sent with it")?;
             let file = in_memory(bytes).map_err(|error| format!("a file of the spec: {error}"))?;
             *path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
             files.push(file);
@@ -166,29 +164,29 @@ mod tests {
     }
 
     #[test]
-    fn a_file_travels_once_and_is_read_by_its_path() {
+    fn a_file_is_sent_once_and_read_by_its_path() {
         let folder = std::env::temp_dir().join(format!("gake-files-{}", std::process::id()));
         std::fs::write(&folder, b"a private key").unwrap();
-        let mut told = spec(&folder);
-        let contents = take_along(&mut told).unwrap();
+        let mut sent = spec(&folder);
+        let contents = collect_files(&mut sent).unwrap();
         std::fs::remove_file(&folder).unwrap();
         assert_eq!(contents.len(), 1, "the same content");
         let mut files = AgentFiles::default();
         let hashes: Vec<_> = contents.keys().cloned().collect();
-        assert!(OpenFiles::open(&mut told.clone(), &files.contents()).is_err(), "not there yet");
+        assert!(OpenFiles::open(&mut sent.clone(), &files.contents()).is_err(), "not there yet");
         for hash in files.missing(&hashes) {
             let content = &contents[&hash];
             for (at, bytes) in (0..).step_by(4).zip(content.chunks(4)) {
                 let is_last = at + bytes.len() == content.len();
                 let (nonce, hash, bytes) = (String::new(), hash.clone(), hex(bytes));
-                let part = FilePart { nonce, hash, at, bytes, is_last };
+                let part = FileChunk { nonce, hash, at, bytes, is_last };
                 let there = files.take(&part);
                 assert_eq!(files.take(&part), if is_last { 0 } else { there }, "once");
             }
         }
         assert_eq!(files.missing(&hashes), [""; 0]);
-        let open = OpenFiles::open(&mut told, &files.contents()).unwrap();
-        assert_eq!(std::fs::read(told.tls.key.unwrap()).unwrap(), b"a private key");
+        let open = OpenFiles::open(&mut sent, &files.contents()).unwrap();
+        assert_eq!(std::fs::read(sent.tls.key.unwrap()).unwrap(), b"a private key");
         drop(open);
         files.missing(&[]);
         assert!(files.contents().is_empty(), "forgotten with the next spec");
@@ -196,7 +194,7 @@ mod tests {
 
     #[test]
     fn an_agent_reads_no_file_of_its_own_machine() {
-        let mut told = spec(Path::new("/etc/hostname"));
-        assert!(OpenFiles::open(&mut told, &Contents::new()).is_err());
+        let mut sent = spec(Path::new("/etc/hostname"));
+        assert!(OpenFiles::open(&mut sent, &FileContents::new()).is_err());
     }
 }

@@ -1,64 +1,60 @@
-//! Figures on their way: numbered frames, in parts that fit into a message of NATS.
+//! Frames of figures: numbered, and sent in chunks that fit into a NATS message.
 //!
-//! | part of a message, behind its seal | bytes |
+//! | field of a message, behind its seal | bytes |
 //! | --- | --- |
 //! | the frame's number, from 0 | 8, low byte first |
-//! | the part's number, and how many there are | 4 each |
+//! | the chunk's number, and how many there are | 4 each |
 //! | the kind of the frame | 1 |
-//! | a part of its content | the rest |
+//! | a chunk of its content | the rest |
 
 use gake_core::exact::{self, ExactError, READ_MAX};
 use gake_core::record::{Interval, WorkerEnd};
 use gake_run::Message;
 use serde::de::DeserializeOwned;
 
-use crate::message::{HandoverAnswer, LastWord};
+use crate::message::{AgentEnd, HandoverReply};
 use crate::script::ScriptEvent;
 
 /// Bytes before the content.
 pub(crate) const HEADER: usize = 17;
 
-/// The number of a sign of life, which is not a frame.
-pub(crate) const ALIVE: u64 = u64::MAX;
+/// The frame number of a heartbeat, which is not a frame.
+pub(crate) const HEARTBEAT: u64 = u64::MAX;
 
-/// What a frame holds.
 #[derive(Debug)]
-pub(crate) enum Content {
-    /// What a worker recorded.
+pub(crate) enum FrameContent {
+    /// Figures of a worker.
     Interval(Box<Interval>),
-    /// How a worker ended.
     Ended(WorkerEnd),
-    /// Whether the agent sends arrivals of a lost one.
-    Handover(HandoverAnswer),
-    /// What a script does beside its figures.
+    Handover(HandoverReply),
     Script(ScriptEvent),
-    /// The agent is done.
-    Last(LastWord),
-    /// The agent gives up; why, in a sentence.
-    GaveUp(String),
+    /// The agent has completed its slice.
+    Last(AgentEnd),
+    /// The agent has aborted its slice, for this reason.
+    Aborted(String),
 }
 
-/// A frame as it is sent.
+/// An encoded frame.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     kind: u8,
     bytes: Vec<u8>,
 }
 
-/// Why a frame cannot be read.
+/// Why a frame is not valid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error("{0}")]
     Exact(#[from] ExactError),
-    #[error("a frame makes no sense: {0}")]
-    Senseless(&'static str),
+    #[error("a frame is not valid: {0}")]
+    Invalid(&'static str),
 }
 
 impl Frame {
-    /// The frame of a worker's message.
+    /// Encodes a worker's message.
     ///
     /// # Errors
-    /// When it holds a number that cannot be written; recorded values never do.
+    /// When it contains a number that cannot be encoded; recorded values never do.
     pub(crate) fn of(message: &Message) -> Result<Self, serde_json::Error> {
         Ok(match message {
             Message::Interval(interval) => {
@@ -68,42 +64,42 @@ impl Frame {
         })
     }
 
-    /// The frame of an answer to a handover.
-    pub(crate) fn handover(answer: &HandoverAnswer) -> Self {
-        Self { kind: b'H', bytes: serde_json::to_vec(answer).unwrap_or_default() }
+    /// Encodes the reply to a handover.
+    pub(crate) fn handover(reply: &HandoverReply) -> Self {
+        Self { kind: b'H', bytes: serde_json::to_vec(reply).unwrap_or_default() }
     }
 
-    /// The frame of what a script does beside its figures.
+    /// Encodes an event of a script.
     pub(crate) fn script(event: &ScriptEvent) -> Self {
         Self { kind: b'S', bytes: serde_json::to_vec(event).unwrap_or_default() }
     }
 
-    /// The frame of an agent that is done.
-    pub(crate) fn last(word: &LastWord) -> Self {
+    /// The last frame of a completed slice.
+    pub(crate) fn last(word: &AgentEnd) -> Self {
         Self { kind: b'L', bytes: serde_json::to_vec(word).unwrap_or_default() }
     }
 
-    /// The frame of an agent that gives up.
-    pub(crate) fn gave_up(why: &str) -> Self {
+    /// The last frame of an aborted slice.
+    pub(crate) fn aborted(why: &str) -> Self {
         Self { kind: b'G', bytes: why.as_bytes().to_vec() }
     }
 
-    /// Whether nothing follows it.
+    /// Whether it is the last frame.
     pub(crate) fn is_last(&self) -> bool {
         matches!(self.kind, b'L' | b'G')
     }
 
-    /// Its size in memory.
+    /// The size of its content, in bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Its parts of at most `part` bytes of content each, as frame `number`.
-    pub(crate) fn parts(&self, number: u64, part: usize) -> impl Iterator<Item = Vec<u8>> {
-        let part = part.max(1);
-        let of = self.bytes.len().div_ceil(part).max(1);
+    /// Splits the frame into chunks of at most `chunk` bytes of content, as frame `number`.
+    pub(crate) fn chunks(&self, number: u64, chunk: usize) -> impl Iterator<Item = Vec<u8>> {
+        let chunk = chunk.max(1);
+        let of = self.bytes.len().div_ceil(chunk).max(1);
         (0..of).map(move |index| {
-            let content = &self.bytes[index * part..self.bytes.len().min((index + 1) * part)];
+            let content = &self.bytes[index * chunk..self.bytes.len().min((index + 1) * chunk)];
             let mut bytes = Vec::with_capacity(HEADER + content.len());
             bytes.extend_from_slice(&number.to_le_bytes());
             bytes.extend_from_slice(&(index as u32).to_le_bytes());
@@ -115,85 +111,85 @@ impl Frame {
     }
 
     fn json<T: DeserializeOwned>(&self, otherwise: &'static str) -> Result<T, FrameError> {
-        serde_json::from_slice(&self.bytes).map_err(|_| FrameError::Senseless(otherwise))
+        serde_json::from_slice(&self.bytes).map_err(|_| FrameError::Invalid(otherwise))
     }
 
-    fn content(&self) -> Result<Content, FrameError> {
+    fn content(&self) -> Result<FrameContent, FrameError> {
         Ok(match self.kind {
-            b'I' => Content::Interval(Box::new(exact::decode(&self.bytes)?)),
-            b'E' => Content::Ended(exact::decode(&self.bytes)?),
-            b'H' => Content::Handover(self.json("an answer cannot be read")?),
-            b'S' => Content::Script(self.json("what its script does cannot be read")?),
-            b'L' => Content::Last(self.json("its end cannot be read")?),
-            b'G' => Content::GaveUp(String::from_utf8_lossy(&self.bytes).into_owned()),
-            _ => return Err(FrameError::Senseless("it is of no known kind")),
+            b'I' => FrameContent::Interval(Box::new(exact::decode(&self.bytes)?)),
+            b'E' => FrameContent::Ended(exact::decode(&self.bytes)?),
+            b'H' => FrameContent::Handover(self.json("its reply to a handover")?),
+            b'S' => FrameContent::Script(self.json("its script event")?),
+            b'L' => FrameContent::Last(self.json("its end")?),
+            b'G' => FrameContent::Aborted(String::from_utf8_lossy(&self.bytes).into_owned()),
+            _ => return Err(FrameError::Invalid("unknown kind")),
         })
     }
 }
 
-/// A sign of life: no frame.
-pub(crate) fn alive() -> Vec<u8> {
-    let mut bytes = ALIVE.to_le_bytes().to_vec();
+/// A heartbeat, which is not a frame.
+pub(crate) fn heartbeat() -> Vec<u8> {
+    let mut bytes = HEARTBEAT.to_le_bytes().to_vec();
     bytes.extend_from_slice(&[0; HEADER - 8]);
     bytes
 }
 
-/// Puts the frames of one agent together, in order. What is missing is waited for: the agent sends
-/// it again, from the first frame that was not taken.
+/// Assembles the frames of one agent, in order. Missing chunks are waited for: the agent resends
+/// from the first frame that is not acknowledged.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
-    /// The number of the frame that comes next.
+    /// The number of the next frame.
     next: u64,
-    /// The parts of it that are there.
-    parts: u32,
+    /// The number of its chunks received.
+    chunks: u32,
     bytes: Vec<u8>,
 }
 
 impl Assembler {
-    /// How many frames are taken.
+    /// The number of frames received.
     pub(crate) fn taken(&self) -> u64 {
         self.next
     }
 
-    /// How many frames are taken, and parts of the next one.
+    /// The number of frames received, and of chunks of the next one.
     pub(crate) fn progress(&self) -> (u64, u32) {
-        (self.next, self.parts)
+        (self.next, self.chunks)
     }
 
-    /// Takes a part; the content of the frame when it completes one.
+    /// Adds a chunk. Returns the content of the frame that it completes.
     ///
     /// # Errors
-    /// When it is not a part of a frame, or the frame makes no sense.
-    pub(crate) fn take(&mut self, part: &[u8]) -> Result<Option<Content>, FrameError> {
+    /// When the chunk or its frame is not valid.
+    pub(crate) fn take(&mut self, chunk: &[u8]) -> Result<Option<FrameContent>, FrameError> {
         let (header, content) =
-            part.split_at_checked(HEADER).ok_or(FrameError::Senseless("it is cut off"))?;
+            chunk.split_at_checked(HEADER).ok_or(FrameError::Invalid("it is cut off"))?;
         let number = |at: usize, length: usize| {
             let bytes = header[at..at + length].iter().rev();
             bytes.fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
         };
         let (frame, index, of, kind) = (number(0, 8), number(8, 4), number(12, 4), header[16]);
-        // Older ones were taken; between this and a newer one something is missing.
+        // Earlier frames are duplicates, and before later ones something is missing.
         if frame != self.next {
             return Ok(None);
         }
         if index == 0 {
-            self.parts = 0;
+            self.chunks = 0;
             self.bytes.clear();
         }
-        if index != u64::from(self.parts) || index >= of {
+        if index != u64::from(self.chunks) || index >= of {
             return Ok(None);
         }
         if self.bytes.len() + content.len() > READ_MAX {
-            return Err(FrameError::Senseless("it is too long"));
+            return Err(FrameError::Invalid("it is too long"));
         }
         self.bytes.extend_from_slice(content);
-        self.parts += 1;
-        if u64::from(self.parts) < of {
+        self.chunks += 1;
+        if u64::from(self.chunks) < of {
             return Ok(None);
         }
         let frame = Frame { kind, bytes: std::mem::take(&mut self.bytes) };
         self.next += 1;
-        self.parts = 0;
+        self.chunks = 0;
         frame.content().map(Some)
     }
 }
@@ -217,24 +213,24 @@ mod tests {
             size in 1usize..200, order in vec((0usize..40, any::<bool>()), 0..60),
         ) {
             let frames: Vec<_> = (0..6).map(|worker| Frame::of(&ended(worker)).unwrap()).collect();
-            let parts: Vec<Vec<u8>> = (0..)
+            let chunks: Vec<Vec<u8>> = (0..)
                 .zip(&frames)
-                .flat_map(|(number, frame)| frame.parts(number, size).collect::<Vec<_>>())
+                .flat_map(|(number, frame)| frame.chunks(number, size).collect::<Vec<_>>())
                 .collect();
             let mut assembler = Assembler::default();
             let mut workers = Vec::new();
-            let mut take = |part: &[u8]| {
-                if let Some(Content::Ended(end)) = assembler.take(part).unwrap() {
+            let mut take = |chunk: &[u8]| {
+                if let Some(FrameContent::Ended(end)) = assembler.take(chunk).unwrap() {
                     workers.push(end.worker);
                 }
             };
-            // Doubled, lost and out of order at first; then everything is sent again.
+            // Duplicated, lost and out of order at first; then everything is resent.
             for (at, lost) in order {
                 if !lost {
-                    take(&parts[at % parts.len()]);
+                    take(&chunks[at % chunks.len()]);
                 }
             }
-            parts.iter().for_each(|part| take(part));
+            chunks.iter().for_each(|chunk| take(chunk));
             prop_assert_eq!(workers, (0..6).collect::<Vec<_>>());
             prop_assert_eq!(assembler.taken(), 6);
         }
@@ -243,16 +239,16 @@ mod tests {
         fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..60), kind: u8) {
             let mut assembler = Assembler::default();
             let _ = assembler.take(&bytes);
-            let mut part = [0_u64.to_le_bytes().as_slice(), &[0, 0, 0, 0, 1, 0, 0, 0, kind]].concat();
-            part.extend(bytes);
-            let _ = assembler.take(&part);
+            let mut chunk = [0_u64.to_le_bytes().as_slice(), &[0, 0, 0, 0, 1, 0, 0, 0, kind]].concat();
+            chunk.extend(bytes);
+            let _ = assembler.take(&chunk);
         }
     }
 
     #[test]
-    fn a_sign_of_life_is_no_frame() {
+    fn a_heartbeat_is_not_a_frame() {
         let mut assembler = Assembler::default();
-        assert!(assembler.take(&alive()).unwrap().is_none());
+        assert!(assembler.take(&heartbeat()).unwrap().is_none());
         assert_eq!(assembler.taken(), 0);
     }
 }

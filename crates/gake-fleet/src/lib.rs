@@ -1,17 +1,18 @@
-//! A run on several machines: agents do slices of it, and a coordinator joins their figures.
+//! Runs on several machines: agents run slices of it, and a coordinator joins their figures.
 //!
-//! An [`Agent`] waits at a NATS server for runs. A [`Fleet`] finds agents there, gives each a slice
-//! of a spec, starts them at one instant and joins what they record into one run, exactly: seconds
-//! travel in the exact encoding of `gake-core`, numbered, and are sent again until they are taken.
+//! An [`Agent`] waits at a NATS server for runs. A [`Fleet`] finds agents there, prepares a slice
+//! of a spec on each, starts them at one instant and joins their figures into one run, exactly:
+//! intervals are sent in the exact encoding of `gake-core`, numbered, and resent until they are
+//! acknowledged.
 //!
-//! The arrivals of all agents are the schedule of one machine. What a lost agent was to send is
-//! counted as dropped and lost, never left out.
+//! Together the agents have the schedule of one machine. Arrivals of a lost agent are counted as
+//! dropped and lost, never omitted.
 //!
-//! A coordinator keeps a journal of its run in JetStream, so that another process can go on with it
+//! A coordinator keeps a journal of its run in JetStream, so that another process can take over
 //! when it dies ([`Orphan`]).
 //!
-//! Every message carries an HMAC with the fleet's token ([`FleetToken`]). This crate prints nothing
-//! and sees neither arguments nor environment.
+//! Every message carries an HMAC with the fleet's token ([`FleetToken`]). This crate does not
+//! print, and reads neither arguments nor environment.
 
 mod agent;
 mod allow;
@@ -32,7 +33,7 @@ pub use agent::{Agent, AgentEvent};
 pub use allow::AgentLimits;
 pub use coordinator::{
     AgentList, AgentLogLine, Fleet, FleetListener, FleetSettings, ListedAgent, OnLoss, Orphan,
-    Stopped, StoppedBy,
+    StopRecipient, StoppedBy,
 };
 pub use error::FleetError;
 pub use message::AgentWeight;

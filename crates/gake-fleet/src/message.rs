@@ -1,5 +1,5 @@
-//! What coordinator and agents say to each other, apart from figures: JSON. Requests to one agent
-//! and their answers are encrypted, the rest is sealed.
+//! Messages between coordinators and agents, apart from figures: JSON. Requests to one agent and
+//! their replies are encrypted, other messages are sealed.
 
 use std::collections::BTreeMap;
 
@@ -15,86 +15,86 @@ use crate::token::FleetToken;
 /// The version of the protocol.
 pub(crate) const PROTOCOL: u32 = 6;
 
-/// Where agents listen for coordinators.
+/// The subject of discoveries.
 pub(crate) const DISCOVER: &str = "gake.discover";
 
-/// Where agent `id` takes requests of one kind.
+/// The subject of requests of one kind to agent `id`.
 pub(crate) fn agent_subject(id: &str, kind: &str) -> String {
     format!("gake.agent.{id}.{kind}")
 }
 
-/// Where the coordinator of a run tells its agents how it goes.
+/// The subject of control messages of a run.
 pub(crate) fn control_subject(run: &str) -> String {
     format!("gake.run.{run}.control")
 }
 
-/// Where the agent with a slice of a run sends its figures; `*` for all of them.
+/// The subject of figures of the agent with this index; `*` for all agents.
 pub(crate) fn figures_subject(run: &str, index: &str) -> String {
     format!("gake.run.{run}.figures.{index}")
 }
 
-/// Where the coordinator of a run is asked to end it.
+/// The subject of requests to stop a run.
 pub(crate) fn stop_subject(run: &str) -> String {
     format!("gake.run.{run}.stop")
 }
 
-/// Where the coordinator of a run writes its journal.
+/// The subject of a run's journal.
 pub(crate) fn journal_subject(run: &str) -> String {
     format!("gake.run.{run}.journal")
 }
 
-/// What the entries of a run's journal are sealed for.
+/// The purpose of seals of journal entries.
 pub(crate) fn journal_purpose(run: &str) -> String {
     format!("journal {run}")
 }
 
-/// What the figures of a slice are sealed for.
+/// The purpose of seals of a slice's figures.
 pub(crate) fn figures_purpose(run: &str, index: usize) -> String {
     format!("figures {run} {index}")
 }
 
-/// What control messages of a run are sealed for.
+/// The purpose of seals of control messages.
 pub(crate) fn control_purpose(run: &str) -> String {
     format!("control {run}")
 }
 
-/// Asks a coordinator, or an agent without one, to end a run.
+/// A request to stop a run, to its coordinator, or to an agent without one.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StopRequest {
     pub(crate) run: String,
-    /// Whether what is in flight is cut.
+    /// Whether to abort requests in flight.
     pub(crate) now: bool,
-    /// What the answer is meant for.
+    /// Part of the purpose of the reply, so that no other reply fits.
     pub(crate) challenge: String,
 }
 
-/// Whether a run that was to end is there.
+/// Whether the recipient has the run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct StopAnswer {
+pub(crate) struct StopReply {
     pub(crate) is_there: bool,
 }
 
-/// Asks an agent what happened to it.
+/// A request for the events of an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LogQuestion {
-    /// What the answer is meant for.
+    /// Part of the purpose of the reply, so that no other reply fits.
     pub(crate) challenge: String,
 }
 
-/// The last events of an agent, the oldest first: seconds since 1970, and what happened.
+/// The latest events of an agent, the oldest first, with Unix seconds.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct LogAnswer {
+pub(crate) struct LogReply {
     pub(crate) events: Vec<(u64, String)>,
 }
 
-/// Asks who is there.
+/// Discovers agents.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Discover {
-    /// What the answer is meant for.
+    /// Part of the purpose of the reply, so that no other reply fits.
     pub(crate) challenge: String,
 }
 
-/// The answer of an agent, or why it has none; not sealed as a whole.
+/// The reply to a discovery. It is not sealed as a whole.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Greeting {
     /// An [`AgentHello`], sealed, in hexadecimal.
@@ -106,7 +106,7 @@ pub(crate) enum Greeting {
     },
 }
 
-/// An agent introduces itself.
+/// The introduction of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AgentHello {
     pub(crate) id: String,
@@ -117,35 +117,34 @@ pub(crate) struct AgentHello {
     pub(crate) protocol: u32,
     pub(crate) tags: BTreeMap<String, String>,
     pub(crate) cores: usize,
-    /// How much of a run it takes.
     pub(crate) weight: AgentWeight,
     /// Whether it runs scripts.
     pub(crate) takes_scripts: bool,
-    /// The run that it has a slice of.
+    /// The run of which it has a slice.
     pub(crate) run: Option<String>,
-    /// What the next offer must hold, so that no offer can be made twice.
+    /// The nonce of the next offer, which prevents replays.
     pub(crate) nonce: String,
 }
 
-/// How much of a run an agent takes, in proportion to others.
+/// The weight of an agent: how much of a run it takes relative to others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AgentWeight {
-    /// This weight, whatever the agent has.
+    /// This weight, independent of cores.
     Fixed(u32),
-    /// This weight for each core that a run uses on it.
+    /// This weight for each core that the run uses.
     PerCore(u32),
 }
 
-/// The part of a run that an agent has: `width` of its `of` equal units, from `first` on.
+/// The units of a run that an agent has: `width` of `of` equal units, from `first` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct UnitRange {
     pub(crate) first: usize,
     pub(crate) width: usize,
     pub(crate) of: usize,
 }
 
-impl Part {
-    /// The same as a slice; `None` when there are no such units.
+impl UnitRange {
+    /// Converts to a slice; `None` if the range is not valid.
     pub(crate) fn slice(self) -> Option<Slice> {
         let Self { first, width, of } = self;
         let is_there = width > 0 && first < of && width <= of - first;
@@ -153,55 +152,54 @@ impl Part {
     }
 }
 
-/// Offers an agent a slice of a run.
+/// The offer of a slice to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Offer {
     pub(crate) run: String,
     pub(crate) nonce: String,
-    /// Its number among the agents of the run.
+    /// The index of the agent in the run.
     pub(crate) index: usize,
-    /// What it is to do.
-    pub(crate) part: Part,
-    /// How long the agent goes on without a word of the coordinator, in ns.
+    pub(crate) part: UnitRange,
+    /// How long the agent continues without a coordinator, in ns.
     pub(crate) alone: u64,
-    /// The exact encoding of the spec, or what is left of it after the parts sent before; empty for
-    /// a script whose options say what is to be done.
+    /// The exact encoding of the spec, or its last chunk; empty for a script with the load of its
+    /// options.
     pub(crate) spec: String,
-    /// The script, if it is the run of one.
+    /// The script, if the run has one.
     pub(crate) script: Option<ScriptOffer>,
 }
 
-/// A script, whose options say what is to be done, unless it has another load.
+/// A script, with the load of its options or another one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ScriptOffer {
     /// The hash of its archive.
     pub(crate) archive: String,
-    /// The hash of what `setup` returned, as JSON.
+    /// The hash of the return value of `setup`, as JSON.
     pub(crate) data: Option<String>,
-    /// What the `Math.random` of its users begins with.
+    /// The seed of `Math.random`.
     pub(crate) seed: Option<u64>,
-    /// Whether `console.debug` is to be told.
+    /// Whether to send lines of `console.debug`.
     pub(crate) is_verbose: bool,
-    /// What goes with the scenarios of the spec, where these take the place of its own.
+    /// Set if the scenarios of the spec replace the script's own.
     pub(crate) other_load: Option<OtherLoad>,
 }
 
-/// A part of a spec that is too long for one message. It belongs to the offer with this nonce.
+/// A chunk of a spec that is too long for one message. It belongs to the offer with this nonce.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SpecPart {
+pub(crate) struct SpecChunk {
     pub(crate) nonce: String,
     /// Its number, from 0.
     pub(crate) index: usize,
     pub(crate) text: String,
 }
 
-/// How many parts of a spec are there.
+/// The number of chunks received.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct SpecTaken {
+pub(crate) struct SpecReceived {
     pub(crate) parts: usize,
 }
 
-/// Asks which files of a spec an agent does not have. It belongs to the offer with this nonce.
+/// Asks which files of a spec an agent lacks. It belongs to the offer with this nonce.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FilesQuestion {
     pub(crate) nonce: String,
@@ -209,40 +207,39 @@ pub(crate) struct FilesQuestion {
     pub(crate) hashes: Vec<String>,
 }
 
-/// The files that an agent does not have.
+/// The files that an agent lacks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FilesMissing {
     pub(crate) hashes: Vec<String>,
 }
 
-/// A part of a file. It belongs to the offer with this nonce.
+/// A chunk of a file. It belongs to the offer with this nonce.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FilePart {
+pub(crate) struct FileChunk {
     pub(crate) nonce: String,
     pub(crate) hash: String,
-    /// Where it begins.
+    /// Its offset in the file.
     pub(crate) at: usize,
     /// In hexadecimal.
     pub(crate) bytes: String,
     pub(crate) is_last: bool,
 }
 
-/// How many bytes of a file are there.
+/// The number of bytes received.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct FileTaken {
+pub(crate) struct FileReceived {
     pub(crate) bytes: usize,
 }
 
-/// An answer to an offer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum OfferAnswer {
+pub(crate) enum OfferReply {
     /// The workers are ready and wait for the start.
     Ready { workers: usize },
-    /// Why not, in a sentence.
+    /// The reason, in a sentence.
     Refused { why: String },
 }
 
-/// Asks for the agent's clock.
+/// A request for the agent's clock.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ClockQuestion {
     pub(crate) run: String,
@@ -251,12 +248,11 @@ pub(crate) struct ClockQuestion {
 
 /// The agent's monotonic clock, in ns.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ClockAnswer {
+pub(crate) struct ClockReply {
     pub(crate) round: u32,
     pub(crate) now: u64,
 }
 
-/// Starts a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct StartOrder {
     pub(crate) run: String,
@@ -264,61 +260,60 @@ pub(crate) struct StartOrder {
     pub(crate) epoch: u64,
 }
 
-/// An answer to the order to start.
+/// The reply to the order to start.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum StartAnswer {
+pub(crate) enum StartReply {
     Started,
     Refused { why: String },
 }
 
-/// How a run is to go on; comes several times a second.
+/// The state of a run for its agents, sent several times a second.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Control {
     /// Increases with every message.
     pub(crate) number: u64,
     pub(crate) stop: StopOrder,
-    /// How many frames of each agent are taken.
+    /// The number of acknowledged frames by agent.
     pub(crate) taken: Vec<u64>,
-    /// Agents that are given up; they stop.
+    /// The indices of lost agents, which must stop.
     pub(crate) lost: Vec<usize>,
-    /// Whether the run is over, and nothing more is wanted.
+    /// Whether the run is over.
     pub(crate) over: bool,
-    /// Arrivals of lost agents that others are to send. Said until it is answered.
+    /// Arrivals of lost agents that others are to send. Repeated until each has a reply.
     pub(crate) handovers: Vec<Handover>,
 }
 
-/// Asks an agent to send arrivals of another one, which is lost.
+/// Asks an agent to take over arrivals of a lost one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Handover {
-    /// Its number in the run.
     pub(crate) id: u64,
-    /// The agent that is asked.
+    /// The index of the recipient.
     pub(crate) to: usize,
     pub(crate) scenario: usize,
-    /// The arrivals: those whose number modulo `of` is `index`.
+    /// The arrivals whose number modulo `of` is `index`.
     pub(crate) index: usize,
     pub(crate) of: usize,
-    /// What is due earlier, in ns since the epoch, counts as dropped already.
+    /// Earlier arrivals, in ns since the epoch, already count as dropped.
     pub(crate) not_before: u64,
 }
 
-/// The answer to a [`Handover`]. It travels as a frame, before any figure of these arrivals.
+/// The reply to a [`Handover`], sent as a frame before any figure of these arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HandoverAnswer {
+pub(crate) struct HandoverReply {
     pub(crate) id: u64,
-    /// The agent sends what is due from here on, in ns since the epoch; `None` when it does not.
+    /// The agent sends arrivals from this instant on, in ns since the epoch; `None` if it refuses.
     pub(crate) from: Option<u64>,
 }
 
-/// Whether a run is to stop.
+/// The stop state of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum StopOrder {
-    /// It goes on.
+    /// The run continues.
     #[default]
     Go,
     /// No new arrivals.
     Drain,
-    /// At once.
+    /// Abort.
     Now,
 }
 
@@ -342,35 +337,32 @@ impl From<StopOrder> for Stop {
     }
 }
 
-/// What an agent says at its end.
+/// The end of an agent's slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LastWord {
-    /// The highest during the run.
+pub(crate) struct AgentEnd {
+    /// The maximum during the run.
     pub(crate) rss_bytes: u64,
     pub(crate) cores: usize,
 }
 
-/// `value` as JSON, sealed for `purpose`.
-pub(crate) fn sealed(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
-    // Maps have texts as keys and numbers are finite: this cannot fail, and nothing reads as empty.
+pub(crate) fn seal_json(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
+    // Keys are strings and numbers are finite: this cannot fail, and empty output would not decode.
     let json = serde_json::to_vec(value).unwrap_or_default();
     token.seal(purpose, &json)
 }
 
-/// `body`, sealed for `purpose`.
-pub(crate) fn sealed_bytes(token: &FleetToken, purpose: &str, body: &[u8]) -> Bytes {
+pub(crate) fn seal_bytes(token: &FleetToken, purpose: &str, body: &[u8]) -> Bytes {
     token.seal(purpose, body).into()
 }
 
-/// `value` as JSON, encrypted for `purpose`.
-pub(crate) fn hidden(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
+pub(crate) fn encrypt_json(token: &FleetToken, purpose: &str, value: &impl Serialize) -> Vec<u8> {
     let json = serde_json::to_vec(value).unwrap_or_default();
-    // Without random bytes nothing is sent that could be read.
+    // If encryption fails, nothing readable is sent.
     token.encrypt(purpose, &json).unwrap_or_default()
 }
 
-/// The value that was encrypted for `purpose` with this token.
-pub(crate) fn revealed<T: DeserializeOwned>(
+/// Decrypts a value for `purpose`.
+pub(crate) fn decrypt_json<T: DeserializeOwned>(
     token: &FleetToken,
     purpose: &str,
     bytes: &[u8],
@@ -378,8 +370,8 @@ pub(crate) fn revealed<T: DeserializeOwned>(
     serde_json::from_slice(&token.decrypt(purpose, bytes)?).ok()
 }
 
-/// The value that was sealed for `purpose` with this token.
-pub(crate) fn opened<T: DeserializeOwned>(
+/// Opens a sealed value for `purpose`.
+pub(crate) fn open_json<T: DeserializeOwned>(
     token: &FleetToken,
     purpose: &str,
     bytes: &[u8],
@@ -387,12 +379,12 @@ pub(crate) fn opened<T: DeserializeOwned>(
     serde_json::from_slice(token.open(purpose, bytes)?).ok()
 }
 
-/// Bytes in hexadecimal.
+/// Encodes bytes in hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes of a text in hexadecimal.
+/// Decodes hexadecimal text.
 pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {
@@ -408,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hexadecimal_comes_back() {
+    fn hexadecimal_is_decoded() {
         let bytes: Vec<u8> = (0..=255).collect();
         assert_eq!(from_hex(&hex(&bytes)), Some(bytes));
         assert_eq!((from_hex("abc"), from_hex("zz")), (None, None));

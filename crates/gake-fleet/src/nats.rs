@@ -10,32 +10,32 @@ use async_nats::{Client, ConnectOptions};
 
 use crate::FleetError;
 
-/// How long the server may take to answer at first.
+/// Time limit for connecting and for requests.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two attempts to connect again.
+/// Time between attempts to reconnect.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// Characters of the seed of a key.
+/// Length of the seed of a key.
 const SEED: usize = 58;
 
-/// Messages that may wait for one reader. Past that NATS drops them, and they are sent again.
+/// Messages that may wait for one subscriber. Beyond it NATS drops messages, and they are resent.
 const WAITING: usize = 65_536;
 
-/// How the NATS server is reached.
+/// How to connect to the NATS server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NatsSettings {
     /// Its URL: `nats://HOST:PORT`, or `tls://`; `USER:PASSWORD@` or `TOKEN@` before the host.
     pub url: String,
-    /// PEM files that are trusted beside the system's.
+    /// PEM files of trusted certificates, in addition to the system's.
     pub ca_certificates: Vec<PathBuf>,
-    /// The certificate and its key with which this process introduces itself, PEM.
+    /// Client certificate and key, PEM.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// A key of NATS by which it signs what the server asks it to.
+    /// An nkey for authentication.
     pub key: Option<NatsKey>,
 }
 
-/// A key of NATS (nkey). It is never shown.
+/// An nkey. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub enum NatsKey {
     /// The text of a credentials file, as `nsc` writes it: a user's JWT and the seed of its key.
@@ -54,8 +54,7 @@ impl fmt::Debug for NatsKey {
 }
 
 impl NatsKey {
-    /// Whether `seed` looks like the seed of a user's key. The server says whether it is one of its
-    /// users.
+    /// Whether `seed` has the format of a user's seed. Only the server knows whether it is valid.
     #[must_use]
     pub fn is_seed(seed: &str) -> bool {
         let base32 = |byte: u8| byte.is_ascii_uppercase() || (b'2'..=b'7').contains(&byte);
@@ -85,7 +84,7 @@ impl NatsSettings {
         }
     }
 
-    /// Connects. A connection that is lost is made again for ever.
+    /// Connects. A lost connection is restored, with unlimited attempts.
     pub(crate) async fn connect(&self, name: &str) -> Result<Client, FleetError> {
         let mut options = ConnectOptions::new()
             .name(name)
@@ -119,18 +118,17 @@ impl NatsSettings {
         match connecting.await {
             Ok(Ok(client)) => Ok(client),
             Ok(Err(error)) => Err(failed(why_unsafe(&error).unwrap_or_else(|| error.to_string()))),
-            Err(_) => Err(failed("it does not answer".to_owned())),
+            Err(_) => Err(failed("it does not respond".to_owned())),
         }
     }
 
-    /// Something that the connection refuses.
+    /// An error of the connection.
     pub(crate) fn failed(&self, error: impl fmt::Display) -> FleetError {
         FleetError::Nats { server: self.shown(), why: error.to_string() }
     }
 }
 
-/// Why TLS could not be agreed on, in a sentence, where that is the reason and there is something to
-/// do about it.
+/// An explanation of TLS errors that the user can fix.
 fn why_unsafe(error: &(dyn Error + 'static)) -> Option<String> {
     let of_io = |error: &io::Error| error.get_ref()?.downcast_ref::<rustls::Error>().cloned();
     let mut causes = std::iter::successors(Some(error), |&error| error.source());
@@ -140,15 +138,15 @@ fn why_unsafe(error: &(dyn Error + 'static)) -> Option<String> {
     })?;
     match found {
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => Some(
-            "its certificate's issuer is not trusted: give the issuer's certificate by --nats-ca"
+            "its certificate's issuer is not trusted: give the issuer's certificate with --nats-ca"
                 .to_owned(),
         ),
         rustls::Error::InvalidCertificate(why) => {
             Some(format!("its certificate is not valid: {why}"))
         }
         rustls::Error::AlertReceived(alert) => Some(format!(
-            "it broke TLS off ({alert:?}): if it asks clients for a certificate, give one that it \
-             trusts by --nats-cert and --nats-key"
+            "it aborted the TLS handshake ({alert:?}): if it requires a client \
+             certificate, give one that it trusts with --nats-cert and --nats-key"
         )),
         _ => None,
     }
@@ -159,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_is_told_from_other_texts_and_never_shown() {
+    fn a_seed_is_recognized_and_never_shown() {
         let seed = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
         assert!(NatsKey::is_seed(seed));
         for text in ["", "SU", &seed[1..], &seed.replacen("SU", "SA", 1), &seed.to_lowercase()] {

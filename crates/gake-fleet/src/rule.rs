@@ -1,4 +1,4 @@
-//! Which targets an agent may load.
+//! Rules for the targets of an agent.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -11,7 +11,7 @@ const fn v6(first: u16) -> IpAddr {
     IpAddr::V6(Ipv6Addr::new(first, 0, 0, 0, 0, 0, 0, 0))
 }
 
-/// Networks that a rule must name, each with what its addresses are.
+/// Networks that a rule must name explicitly, with their kind.
 const RESERVED: [(IpAddr, u8, &str); 13] = [
     (v4(0, 0), 8, "an address of this machine"),
     (v4(127, 0), 8, LOOPBACK),
@@ -25,7 +25,7 @@ const RESERVED: [(IpAddr, u8, &str); 13] = [
     (v6(0xfc00), 7, PRIVATE),
     (v6(0xfec0), 10, PRIVATE),
     (v4(100, 64), 10, "a shared address (RFC 6598)"),
-    // Behind NAT64 it may be any of these.
+    // Behind NAT64 an address may be in any of these networks.
     (IpAddr::V6(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0)), 32, "an address behind NAT64"),
 ];
 
@@ -33,15 +33,15 @@ const LOOPBACK: &str = "a loopback address";
 const LINK_LOCAL: &str = "a link-local address";
 const PRIVATE: &str = "a private address";
 
-/// Targets that an agent may load: an address, a network, or a host by its name.
+/// A rule for targets that an agent may load: an address, a network, or a host name.
 ///
-/// Addresses of this machine and of private networks are loaded only where a rule says so: a network
-/// that lies in such a range, or `localhost` for loopback. Neither `0.0.0.0/0` nor a name does.
+/// Addresses of this machine and of private networks need a rule that names them: a network within
+/// such a range, or `localhost` for loopback. Neither `0.0.0.0/0` nor a host name is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AllowRule {
-    /// Addresses whose first bits are those of this one.
+    /// A network: an address and the length of its prefix.
     Network(IpAddr, u8),
-    /// A host as URLs name it.
+    /// A host name.
     Host(String),
 }
 
@@ -62,7 +62,7 @@ impl FromStr for AllowRule {
                 Ok(Self::Network(address, bits))
             }
             (Err(_), None) if is_host(text) => Ok(Self::Host(text.to_ascii_lowercase())),
-            _ => Err(format!("{text:?} is no network, as 10.0.0.0/8, and no host")),
+            _ => Err(format!("{text:?} is neither a network, such as 10.0.0.0/8, nor a host")),
         }
     }
 }
@@ -85,7 +85,7 @@ fn prefix(address: IpAddr, bits: u8) -> u128 {
     value.checked_shr(width - u32::from(bits)).unwrap_or(0)
 }
 
-/// Whether an address is in a network. ::ffff:10.0.0.1 is reached as 10.0.0.1.
+/// Whether an address is in a network. IPv4-mapped addresses count as IPv4.
 fn is_within(address: IpAddr, (network, bits): (IpAddr, u8)) -> bool {
     let address = address.to_canonical();
     network.is_ipv4() == address.is_ipv4() && prefix(network, bits) == prefix(address, bits)
@@ -94,7 +94,7 @@ fn is_within(address: IpAddr, (network, bits): (IpAddr, u8)) -> bool {
 impl AllowRule {
     fn allows(&self, address: IpAddr) -> bool {
         let Self::Network(network, bits) = self else { return false };
-        // A network names a reserved range by lying in it.
+        // A network names a reserved range if it lies within it.
         let is_named = reserved_range(address)
             .is_none_or(|(range, of, _)| *bits >= of && is_within(*network, (range, of)));
         is_named && is_within(address, (*network, *bits))
@@ -104,7 +104,7 @@ impl AllowRule {
         matches!(self, Self::Host(name) if host.eq_ignore_ascii_case(name))
     }
 
-    /// Rules, as they are written, that together allow every address.
+    /// The text of rules that together allow every address.
     pub fn anywhere() -> impl Iterator<Item = String> {
         let all = ["0.0.0.0/0", "::/0"].map(str::to_owned);
         let reserved = RESERVED.iter().map(|(range, bits, _)| format!("{range}/{bits}"));
@@ -112,21 +112,21 @@ impl AllowRule {
     }
 }
 
-/// The range that a rule must name for this address, with its kind.
+/// The reserved range of an address, with its kind.
 fn reserved_range(address: IpAddr) -> Option<(IpAddr, u8, &'static str)> {
     RESERVED.iter().find(|(range, bits, _)| is_within(address, (*range, *bits))).copied()
 }
 
-/// What an address is that a rule must name: of this machine, or of a private network.
+/// The kind of a reserved address: of this machine, or of a private network.
 pub(crate) fn reserved(address: IpAddr) -> Option<&'static str> {
     reserved_range(address).map(|(_, _, kind)| kind)
 }
 
-/// Whether an address of a host may be loaded. `by_name`: a rule for the host counts.
+/// Whether rules allow an address of a host. `by_name`: host names count.
 pub(crate) fn allows(rules: &[AllowRule], by_name: bool, host: &str, address: IpAddr) -> bool {
     let is_named = match reserved(address) {
         None => true,
-        // Whoever answers for a name may point it anywhere; this name is the machine's own.
+        // The owner of a name may point it anywhere; only `localhost` is the machine's own.
         Some(kind) => kind == LOOPBACK && host.eq_ignore_ascii_case("localhost"),
     };
     let by_name = by_name && is_named;
@@ -146,7 +146,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_network_allows_its_addresses_alone() {
+    fn a_network_allows_only_its_addresses() {
         for (rule, inside, outside) in [
             ("10.1.0.0/16", "10.1.255.255", "10.2.0.0"),
             ("127.0.0.1", "127.0.0.1", "127.0.0.2"),
@@ -198,7 +198,7 @@ pub(crate) mod tests {
             let anywhere: Vec<_> = anywhere.iter().map(String::as_str).collect();
             assert!(allows(&rules(&anywhere), false, "api.test", address), "{address}");
         }
-        // A network around a range does not name it.
+        // A larger network does not name a range within it.
         let around = rules(&["8.0.0.0/5", "126.0.0.0/7", "fc00::/6"]);
         for address in ["10.0.0.1", "127.0.0.1", "fd00::1"] {
             assert!(!allows(&around, true, "api.test", ip(address)), "{address}");
@@ -206,7 +206,7 @@ pub(crate) mod tests {
         for address in ["11.0.0.1", "126.0.0.1", "172.32.0.1", "100.128.0.1", "2001:db8::1"] {
             assert!(allows(&wide, false, "api.test", ip(address)), "{address}");
         }
-        assert!(allows(&wide, true, "LocalHost", ip("127.0.0.1")), "it says what it is");
+        assert!(allows(&wide, true, "LocalHost", ip("127.0.0.1")), "localhost names loopback");
         assert!(!allows(&wide, true, "localhost", ip("10.0.0.1")));
     }
 }

@@ -1,96 +1,94 @@
-//! Scripts on several machines: what travels to agents, and what comes back beside figures.
+//! Scripts on several machines: the parcel for agents, and events from them.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use gake_core::exact;
 use gake_core::record::Tally;
-use gake_run::script::{LogLevel, LogLine, SetUp};
+use gake_run::script::{LogLevel, LogLine, SetupResult};
 use serde::{Deserialize, Serialize};
 
 use crate::FleetError;
-use crate::files::{BYTES_MAX, Contents, hash};
+use crate::files::{BYTES_MAX, FileContents, hash};
 use crate::message::{ScriptOffer, from_hex, hex};
 use crate::other_load::OtherLoad;
 
-/// The names of fields that lines of a script's log have; others do not travel.
+/// Fields of log lines that are sent; others are omitted.
 const FIELDS: [&str; 6] = ["source", "executor", "scenario", "error", "hint", "module"];
 
-/// Bytes of a script that the journal of its run holds.
+/// Maximum bytes of a script in a journal.
 const JOURNAL_MAX: usize = 16 << 20;
 
-/// Bytes of a line that travel.
+/// Maximum bytes of a log line; longer ones are cut.
 const LINE_MAX: usize = 64 << 10;
 
-/// The same of a field of a line, and of the reason for which a script ends the test.
+/// The same for a field of a line, and for the reason of an abort.
 const FIELD_MAX: usize = 4 << 10;
 
 /// A script for agents.
 #[derive(Debug, Clone)]
 pub struct ScriptParcel {
-    /// The script with its options and everything that it reads: a file as `gake as k6 archive`
-    /// writes it.
+    /// An archive of the script with its options and all files that it reads, as `gake as k6
+    /// archive` writes it.
     pub archive: Vec<u8>,
-    /// What the `Math.random` of its users begins with.
+    /// The seed of `Math.random`.
     pub seed: Option<u64>,
-    /// Whether `console.debug` is to be told.
+    /// Whether to send lines of `console.debug`.
     pub is_verbose: bool,
-    /// Whether the spec is run instead of what the options describe, and what goes with its
-    /// scenarios.
+    /// Set if the scenarios of the spec replace the ones in the script's options.
     pub other_load: Option<OtherLoad>,
-    /// How the program shows the result, in its own words: for a process that goes on with the run,
-    /// not for agents.
+    /// How the program shows the result, in a format of its own, for a process that takes over the
+    /// run.
     pub showing: String,
 }
 
 impl ScriptParcel {
-    /// Whether it is small enough to travel, with `data` of its setup.
+    /// Checks the size, including the return value of `setup`.
     ///
     /// # Errors
-    /// Its size, and the bound.
+    /// When it is too large.
     pub fn check_size(&self, data: Option<&str>) -> Result<(), FleetError> {
         let size = self.archive.len() + data.map_or(0, str::len);
         if size <= BYTES_MAX {
             return Ok(());
         }
         Err(FleetError::Spec(format!(
-            "the script, what it reads and the data of its setup take {size} bytes, and {} MB travel",
+            "the script, its files and the data of its setup take {size} bytes, and {} MB can be sent",
             BYTES_MAX >> 20
         )))
     }
 }
 
-/// A script whose run another process goes on with.
+/// The script of a run that is taken over.
 #[derive(Debug)]
 pub struct OrphanScript {
     /// The archive, as in [`ScriptParcel`].
     pub archive: Vec<u8>,
-    /// What `setup` gave.
-    pub set_up: SetUp,
-    /// How the result is shown, as in [`ScriptParcel`].
+    /// The result of `setup`.
+    pub set_up: SetupResult,
+    /// How to show the result, as in [`ScriptParcel`].
     pub showing: String,
 }
 
-/// The same as the journal of its run has it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct DescribedScript {
+pub(crate) struct JournalScript {
     /// In hexadecimal.
     archive: String,
     data: Option<String>,
-    /// The exact encoding of what `setup` recorded.
+    /// The exact encoding of the samples of `setup`.
     recorded: String,
     showing: String,
 }
 
-impl DescribedScript {
-    /// Why the journal cannot have it, if it cannot.
-    pub(crate) fn new(parcel: &ScriptParcel, set_up: &SetUp) -> Result<Self, String> {
+impl JournalScript {
+    /// The error says why the journal cannot contain it.
+    pub(crate) fn new(parcel: &ScriptParcel, set_up: &SetupResult) -> Result<Self, String> {
         let recorded = exact::encode(&set_up.recorded).map_err(|error| error.to_string())?;
         let data = set_up.data.as_ref().map_or(0, String::len);
         let size = parcel.archive.len() + data + recorded.len();
         if size > JOURNAL_MAX {
             return Err(format!(
-                "the script, what it reads and what its setup gave take {size} bytes, and a journal \
+                "the script, its files and the result of its setup take {size} bytes, and a journal \
                  holds {} MB of them",
                 JOURNAL_MAX >> 20
             ));
@@ -103,25 +101,25 @@ impl DescribedScript {
         })
     }
 
-    /// The script; `None` when it cannot be read.
+    /// Decodes the script; `None` if it is not valid.
     pub(crate) fn open(&self) -> Option<OrphanScript> {
         let recorded: Tally = exact::decode(self.recorded.as_bytes()).ok()?;
-        let set_up = SetUp { data: self.data.clone(), recorded };
+        let set_up = SetupResult { data: self.data.clone(), recorded };
         let showing = self.showing.clone();
         Some(OrphanScript { archive: from_hex(&self.archive)?, set_up, showing })
     }
 }
 
-/// What travels of a script, and the offer that names it. `data` is what `setup` returned.
+/// The offer of a script, and the files for it. `data` is the return value of `setup`.
 ///
 /// # Errors
 /// When it is too large.
-pub(crate) fn take_script(
+pub(crate) fn script_offer(
     parcel: &ScriptParcel,
     data: Option<&str>,
-) -> Result<(ScriptOffer, Contents), FleetError> {
+) -> Result<(ScriptOffer, FileContents), FleetError> {
     parcel.check_size(data)?;
-    let mut contents = Contents::new();
+    let mut contents = FileContents::new();
     let mut take = |bytes: Bytes| {
         let hash = hash(&bytes);
         contents.insert(hash.clone(), bytes);
@@ -137,32 +135,32 @@ pub(crate) fn take_script(
     Ok((offer, contents))
 }
 
-/// What a script does on an agent beside its figures.
+/// An event of a script on an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScriptEvent {
-    /// It wrote a line.
+    /// A line of its log.
     Line(ScriptLine),
-    /// Lines were not passed on, since there were too many: how many.
+    /// The number of lines that were dropped because there were too many.
     LinesLost(u64),
-    /// It ended the test; why.
+    /// It aborted the test, for this reason.
     Aborted(String),
     /// It marked the test as failed.
     Failed,
 }
 
 impl ScriptEvent {
-    /// It ended the test: for `reason`, as far as that travels.
+    /// An abort, with `reason` cut to its maximum length.
     pub(crate) fn aborted(reason: &str) -> Self {
         Self::Aborted(cut(reason, FIELD_MAX))
     }
 }
 
-/// The first bytes of a text, `most` at most.
+/// Cuts a text to at most `most` bytes.
 fn cut(text: &str, most: usize) -> String {
     text[..text.floor_char_boundary(most)].to_owned()
 }
 
-/// Hears what scripts do: the name of the agent, and what happened there. Must not block.
+/// Receives events of scripts with the name of the agent. Must not block.
 pub type ScriptListener = Arc<dyn Fn(&str, ScriptEvent) + Send + Sync>;
 
 /// A line of a script's log.
@@ -199,9 +197,10 @@ impl From<ScriptLine> for LogLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
 
     #[test]
-    fn what_is_too_large_to_travel_is_known_beforehand() {
+    fn a_parcel_that_is_too_large_is_refused() {
         let archive = vec![0; BYTES_MAX];
         let mut parcel = ScriptParcel {
             archive,
@@ -211,7 +210,7 @@ mod tests {
             showing: String::new(),
         };
         assert!(parcel.check_size(None).is_ok());
-        assert!(parcel.check_size(Some("x")).unwrap_err().to_string().contains("256 MB travel"));
+        expect!["a fleet cannot run this: the script, its files and the data of its setup take 268435457 bytes, and 256 MB can be sent"].assert_eq(&parcel.check_size(Some("x")).unwrap_err().to_string());
         parcel.archive.push(0);
         assert!(parcel.check_size(None).is_err());
     }
@@ -220,7 +219,7 @@ mod tests {
     fn a_journal_has_the_whole_script_unless_it_is_too_large() {
         let mut recorded = Tally::default();
         recorded.counts.started = 3;
-        let set_up = SetUp { data: Some("{}".to_owned()), recorded };
+        let set_up = SetupResult { data: Some("{}".to_owned()), recorded };
         let parcel = |archive: Vec<u8>| ScriptParcel {
             archive,
             seed: None,
@@ -228,20 +227,20 @@ mod tests {
             other_load: None,
             showing: "compact".to_owned(),
         };
-        let described = DescribedScript::new(&parcel(vec![0, 9, 255]), &set_up).unwrap();
-        let opened = described.open().unwrap();
+        let in_journal = JournalScript::new(&parcel(vec![0, 9, 255]), &set_up).unwrap();
+        let opened = in_journal.open().unwrap();
         assert_eq!(
             (opened.archive.as_slice(), opened.showing.as_str()),
             (&[0, 9, 255][..], "compact")
         );
         assert_eq!(opened.set_up.data, set_up.data);
         assert_eq!(opened.set_up.recorded.counts, set_up.recorded.counts);
-        let why = DescribedScript::new(&parcel(vec![0; JOURNAL_MAX]), &set_up).unwrap_err();
+        let why = JournalScript::new(&parcel(vec![0; JOURNAL_MAX]), &set_up).unwrap_err();
         assert!(why.contains("a journal holds 16 MB"), "{why}");
     }
 
     #[test]
-    fn lines_come_back() {
+    fn lines_are_converted_back() {
         for level in LEVELS {
             let fields = vec![("source", "console".to_owned()), ("scenario", "a".to_owned())];
             let line = LogLine { level, message: "hé".to_owned(), fields };

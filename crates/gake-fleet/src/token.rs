@@ -1,14 +1,14 @@
-//! The fleet's token, by which coordinator and agents know each other.
+//! The fleet's token, which authenticates and encrypts messages.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::hmac;
 
 use crate::FleetError;
 
-/// Shortest token, in bytes.
+/// Minimum length of a token, in bytes.
 const SECRET_MIN: usize = 16;
 
-/// Bytes of a seal.
+/// Length of a seal, in bytes.
 pub(crate) const SEAL: usize = 32;
 
 /// A secret that coordinator and agents share. Messages are sealed with it (HMAC-SHA-256) for one
@@ -17,7 +17,7 @@ pub(crate) const SEAL: usize = 32;
 pub struct FleetToken(hmac::Key);
 
 impl FleetToken {
-    /// The token `secret`, without white space around it.
+    /// The token `secret`, trimmed.
     ///
     /// # Errors
     /// When it is shorter than 16 bytes.
@@ -29,7 +29,7 @@ impl FleetToken {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())))
     }
 
-    /// A new random token as text.
+    /// Returns a new random token as text.
     ///
     /// # Errors
     /// When the system gives no random bytes.
@@ -37,21 +37,21 @@ impl FleetToken {
         random_text::<32>()
     }
 
-    /// `body` behind its seal for `purpose`.
+    /// Seals `body` for `purpose`: the seal, followed by the body.
     pub(crate) fn seal(&self, purpose: &str, body: &[u8]) -> Vec<u8> {
         let mut sealed = self.context(purpose, body).sign().as_ref().to_vec();
         sealed.extend_from_slice(body);
         sealed
     }
 
-    /// The body of `sealed`, when it was sealed with this token for `purpose`.
+    /// The body of `sealed`, if it was sealed with this token for `purpose`.
     pub(crate) fn open<'a>(&self, purpose: &str, sealed: &'a [u8]) -> Option<&'a [u8]> {
         let (seal, body) = sealed.split_at_checked(SEAL)?;
         let signed = [&(purpose.len() as u64).to_le_bytes(), purpose.as_bytes(), body].concat();
         hmac::verify(&self.0, &signed, seal).ok().map(|()| body)
     }
 
-    /// `body`, encrypted for `purpose` (AES-256-GCM with a key that the token makes).
+    /// Encrypts `body` for `purpose` (AES-256-GCM with a key derived from the token).
     ///
     /// # Errors
     /// When the system gives no random bytes.
@@ -64,7 +64,7 @@ impl FleetToken {
         Ok([nonce.as_ref().as_slice(), &sealed].concat())
     }
 
-    /// The body of what was encrypted with this token for `purpose`.
+    /// Decrypts what was encrypted with this token for `purpose`.
     pub(crate) fn decrypt(&self, purpose: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         let (nonce, body) = bytes.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -74,7 +74,7 @@ impl FleetToken {
         Some(body)
     }
 
-    /// The cipher of this token. No seal is made of the text that makes its key: those begin with
+    /// The cipher of this token. Its key cannot be the result of a seal: sealed text starts with
     /// the length of a purpose.
     fn cipher(&self) -> Option<RandomizedNonceKey> {
         let key = hmac::sign(&self.0, b"the key of AES-256-GCM");
@@ -121,12 +121,12 @@ mod tests {
             assert_eq!(token.open("offer 1", &changed), None, "byte {at}");
         }
         assert_eq!(token.open("offer 1", &sealed[..20]), None);
-        // What moves from the purpose to the body is seen too.
+        // Text cannot move from the purpose to the body.
         assert_eq!(token.open("offer", &token.seal("offer 1", b"")), None);
     }
 
     #[test]
-    fn what_is_encrypted_is_read_with_the_same_token_and_purpose_alone() {
+    fn decryption_needs_the_same_token_and_purpose() {
         let token = FleetToken::new("0123456789abcdef").unwrap();
         for body in [b"".as_slice(), b"a private key"] {
             let hidden = token.encrypt("file 1", body).unwrap();

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Two threads that take 20 ms for a request: 100 a second, and no more.
+/// The capacity of a server with two threads that take 20 ms for a request: 100 a second.
 pub fn found() -> Result<String, Box<dyn Error>> {
     let service = Some("const:20ms".parse()?);
     let lab = Lab::start(LabConfig { threads: Some(2), service, ..LabConfig::default() })?;

@@ -1,4 +1,4 @@
-//! Loads a server in two ways at once and says how fast it answered.
+//! Runs two loads against a server together and prints their counts and p99.
 //!
 //! `cargo run -p gake-run --example two_loads -- http://localhost:8080/`
 
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Ten users who make 20 iterations each, while 100 requests a second come for a second.
+/// Ten users with 20 iterations each, together with 100 requests a second for one second.
 pub fn measured(url: &str) -> Result<String, Box<dyn std::error::Error>> {
     let source = || RequestSource::Url(url.to_owned());
     let users = Load::PerUser { users: 10, iterations: 20 };

@@ -11,10 +11,10 @@ use gake_files::InputError;
 /// Maximum size of a body, in bytes.
 pub const BODY_BYTES_MAX: u64 = 1 << 30;
 
-/// A body, whose file other tools read whole.
+/// Reads a body for a command line of another tool.
 ///
 /// # Errors
-/// The system's, or that it is too large.
+/// An error of the system, or that it is too large.
 pub fn body_file(path: &str) -> io::Result<Vec<u8>> {
     gake_files::read(Path::new(path), "a body", BODY_BYTES_MAX).map_err(|error| match error {
         InputError::Io { error, .. } => error,
@@ -29,7 +29,7 @@ pub struct Bodies {
 }
 
 impl Bodies {
-    /// The bytes of a body; `stdin` is taken for `-`.
+    /// The bytes of a body; `-` consumes `stdin`.
     pub(crate) fn of<'a>(
         &mut self,
         body: &BodySpec,
@@ -42,7 +42,7 @@ impl Bodies {
                     return Ok(Arc::clone(known));
                 }
                 let reader =
-                    stdin.take().ok_or("the body is on standard input, which is not to be had")?;
+                    stdin.take().ok_or("the body is on standard input, which is not available")?;
                 let bytes = gake_files::bounded(reader, BODY_BYTES_MAX)
                     .map_err(|error| format!("the body on standard input: {error}"))?
                     .ok_or("the body on standard input is larger than 1 GiB")?;
@@ -54,7 +54,7 @@ impl Bodies {
         }
     }
 
-    /// The contents of a file.
+    /// The contents of a file, read once.
     ///
     /// # Errors
     /// When it cannot be read, with its name.

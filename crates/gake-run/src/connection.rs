@@ -1,4 +1,4 @@
-//! How connections are made, for the wire.
+//! Connection settings of a spec, for the wire.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use gake_wire::{
 
 use crate::RunError;
 
-/// How up to `connections` connections, with `streams` each, are made and used: by all
-/// (`pooled`), or each by its own users.
+/// Settings for up to `connections` connections with `streams` each: shared by all users
+/// (`pooled`), or one set for each user.
 pub(crate) fn settings(
     spec: &ConnectionSpec,
     pooled: bool,
@@ -61,7 +61,7 @@ pub(crate) fn settings(
     })
 }
 
-/// What is looked at in the answers of a scenario.
+/// The inspection of a scenario's responses, if it needs one.
 pub(crate) fn inspection(
     scenario: &ScenarioSpec,
     at: &FieldPath,
@@ -73,7 +73,7 @@ pub(crate) fn inspection(
     Ok((failed_bodies || body.is_some()).then_some(Inspection { expect, failed_bodies, body }))
 }
 
-/// What ends an exchange in a session of a WebSocket.
+/// The message that ends an exchange of a WebSocket session.
 pub(crate) fn answer(websocket: &WebSocketSpec, at: &FieldPath) -> Result<MessageAnswer, RunError> {
     match &websocket.expect {
         _ if websocket.send_only => Ok(MessageAnswer::Nothing),
@@ -85,7 +85,7 @@ pub(crate) fn answer(websocket: &WebSocketSpec, at: &FieldPath) -> Result<Messag
     }
 }
 
-/// How names become addresses.
+/// The resolver: address family, proxy, and rules that override DNS.
 pub(crate) fn resolver(spec: &RunSpec) -> Result<Resolver, RunError> {
     let (spec, at) = (&spec.connection, FieldPath::root().key("connection"));
     let mut resolver = Resolver::default();
@@ -108,13 +108,14 @@ pub(crate) fn resolver(spec: &RunSpec) -> Result<Resolver, RunError> {
     Ok(resolver)
 }
 
-/// What TLS trusts, offers and shows; its secrets go nowhere.
+/// TLS options, without the key log.
 pub(crate) fn tls(spec: &TlsSpec) -> Result<TlsOptions, RunError> {
     let list = FieldPath::root().key("tls").key("ciphers");
     for (i, name) in spec.ciphers.iter().enumerate() {
         if !tls_suites().any(|known| known == *name) {
             let known: Vec<String> = tls_suites().collect();
-            let problem = format!("{name:?} is no cipher suite; there are {}", known.join(", "));
+            let problem =
+                format!("{name:?} is not a cipher suite; known suites are {}", known.join(", "));
             return Err(RunError::spec(list.index(i), problem));
         }
     }
@@ -132,7 +133,7 @@ pub(crate) fn tls(spec: &TlsSpec) -> Result<TlsOptions, RunError> {
     })
 }
 
-/// The file of a run's secrets, if there is to be one.
+/// Opens the TLS key log, if the spec has one.
 pub(crate) fn key_log(spec: &TlsSpec) -> Result<Option<Arc<TlsKeyLog>>, RunError> {
     let Some(path) = &spec.key_log else { return Ok(None) };
     let log = TlsKeyLog::open(path)

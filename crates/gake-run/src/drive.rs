@@ -1,4 +1,4 @@
-//! The loop that takes in what the workers hand over, second by second.
+//! The loop that collects the workers' figures, second by second.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,58 +11,58 @@ use gake_engine::{Collector, JoinedSecond, LogSender, RunHandle, Stop, WorkerCon
 use gake_wire::HttpFactory;
 
 use crate::abort::missed;
-use crate::moment::Moment;
 use crate::rate_control::{self, RateControl};
 use crate::script::ScriptEnd;
+use crate::second_update::SecondUpdate;
 use crate::sink::{Fanout, Loss, Sink, SinkStart};
-use crate::{Interrupt, Prepared, RunError, UserControl, Watching};
+use crate::{Interrupt, ResolvedRun, RunError, TargetWatcher, UserControl};
 
-/// What accompanies a run; nothing by default.
+/// Options of a run; by default it has no sinks and no controls.
 #[derive(Default)]
-pub struct Beside<'a> {
-    /// Where figures go during the run.
+pub struct RunOptions<'a> {
+    /// Destinations of figures during the run.
     pub sinks: Vec<Box<dyn Sink>>,
     /// Ends the run early.
     pub interrupt: Option<&'a Interrupt>,
-    /// Whether a reason to end the run early ends requests in flight too, in place of the drain.
+    /// Whether ending the run early aborts requests in flight instead of draining them.
     pub aborts_at_once: bool,
     /// Sets the number of users of externally controlled scenarios.
     pub users: Option<&'a UserControl>,
     /// Changes the rates.
     pub rate: Option<&'a RateControl>,
-    /// Samples the target across several runs; without it, the sources that the spec names are
-    /// sampled during this run.
-    pub watching: Option<&'a mut Watching>,
-    /// The origin of the run, which the result carries.
+    /// Samples the target across several runs. Without it, the sources of the spec are sampled
+    /// during this run.
+    pub watching: Option<&'a mut TargetWatcher>,
+    /// The provenance of the run, which becomes part of the result.
     pub origin: Provenance,
 }
 
-impl std::fmt::Debug for Beside<'_> {
+impl std::fmt::Debug for RunOptions<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.name()).collect();
-        f.debug_struct("Beside").field("sinks", &sinks).finish_non_exhaustive()
+        f.debug_struct("RunOptions").field("sinks", &sinks).finish_non_exhaustive()
     }
 }
 
-/// A run that is over, its sinks closed.
+/// A completed run, with its sinks closed.
 #[derive(Debug)]
-pub struct Recorded {
-    /// The run; its events include what the sinks lost.
+pub struct RecordedRun {
+    /// The run; its events include the losses of sinks.
     pub run: Run,
-    /// What the sinks lost.
+    /// Losses of the sinks.
     pub losses: Vec<Loss>,
-    /// How the parts of its scripts ended.
+    /// How its scripts ended.
     pub scripts: Vec<ScriptEnd>,
 }
 
 /// The workers of a run, in this process or in others.
 pub(crate) trait Workers {
-    /// When the run starts, or has started: in ns since 1970.
+    /// The start of the run, in Unix nanoseconds.
     fn started_unix_ns(&self) -> u64 {
         unix_now()
     }
 
-    /// Starts them; every exchange also goes to `log`, if there is one.
+    /// Starts the workers; every outcome also goes to `log`, if given.
     fn start(&mut self, log: Option<LogSender>) -> Result<RunHandle, RunError>;
 
     /// Completes the run, before the sinks see its end.
@@ -71,114 +71,114 @@ pub(crate) trait Workers {
     }
 }
 
-/// Workers that a function starts in this process.
-struct Here<S>(S);
+/// Workers in this process, started by a function.
+struct LocalWorkers<S>(S);
 
-impl<S: FnMut(Option<LogSender>) -> Result<RunHandle, RunError>> Workers for Here<S> {
+impl<S: FnMut(Option<LogSender>) -> Result<RunHandle, RunError>> Workers for LocalWorkers<S> {
     fn start(&mut self, log: Option<LogSender>) -> Result<RunHandle, RunError> {
         self.0(log)
     }
 }
 
-impl Prepared {
-    /// Runs it to its end, without sinks.
+impl ResolvedRun {
+    /// Runs to the end, without sinks.
     ///
     /// # Errors
     /// When it cannot be started, or a worker is lost.
     pub fn run(&self) -> Result<Run, RunError> {
-        Ok(self.run_beside(Beside::default(), |_| None)?.run)
+        Ok(self.run_with(RunOptions::default(), |_| None)?.run)
     }
 
-    /// Runs it to its end, and passes each second to `each`, which may return a reason to end
-    /// the run early: no new arrivals, then the drain, unless it is to end at once.
+    /// Runs to the end and passes each second to `each`, which may return a reason to end the run
+    /// early: no new arrivals, then the drain, unless the options say to abort.
     ///
     /// # Errors
     /// When a sink cannot take the run, it cannot be started, or a worker is lost.
-    pub fn run_beside(
+    pub fn run_with(
         &self,
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        options: RunOptions<'_>,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         if !self.scripts.is_empty() {
-            return self.run_scripts(None, beside, each);
+            return self.run_scripts(None, options, each);
         }
         let (wires, tracer) = (self.wires.clone(), self.tracer.clone());
         let make = move |context: WorkerContext| {
             let wire = Arc::clone(&wires[context.scenario]);
             HttpFactory::new(wire, context.slice, context.clock).traced(tracer.clone())
         };
-        self.run_works(make, beside, each)
+        self.run_works(make, options, each)
     }
 
-    /// As [`Prepared::run_beside`], fired by works of the program's own: `make` makes the factory
-    /// of each scenario of each worker.
+    /// As [`ResolvedRun::run_with`], with the program's own works: `make` makes the factory of each
+    /// scenario of each worker.
     ///
     /// # Errors
     /// When a sink cannot take the run, a factory cannot prepare its works, or a worker is lost.
     pub fn run_works<F: Factory + 'static>(
         &self,
         make: impl Fn(WorkerContext) -> F + Send + Sync + 'static,
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        options: RunOptions<'_>,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         let mut make = Some(make);
-        let workers = Here(|log| match make.take() {
+        let workers = LocalWorkers(|log| match make.take() {
             Some(make) => start(&self.plan, self.seed, log, make).map_err(RunError::cannot),
-            None => Err(RunError::cannot("the workers have been started already")),
+            None => Err(RunError::cannot("the workers have already been started")),
         });
-        self.drive(workers, beside, each)
+        self.drive(workers, options, each)
     }
 
-    /// Runs it to its end with `workers`.
+    /// Runs to the end with `workers`.
     pub(crate) fn drive(
         &self,
         mut workers: impl Workers,
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        options: RunOptions<'_>,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         let mut own = None;
-        let watching = match beside.watching {
+        let watching = match options.watching {
             Some(watching) => watching,
-            None => own.insert(Watching::of(self)?),
+            None => own.insert(TargetWatcher::of(self)?),
         };
-        let (origin, started_unix_ns) = (beside.origin, workers.started_unix_ns());
+        let (origin, started_unix_ns) = (options.origin, workers.started_unix_ns());
         let (settings, first) = watching.begin();
         let about = SinkStart { plan: &self.plan, started_unix_ns, origin: &origin, settings };
-        // The threads of sinks are of the class of the one that starts them.
-        let started = gake_engine::beside(&self.plan, || Fanout::start(beside.sinks, &about));
+        // Threads of sinks inherit the scheduling class.
+        let started = gake_engine::beside(&self.plan, || Fanout::start(options.sinks, &about));
         let (mut fanout, log) = started?;
         for (at, readings) in &first.samples {
             fanout.readings(*at, readings);
         }
         let running = workers.start(log)?;
-        if let Some(interrupt) = beside.interrupt {
+        if let Some(interrupt) = options.interrupt {
             interrupt.attach(running.stop.clone());
         }
-        if let Some(users) = beside.users {
+        if let Some(users) = options.users {
             users.attach(running.users.clone());
         }
-        if let Some(rate) = beside.rate {
+        if let Some(rate) = options.rate {
             rate.attach(running.rate.clone());
         }
-        let mut collecting = Collecting {
+        let mut collect = CollectLoop {
             prepared: self,
             collector: Collector::new(&self.plan, self.seed, running.workers),
             running,
             watching,
             fanout: &mut fanout,
             each,
-            abort: if beside.aborts_at_once { Stop::Now } else { Stop::Drain },
+            abort: if options.aborts_at_once { Stop::Now } else { Stop::Drain },
             reason: None,
             changes: Vec::new(),
         };
-        gake_engine::beside(&self.plan, || collecting.collect(Until::NoWorker))?;
-        // On a machine whose cores others have, what is left would take the lowest class minutes.
-        collecting.collect(Until::Over)?;
-        let memory = collecting.running.memory.clone();
-        let (collector, reason, changes) = collecting.finish();
+        gake_engine::beside(&self.plan, || collect.collect(CollectUntil::NoWorker))?;
+        // On a busy machine, draining the queue in the lowest class could take minutes.
+        collect.collect(CollectUntil::Over)?;
+        let memory = collect.running.memory.clone();
+        let (collector, reason, changes) = collect.finish();
         let ending = match reason {
             Some(reason) => RunEnd::Aborted(reason),
-            None if beside.interrupt.is_some_and(Interrupt::came) => RunEnd::Interrupted,
+            None if options.interrupt.is_some_and(Interrupt::came) => RunEnd::Interrupted,
             None if collector.is_exhausted() => RunEnd::OutOfTargets,
             None => RunEnd::Done,
         };
@@ -197,39 +197,39 @@ impl Prepared {
         let event = |loss: &Loss| RunEvent { at: run.elapsed, text: loss.text.clone() };
         let events: Vec<_> = losses.iter().map(event).collect();
         run.events.extend(events);
-        Ok(Recorded { run, losses, scripts: Vec::new() })
+        Ok(RecordedRun { run, losses, scripts: Vec::new() })
     }
 }
 
-/// What takes in what the workers hand over.
-struct Collecting<'a, E> {
-    prepared: &'a Prepared,
+/// The state of the collection loop.
+struct CollectLoop<'a, E> {
+    prepared: &'a ResolvedRun,
     running: RunHandle,
     collector: Collector,
-    watching: &'a mut Watching,
+    watching: &'a mut TargetWatcher,
     fanout: &'a mut Fanout,
     each: E,
-    /// What ends the run early.
+    /// How the run is ended early.
     abort: Stop,
-    /// Why the run was ended early, if an objective or `each` wanted that.
+    /// Why an objective or `each` ended the run early.
     reason: Option<String>,
-    /// Changes of the rates that the collector knows.
+    /// Rate changes that the collector has been given.
     changes: Vec<RateChange>,
 }
 
-/// How long to take messages in.
+/// How long to collect.
 #[derive(Clone, Copy, PartialEq)]
-enum Until {
-    /// Until the last worker has ended, whatever is left to take in.
+enum CollectUntil {
+    /// Until the last worker has ended, with messages left in the queue.
     NoWorker,
-    /// Until everything is taken in.
+    /// Until the queue is empty.
     Over,
 }
 
-impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
-    fn collect(&mut self, until: Until) -> Result<(), RunError> {
+impl<E: FnMut(&SecondUpdate<'_>) -> Option<String>> CollectLoop<'_, E> {
+    fn collect(&mut self, until: CollectUntil) -> Result<(), RunError> {
         while !self.collector.is_over() {
-            if until == Until::NoWorker && self.running.has_ended() {
+            if until == CollectUntil::NoWorker && self.running.has_ended() {
                 break;
             }
             let Ok(message) = self.running.messages.recv() else {
@@ -239,16 +239,16 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
             let spares = &self.running.spares;
             self.collector.take(message, |worker, tally| {
                 if let Some(spares) = spares.get(worker) {
-                    // A worker that has ended needs no more.
+                    // The worker may have ended.
                     let _ = spares.send(tally);
                 }
             });
             self.follow_rates();
             while let Some(second) = self.collector.next_second() {
-                let wish = self.second(second);
-                if wish.is_some() && self.running.stop.asked() == Stop::Go {
+                let reason = self.second(second);
+                if reason.is_some() && self.running.stop.asked() == Stop::Go {
                     self.running.stop.stop(self.abort);
-                    self.reason = wish;
+                    self.reason = reason;
                 }
             }
         }
@@ -264,7 +264,7 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
         (self.collector, self.reason, self.changes)
     }
 
-    /// What was asked for is known before the seconds in which it was.
+    /// The collector must know rate changes before the seconds to which they apply.
     fn follow_rates(&mut self) {
         let Some(rate) = &self.running.rate else { return };
         let changes = rate.changes();
@@ -274,14 +274,14 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
         }
     }
 
-    /// Shows one second to everybody; a reason to end the run is somebody's wish.
+    /// Passes one second to `each` and the sinks. Returns a reason to end the run.
     fn second(&mut self, second: JoinedSecond) -> Option<String> {
         let asked = second.point.asked;
         let fresh = self.watching.take();
         for (at, readings) in &fresh.samples {
             self.fanout.readings(*at, readings);
         }
-        let moment = Moment {
+        let update = SecondUpdate {
             second: &second,
             asked,
             so_far: &self.collector,
@@ -289,14 +289,14 @@ impl<E: FnMut(&Moment<'_>) -> Option<String>> Collecting<'_, E> {
             readings: &fresh.readings,
             watched: self.watching.so_far(),
         };
-        let wish = (self.each)(&moment).or_else(|| missed(self.prepared, &moment));
+        let reason = (self.each)(&update).or_else(|| missed(self.prepared, &update));
         let collector = &mut self.collector;
         self.fanout.second(second, asked, |free| collector.retire(free));
-        wish
+        reason
     }
 }
 
-/// Nanoseconds since 1970.
+/// The current time in Unix nanoseconds.
 #[must_use]
 pub fn unix_now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);

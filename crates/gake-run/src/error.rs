@@ -1,16 +1,16 @@
-//! Why a run could not be made.
+//! Errors of runs.
 
 use std::fmt::Display;
 
 use gake_core::spec::{FieldPath, SpecError};
 
-/// Why a run could not be made.
+/// Why a run could not be prepared or carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// The spec is not valid; the path names the field.
+    /// The spec is not valid; the error names the field.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A sink cannot take the run, in a sentence; nothing was sent.
+    /// A sink cannot take the run, in a sentence. Nothing was sent.
     #[error("{0}")]
     Sink(String),
     /// The environment prevents it, in a sentence.
@@ -19,12 +19,12 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// An error in a field.
+    /// An error in a field of the spec.
     pub fn spec(path: FieldPath, problem: impl Display) -> Self {
         Self::Spec(SpecError::new(path, problem))
     }
 
-    /// Something that could not be done.
+    /// An error of the environment.
     pub fn cannot(problem: impl Display) -> Self {
         Self::Cannot(problem.to_string())
     }

@@ -1,4 +1,4 @@
-//! The calls of a method of gRPC.
+//! gRPC calls: the schema of the method, and its encoded messages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use tokio::runtime::{Builder, LocalOptions};
 
 use crate::{RunError, connection};
 
-/// How long the answers of a server's reflection may take together.
+/// Time limit for all responses of the server's reflection.
 const REFLECTION_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A method of gRPC, and where it is.
+/// A gRPC method and its server.
 pub(crate) struct GrpcTarget<'a> {
     spec: &'a RunSpec,
     grpc: &'a GrpcSpec,
@@ -26,7 +26,7 @@ pub(crate) struct GrpcTarget<'a> {
 }
 
 impl<'a> GrpcTarget<'a> {
-    /// The method that a scenario of `spec` at `at` calls.
+    /// The method that the scenario at `at` calls.
     pub(crate) fn new(
         spec: &'a RunSpec,
         grpc: &'a GrpcSpec,
@@ -37,13 +37,12 @@ impl<'a> GrpcTarget<'a> {
         Ok(Self { spec, grpc, location, at })
     }
 
-    /// The URL without its password.
     pub(crate) fn name(&self) -> String {
         self.location.grpc_url()
     }
 
-    /// The call with this metadata, whose messages are described by `json`, and its method, as the
-    /// compiled `set` defines it if there is one.
+    /// The call and its method, with this metadata and the messages in `json`. The compiled `set`
+    /// defines the method; without it, .proto files or the server's reflection do.
     pub(crate) fn call(
         &self,
         metadata: &[(String, String)],
@@ -83,23 +82,24 @@ impl<'a> GrpcTarget<'a> {
             let read = GrpcSchema::read(proto, proto_paths);
             return read.map_err(|error| RunError::spec(self.at.key("proto"), error));
         }
-        // On a thread of its own: the caller's may have a runtime already.
-        let asked = std::thread::scope(|scope| {
-            let asks = || {
+        // On its own thread, since the caller's may already have a runtime.
+        let schema = std::thread::scope(|scope| {
+            let reflect = || {
                 let runtime = Builder::new_current_thread()
                     .enable_all()
                     .build_local(LocalOptions::default())
                     .map_err(|error| RunError::cannot(error.to_string()))?;
                 runtime.block_on(self.reflected(metadata))
             };
-            scope.spawn(asks).join()
+            scope.spawn(reflect).join()
         });
-        asked.unwrap_or_else(|_| {
+        schema.unwrap_or_else(|_| {
             Err(RunError::cannot("the server's reflection panicked".to_owned()))
         })
     }
 
-    /// The metadata of questions, with the user of the URL unless it names one.
+    /// The metadata of reflection requests, with the user of the URL unless it contains
+    /// credentials.
     fn authorized(&self, metadata: &[(String, String)]) -> Vec<(String, String)> {
         let mut metadata = metadata.to_vec();
         let is_given = metadata.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
@@ -109,7 +109,7 @@ impl<'a> GrpcTarget<'a> {
         metadata
     }
 
-    /// The definitions that the server tells.
+    /// The schema from the server's reflection.
     async fn reflected(&self, metadata: &[(String, String)]) -> Result<GrpcSchema, RunError> {
         let mut settings = connection::settings(&self.spec.connection, true, (1, 1))?;
         settings.protocol = Protocol::Http2;

@@ -1,4 +1,4 @@
-//! Inputs that a spec names and only the embedding program can open.
+//! Inputs that a spec names and that only the embedding program can open.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -11,15 +11,15 @@ use gake_wire::{Feed, WeightedRequest};
 use crate::RunError;
 use crate::script::ConfiguredScript;
 
-/// Inputs that a spec names and this crate cannot open: standard input, recordings, requests that
-/// the program makes. A spec that names none needs none.
+/// Inputs that this crate cannot open: standard input, recordings, requests made by the program. A
+/// spec that names none of them needs none.
 #[derive(Default)]
 pub struct Inputs<'a> {
     /// Standard input, for `-`. It is read once.
     pub stdin: Option<Box<dyn BufRead + 'a>>,
     /// Reads recordings.
     pub recordings: Option<&'a dyn Recordings>,
-    /// Loads scripts; without it they are read from disk, and see no environment.
+    /// Loads scripts; without it they are read from disk and see no environment.
     pub scripts: Option<&'a dyn Scripts>,
     /// The requests behind the names of `given` requests.
     pub given: Vec<(String, GivenRequests)>,
@@ -34,12 +34,12 @@ impl std::fmt::Debug for Inputs<'_> {
 /// Requests that the embedding program provides.
 #[derive(Debug, Clone)]
 pub struct GivenRequests {
-    /// What is loaded, for people.
+    /// The name of the target in reports.
     pub name: String,
-    /// Those known before the run. They define the destinations and labels that requests of `feed`
-    /// may have.
+    /// The requests known before the run. They define the destinations and labels of requests from
+    /// `feed`.
     pub requests: Vec<WeightedRequest>,
-    /// If set, makes each request when it is fired, instead of `requests`.
+    /// Makes each request when it is fired, in place of `requests`.
     pub feed: Option<Arc<dyn Feed>>,
 }
 
@@ -54,7 +54,8 @@ pub trait Scripts {
 
 /// Reads recordings of traffic.
 pub trait Recordings {
-    /// Reads what `scenario` wants of `recording`. `at` is the scenario's place in the spec.
+    /// Reads the requests of `recording` that `scenario` selects. `at` is the scenario's path in
+    /// the spec.
     ///
     /// # Errors
     /// When it is not a recording, or nothing in it can be sent.
@@ -66,17 +67,17 @@ pub trait Recordings {
     ) -> Result<Replay, RunError>;
 }
 
-/// A recording, read.
+/// A recording that has been read.
 #[derive(Debug, Clone)]
 pub struct Replay {
-    /// Its different requests.
+    /// Its distinct requests.
     pub requests: Vec<WeightedRequest>,
-    /// Which of them each arrival sends.
+    /// The request of each arrival, as an index into `requests`.
     pub order: Vec<u32>,
     /// When each arrival is due.
     pub trace: Trace,
-    /// What is loaded, for people.
+    /// The name of the target in reports.
     pub name: String,
-    /// What was left out, in sentences.
+    /// Notes about skipped requests, in sentences.
     pub notes: Vec<String>,
 }

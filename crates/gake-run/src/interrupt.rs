@@ -4,61 +4,60 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gake_engine::{Stop, StopHandle};
 
-/// Ends the current run, and those that start after it: for signal handlers and user
-/// interfaces. A run that was ended by it is [`RunEnd::Interrupted`].
+/// Ends the current run, and any that start later: for signal handlers and user interfaces. A run
+/// that it ended is [`Ending::Interrupted`].
 ///
 /// [`RunEnd::Interrupted`]: gake_core::record::RunEnd::Interrupted
 #[derive(Debug, Clone, Default)]
-pub struct Interrupt(Arc<Mutex<State>>);
+pub struct Interrupt(Arc<Mutex<InterruptState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct InterruptState {
     asked: Option<Stop>,
     is_urgent: bool,
     running: Option<StopHandle>,
 }
 
 impl Interrupt {
-    /// Asks for an end: [`Stop::Drain`] waits for requests in flight, [`Stop::Now`] does not. A
-    /// request is never withdrawn.
+    /// Ends the run: [`Stop::Drain`] waits for requests in flight, [`Stop::Now`] does not. This
+    /// cannot be undone.
     pub fn stop(&self, stop: Stop) {
         let mut state = self.lock();
         state.asked = state.asked.max(Some(stop));
-        state.tell();
+        state.apply();
     }
 
-    /// Asks for an end at once, of what a script does after its run too.
+    /// Ends the run now, and also the `teardown` of a script.
     pub fn insist(&self) {
         self.lock().is_urgent = true;
         self.stop(Stop::Now);
     }
 
-    /// Whether somebody insists.
     #[cfg(feature = "scripts")]
     pub(crate) fn is_urgent(&self) -> bool {
         self.lock().is_urgent
     }
 
-    /// Whether an end was asked for.
+    /// Whether [`stop`](Self::stop) was called.
     #[must_use]
     pub fn came(&self) -> bool {
         self.lock().asked.is_some_and(|stop| stop > Stop::Go)
     }
 
-    /// A run that starts is ended through `handle`; at once when that was asked for already.
+    /// Controls a run that starts through `handle`, and ends it now if that was requested before.
     pub(crate) fn attach(&self, handle: StopHandle) {
         let mut state = self.lock();
         state.running = Some(handle);
-        state.tell();
+        state.apply();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, InterruptState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn tell(&self) {
+impl InterruptState {
+    fn apply(&self) {
         if let (Some(stop), Some(running)) = (self.asked, &self.running) {
             running.stop(stop);
         }

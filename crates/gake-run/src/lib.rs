@@ -1,7 +1,7 @@
 //! From a spec to a recorded run: gake as a library.
 //!
-//! A [`RunSpec`] says what to send, how much, for how long and over which connections. [`run`] makes
-//! the run of it:
+//! A [`RunSpec`] describes what to send, how much, for how long and over which connections. [`run`]
+//! runs it:
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -16,30 +16,26 @@
 //! # Ok::<(), gake_run::RunError>(())
 //! ```
 //!
-//! For more control, a run has two steps. [`Prepared`] is what is known before the first request;
-//! it can be inspected, and run any number of times. [`Prepared::run_beside`] runs it with
-//! [`Sink`]s that take the figures meanwhile, an [`Interrupt`] that ends it early, and a function
-//! that sees each second. What a spec names and only a program can open (standard input,
-//! recordings, requests made during the run) comes in [`Inputs`].
+//! For more control, a run has two steps. A [`ResolvedRun`] is everything that is known before the
+//! first request; it can be inspected, and run any number of times. [`ResolvedRun::run_with`] runs
+//! it with [`Sink`]s that receive figures during the run, an [`Interrupt`] that ends it early, and
+//! a function that sees each second. Inputs that only the program can open (standard input,
+//! recordings, requests made during the run) are passed as [`Inputs`].
 //!
 //! [`search`] finds the highest load under which a target meets its objectives.
 //!
-//! This crate prints nothing and sees neither arguments nor environment nor standard streams.
+//! This crate does not print, and reads no arguments, environment or standard streams.
 
 mod abort;
 mod bodies;
 mod connection;
 mod drive;
 mod error;
-mod form;
 mod grpc;
-mod inlined;
+mod inline;
 mod inputs;
 mod interrupt;
-mod moment;
-mod once;
-mod part;
-mod part_log;
+mod multipart_form;
 mod plan;
 mod prepare;
 mod rate_control;
@@ -51,15 +47,18 @@ pub mod script;
 #[path = "without_scripts.rs"]
 pub mod script;
 pub mod search;
+mod second_update;
+mod single_request;
 pub mod sink;
+mod slice;
+mod slice_log;
+mod target_watcher;
 pub mod targets;
 mod user_control;
-mod watching;
 
 pub use bodies::{BODY_BYTES_MAX, Bodies, body_file};
-pub use drive::{Beside, Recorded, unix_now};
+pub use drive::{RecordedRun, RunOptions, unix_now};
 pub use error::RunError;
-pub use form::form;
 pub use gake_core::record::{Run, ScenarioRun};
 pub use gake_core::spec;
 pub use gake_engine::{
@@ -71,16 +70,17 @@ pub use gake_judge::agent_record;
 pub use gake_wire::ConnectionPermit;
 pub use inputs::{GivenRequests, Inputs, Recordings, Replay, Scripts};
 pub use interrupt::Interrupt;
-pub use moment::Moment;
-pub use once::{NoAnswer, SingleAnswer, send_once};
-pub use part::Destination;
-pub use part_log::{PartLog, WrittenLog};
-pub use prepare::{LoadedRequests, Prepared};
+pub use multipart_form::multipart_form;
+pub use prepare::{LoadedRequests, ResolvedRun};
 pub use rate_control::RateControl;
 pub use remote::RemoteWorkers;
+pub use second_update::SecondUpdate;
+pub use single_request::{SendError, SingleResponse, send_once};
 pub use sink::Sink;
+pub use slice::Destination;
+pub use slice_log::{SliceLog, SliceLogWriter};
+pub use target_watcher::TargetWatcher;
 pub use user_control::UserControl;
-pub use watching::Watching;
 
 use gake_core::spec::RunSpec;
 
@@ -90,5 +90,5 @@ use gake_core::spec::RunSpec;
 /// When the spec is not valid, something cannot be read or resolved, or the run cannot
 /// be started. Failed requests are not an error: they are in the run.
 pub fn run(spec: &RunSpec) -> Result<Run, RunError> {
-    Prepared::new(spec, Inputs::default())?.run()
+    ResolvedRun::new(spec, Inputs::default())?.run()
 }

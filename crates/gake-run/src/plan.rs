@@ -1,4 +1,4 @@
-//! From a spec and what is sent to a plan for the engine.
+//! From a spec and its requests to a plan for the engine.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use gake_core::plan::{Plan, TableShares, WorkKind, tables_for};
 use gake_core::schedule::Trace;
 use gake_core::spec::{RequestSource, RunSpec, ScenarioSpec};
 
-/// Arrivals a second that one thread paces with ease; few threads share connections better and
-/// pace better than many.
+/// Arrivals a second that one thread can pace easily. Few threads share connections better, and
+/// pace better, than many.
 const RATE_PER_THREAD: f64 = 10_000.0;
 
 /// The plan of one scenario, without its labels and threads.
@@ -36,7 +36,7 @@ pub(crate) fn of_scenario(
         stripes: spec.stripes.clone(),
         warmup: run.warmup,
         connections: match users {
-            // A user of HTTP/1 has a connection; those of HTTP/2 can share them.
+            // A user of HTTP/1 needs its own connection; users of HTTP/2 can share some.
             Some(users) if is_multiplexed => spec.connections.min(users),
             Some(users) => users,
             None => spec.connections,
@@ -59,7 +59,7 @@ pub(crate) fn of_scenario(
     }
 }
 
-/// The load with its trace, and without the users that have no request to send.
+/// The load with its trace, and without users beyond the number of requests.
 fn load(run: &RunSpec, spec: &ScenarioSpec, trace: Option<&Trace>) -> Load {
     let mut load = spec.load.clone();
     let count = match load {
@@ -79,7 +79,7 @@ fn load(run: &RunSpec, spec: &ScenarioSpec, trace: Option<&Trace>) -> Load {
     load
 }
 
-/// The plan of the whole run: of one scenario its own.
+/// The plan of the run: that of its only scenario, or one that joins several.
 pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> Plan {
     for plan in &mut plans {
         plan.labels = labels.to_vec();
@@ -110,7 +110,7 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
     let sum = |of: fn(&Plan) -> usize| plans.iter().map(of).fold(0, usize::saturating_add);
     let longest = plans.iter().map(|plan| plan.drain).max().unwrap_or(Duration::ZERO);
     let first = plans.first().cloned();
-    // The figures begin when the first warm-up is over.
+    // Measurement begins after the first warm-up.
     let begin = plans.iter().map(|plan| plan.start).min().filter(|_| !run.warmup.is_zero());
     let warmup = begin.map_or(Duration::ZERO, |begin| begin.saturating_add(run.warmup));
     Plan {
@@ -131,8 +131,8 @@ pub(crate) fn whole(run: &RunSpec, mut plans: Vec<Plan>, labels: &[String]) -> P
     }
 }
 
-/// Descriptor tables of `size` that the connections of a plan need; that of the process when none
-/// of its size would do.
+/// Number of descriptor tables of `size` that the connections of a plan need; 1 if no number of
+/// them would do.
 pub(crate) fn tables(plan: &Plan, size: usize) -> usize {
     let each = plan.scenarios().iter();
     let connections = each.fold(0_usize, |sum, plan| {
@@ -152,10 +152,10 @@ fn peak(load: Option<&Load>) -> f64 {
     }
 }
 
-/// Threads for a load with this peak rate (infinite for a closed loop): as many as are asked for,
-/// or as the load needs, and no more than there can be requests in flight.
-fn threads_for(asked: Option<usize>, peak: f64, in_flight: usize) -> usize {
+/// Threads for a load with this peak rate (infinite for a closed loop): the requested number, or as
+/// many as the load needs, but no more than requests in flight.
+fn threads_for(requested: Option<usize>, peak: f64, in_flight: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let needed = || ((peak / RATE_PER_THREAD).ceil() as usize).clamp(1, cores);
-    asked.unwrap_or_else(needed).clamp(1, in_flight.max(1))
+    requested.unwrap_or_else(needed).clamp(1, in_flight.max(1))
 }

@@ -1,4 +1,4 @@
-//! What is known before the first request: the plan, and what is sent where.
+//! Everything that is known before the first request: the plan, the requests, their destinations.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use crate::script::scenario::{self, ScenarioScript};
 use crate::script::{ConfiguredScript, PreparedScript};
 use crate::{Inputs, RunError, Scripts, connection, plan};
 
-/// What a spec sends, read once for any number of runs.
+/// The requests of a spec, read once for any number of runs.
 #[derive(Debug)]
 pub struct LoadedRequests {
-    /// Those of each scenario; `None` for those of scripts.
+    /// By scenario; `None` for scripts.
     pub(crate) sets: Vec<Option<RequestSet>>,
     scripts: Vec<ScenarioScript>,
     resolver: Resolver,
@@ -30,38 +30,38 @@ pub struct LoadedRequests {
 
 /// A run that is ready to start, any number of times.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub struct ResolvedRun {
     /// The plan.
     pub plan: Arc<Plan>,
-    /// What each scenario sends, and where, but for those of scripts.
+    /// Requests and connections of each scenario that does not fire a script.
     pub wires: Vec<Arc<Wire>>,
-    /// The scripts that it fires.
+    /// The scripts of the run.
     pub scripts: Vec<PreparedScript>,
-    /// Makes random arrivals repeatable.
+    /// The seed of random arrivals.
     pub seed: u64,
     /// The objectives of the run.
     pub objectives: Vec<Objective>,
-    /// Whether it ends as soon as an objective is missed.
+    /// Whether a missed objective ends the run.
     pub abort: bool,
     /// Sources to sample during the run.
     pub watch: Vec<WatchSource>,
-    /// Warnings and notes for the user before the run, in sentences.
+    /// Warnings and notes for the user, in sentences, to be shown before the run.
     pub notes: Vec<String>,
-    /// Hides secrets in recorded answers.
+    /// Hides secrets in recorded responses.
     pub redactor: Redactor,
     /// Samples requests for traces.
     pub tracer: Option<Arc<Tracer>>,
 }
 
 impl LoadedRequests {
-    /// Reads what every scenario of `spec` sends.
+    /// Reads the requests of every scenario of `spec`.
     ///
     /// # Errors
     /// When something cannot be read or is not valid.
     pub fn read(spec: &RunSpec, mut inputs: Inputs<'_>) -> Result<Self, RunError> {
         let resolver = connection::resolver(spec)?;
         let tls = connection::tls(&spec.tls)?;
-        // Bad sources are told before a large file is read.
+        // Errors in settings are reported before a large file is read.
         connection::settings(&spec.connection, true, (1, 1))?;
         for (i, scenario) in spec.scenarios.iter().enumerate() {
             let at = FieldPath::root().key("scenario").index(i);
@@ -79,7 +79,8 @@ impl LoadedRequests {
         Ok(Self { sets, scripts, resolver, tls })
     }
 
-    /// What the user named: a URL without its password, or a file; of several scenarios the first.
+    /// The target of the first scenario, as the user named it: a URL without its password, or a
+    /// file.
     #[must_use]
     pub fn name(&self) -> &str {
         match self.sets.first() {
@@ -89,12 +90,12 @@ impl LoadedRequests {
         }
     }
 
-    /// The scripts that it fires.
+    /// The scripts of the run.
     pub fn scripts(&self) -> impl Iterator<Item = &ConfiguredScript> {
         self.scripts.iter().map(ScenarioScript::configured)
     }
 
-    /// Loads its scripts for another run, since a script runs once.
+    /// Reloads the scripts for another run, since a script runs once.
     pub(crate) fn load_scripts_again(
         &mut self,
         spec: &RunSpec,
@@ -113,24 +114,24 @@ impl LoadedRequests {
         self.scripts.is_empty() && requests.all(|one| is_https(&one.request.url))
     }
 
-    /// Hides secrets in its name.
+    /// Hides secrets in names of targets.
     pub fn redact(&mut self, redactor: &Redactor) {
         for set in self.sets.iter_mut().flatten() {
             set.name = redactor.text(&set.name).into_owned();
         }
     }
 
-    /// Notes for the user about what was read, in sentences.
+    /// Notes for the user about the requests, in sentences.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
         self.sets.iter().flatten().flat_map(|set| &set.notes).map(String::as_str)
     }
 
-    /// A run of `spec`, which must send the same as the spec this was read for but may differ in
-    /// everything else. Blocks for name resolution.
+    /// Prepares a run of `spec`, which must have the same requests as the spec that was read, but
+    /// may differ in everything else. Blocks for name resolution.
     ///
     /// # Errors
     /// When a request is not HTTP, a name has no address, or an objective or source is not valid.
-    pub fn prepare(&self, spec: &RunSpec) -> Result<Prepared, RunError> {
+    pub fn prepare(&self, spec: &RunSpec) -> Result<ResolvedRun, RunError> {
         let plans = self.plans(spec);
         let mut labels = Vec::new();
         let mut wires = Vec::with_capacity(self.sets.len());
@@ -164,8 +165,8 @@ impl LoadedRequests {
         self.ready(spec, plans, wires, &labels)
     }
 
-    /// As [`LoadedRequests::prepare`], over the wires of a run whose connections are made in the
-    /// same way.
+    /// As [`LoadedRequests::prepare`], reusing the wires of a run with the same connection
+    /// settings.
     ///
     /// # Errors
     /// When an objective or source is not valid.
@@ -173,7 +174,7 @@ impl LoadedRequests {
         &self,
         spec: &RunSpec,
         wires: Vec<Arc<Wire>>,
-    ) -> Result<Prepared, RunError> {
+    ) -> Result<ResolvedRun, RunError> {
         let labels = wires.last().map(|wire| wire.labels.clone()).unwrap_or_default();
         self.ready(spec, self.plans(spec), wires, &labels)
     }
@@ -198,18 +199,18 @@ impl LoadedRequests {
             None => wire,
         };
         wire.map_err(|error| {
-            let place = set.file.as_ref().map_or(String::new(), |file| format!("{file}: "));
+            let prefix = set.file.as_ref().map_or(String::new(), |file| format!("{file}: "));
             match error {
                 WireError::Resolve(_) | WireError::Tls(_) => {
-                    RunError::cannot(format!("{place}{error}"))
+                    RunError::cannot(format!("{prefix}{error}"))
                 }
                 WireError::Source(_) => {
                     let field = FieldPath::root().key("connection").key("sources");
                     RunError::spec(field, error)
                 }
-                // What cannot be sent was recorded so.
-                _ if set.trace.is_some() => RunError::cannot(format!("{place}{error}")),
-                _ => RunError::spec(set.field.clone(), format!("{place}{error}")),
+                // A recorded request cannot be sent.
+                _ if set.trace.is_some() => RunError::cannot(format!("{prefix}{error}")),
+                _ => RunError::spec(set.field.clone(), format!("{prefix}{error}")),
             }
         })
     }
@@ -220,7 +221,7 @@ impl LoadedRequests {
         plans: Vec<Plan>,
         wires: Vec<Arc<Wire>>,
         labels: &[String],
-    ) -> Result<Prepared, RunError> {
+    ) -> Result<ResolvedRun, RunError> {
         let mut metrics = Registry::default();
         let streams = wires.iter().any(|wire| wire.network.settings.stream);
         let own = stream_metrics().into_iter().filter(|_| streams);
@@ -235,10 +236,10 @@ impl LoadedRequests {
         ready.scripts =
             self.scripts.iter().map(|one| one.prepared(spec)).collect::<Result<_, _>>()?;
         if !ready.scripts.is_empty() && spec.threads.is_none() {
-            // Their users think in between, and take more of a core than plain requests do.
+            // Scripts take more CPU than plain requests.
             ready.spread_over_cores();
         }
-        // What makes requests during the run may share an open file among workers.
+        // A feed or script may share open files among workers.
         let is_made_before = wires.iter().all(|wire| wire.network.settings.feed.is_none());
         if is_made_before && ready.scripts.is_empty() {
             let plan = Arc::make_mut(&mut ready.plan);
@@ -251,17 +252,17 @@ impl LoadedRequests {
             sets.flat_map(|set| &set.notes).cloned()
         };
         let notes = set_notes(false).chain(wire_notes).chain(set_notes(true)).collect();
-        Ok(Prepared { wires, notes, ..ready })
+        Ok(ResolvedRun { wires, notes, ..ready })
     }
 }
 
-/// The parts of a run that do not depend on what fires it.
+/// The fields of a run that do not depend on its requests.
 fn ready(
     spec: &RunSpec,
     plans: Vec<Plan>,
     labels: &[String],
     metrics: &Registry,
-) -> Result<Prepared, RunError> {
+) -> Result<ResolvedRun, RunError> {
     let objectives: Vec<Objective> = parsed(&spec.objectives, "objectives")?;
     let watch = sources(&spec.watch)?;
     let about_target = objectives.iter().position(Objective::is_about_target);
@@ -280,7 +281,7 @@ fn ready(
         let check = objective.check(&plan, metrics);
         check.map_err(|why| RunError::spec(path, format!("{objective}: {why}")))?;
     }
-    Ok(Prepared {
+    Ok(ResolvedRun {
         plan: Arc::new(plan),
         wires: Vec::new(),
         scripts: Vec::new(),
@@ -294,9 +295,9 @@ fn ready(
     })
 }
 
-impl Prepared {
-    /// Gives the run one worker per core, as far as it has lanes for them: for works that need more
-    /// CPU than plain requests.
+impl ResolvedRun {
+    /// Gives the run one worker per core, as far as it has enough users or requests in flight: for
+    /// works that take more CPU than plain requests.
     pub fn spread_over_cores(&mut self) {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let plan = Arc::make_mut(&mut self.plan);
@@ -305,14 +306,13 @@ impl Prepared {
         plan.threads = cores.min(lanes.max().unwrap_or(1)).max(1);
     }
 
-    /// Hides secrets in its shown and stored parts: the names of targets and of labels, and the
-    /// bodies of failed answers.
+    /// Hides secrets in names of targets and labels, and in the bodies of failed responses.
     pub fn redact(&mut self, redactor: &Redactor) {
         self.plan = Arc::new(redacted(&self.plan, redactor));
         self.redactor = redactor.clone();
     }
 
-    /// Reads what `spec` sends and prepares a run of it. Blocks for name resolution.
+    /// Reads the requests of `spec` and prepares a run. Blocks for name resolution.
     ///
     /// # Errors
     /// When the spec is not valid, or something cannot be read or resolved.
@@ -320,12 +320,12 @@ impl Prepared {
         LoadedRequests::read(spec, inputs)?.prepare(spec)
     }
 
-    /// A run of `spec` that [`Prepared::run_works`] fires with works of the program's own, which
-    /// have these labels and metrics. What the spec sends is not looked at; `targets` names it, for
-    /// each scenario.
+    /// Prepares a run of `spec` for [`ResolvedRun::run_works`], whose works have these labels and
+    /// metrics. The requests of the spec are ignored; `targets` names the target of each scenario.
     ///
     /// # Errors
-    /// When an objective or source is not valid, or names something that the run will not have.
+    /// When an objective or source is not valid, or names a metric or label that the run does not
+    /// have.
     pub fn of_works(
         spec: &RunSpec,
         targets: &[String],
@@ -341,7 +341,7 @@ impl Prepared {
     }
 }
 
-/// A plan whose names hold no secrets.
+/// Hides secrets in the names of a plan.
 fn redacted(plan: &Plan, redactor: &Redactor) -> Plan {
     let mut plan = plan.clone();
     let hide = |text: &mut String| *text = redactor.text(text).into_owned();
@@ -355,7 +355,7 @@ fn redacted(plan: &Plan, redactor: &Redactor) -> Plan {
     plan
 }
 
-/// Names a request that has no name, since those of several scenarios are told apart.
+/// Labels a request without a name: requests of several scenarios are distinguished by label.
 fn label(request: &mut WeightedRequest) {
     if request.label.is_none()
         && let url = &request.request.url
@@ -366,7 +366,7 @@ fn label(request: &mut WeightedRequest) {
     }
 }
 
-/// The sources to watch. Their texts may hold passwords, which errors leave out.
+/// Parses the sources to watch. Errors must not quote them, since they may contain passwords.
 fn sources(texts: &[String]) -> Result<Vec<WatchSource>, RunError> {
     let list = FieldPath::root().key("watch");
     let each = texts.iter().enumerate().map(|(i, text)| {

@@ -10,8 +10,8 @@ use gake_core::record::RunEvent;
 use gake_core::schedule::{RateChange, Stage};
 use gake_engine::{RateChangeError, RateHandle};
 
-/// Changes the rates of the open loops of a run while it goes on, and the number of users where it
-/// is set from outside.
+/// Changes the rates of open loops during a run, and the number of users of externally controlled
+/// scenarios.
 #[derive(Debug, Clone, Default)]
 pub struct RateControl(Arc<Mutex<Option<RateHandle>>>);
 
@@ -24,7 +24,7 @@ impl RateControl {
             .any(|plan| matches!(plan.load.one(), Some(Load::Open { .. } | Load::External { .. })))
     }
 
-    /// Makes all rates those of the plan times `factor`, in a tenth of a second.
+    /// Multiplies all rates of the plan by `factor`, over a tenth of a second.
     ///
     /// # Errors
     /// When that is not possible.
@@ -33,14 +33,14 @@ impl RateControl {
         handle.ok_or(RateChangeError::NoRate)?.change(factor)
     }
 
-    /// The factor asked for last; 1 at first.
+    /// The latest factor; 1 at first.
     #[must_use]
     pub fn factor(&self) -> f64 {
         let changes = self.lock().as_ref().map(RateHandle::changes).unwrap_or_default();
         changes.last().map_or(1.0, |change| change.factor)
     }
 
-    /// The run that starts is controlled through `handle`.
+    /// Controls a run that starts through `handle`.
     pub(crate) fn attach(&self, handle: Option<RateHandle>) {
         *self.lock() = handle;
     }
@@ -50,7 +50,6 @@ impl RateControl {
     }
 }
 
-/// A change of the rate of `plan`, as the result tells it.
 pub(crate) fn event(change: &RateChange, plan: &Plan) -> RunEvent {
     let at = nanos(change.at);
     let percent = change.factor * 100.0;
@@ -74,22 +73,23 @@ pub(crate) fn event(change: &RateChange, plan: &Plan) -> RunEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use expect_test::expect;
     use gake_core::schedule::Process;
 
     #[test]
-    fn a_change_is_told_with_the_rate_when_there_is_one() {
-        let told = |stages: Vec<Stage>| {
+    fn an_event_names_a_constant_rate() {
+        let of = |stages: Vec<Stage>| {
             let plan = Plan::new("url", Load::Open { stages, process: Process::Uniform });
             event(&RateChange { at: Duration::from_millis(1_500), factor: 1.5 }, &plan)
         };
         let step = Stage::step(100.0, Duration::from_secs(9));
-        let event = told(vec![step]);
+        let event = of(vec![step]);
         assert_eq!(event.at, 1_500_000_000);
-        assert_eq!(event.text, "the rate was set to 150 % of the plan by hand: 150/s");
-        let text = told(vec![step, Stage::step(9.0, Duration::from_secs(1))]).text;
-        assert_eq!(text, "the rate was set to 150 % of the plan by hand");
+        expect!["the rate was set to 150 % of the plan by hand: 150/s"].assert_eq(&event.text);
+        let text = of(vec![step, Stage::step(9.0, Duration::from_secs(1))]).text;
+        expect!["the rate was set to 150 % of the plan by hand"].assert_eq(&text);
         let users = Plan::new("url", Load::External { users: 7, max: 10 });
         let text = super::event(&RateChange { at: Duration::ZERO, factor: 1.2 }, &users).text;
-        assert_eq!(text, "the number of users was set to 120 % of the plan by hand: 8");
+        expect!["the number of users was set to 120 % of the plan by hand: 8"].assert_eq(&text);
     }
 }

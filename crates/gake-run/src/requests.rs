@@ -17,36 +17,35 @@ use crate::grpc::GrpcTarget;
 use crate::targets::{Target, TargetBody, TargetFormat, Targets};
 use crate::{Inputs, RunError};
 
-/// Targets held at most. More than this is a log to replay, not a mix.
+/// Maximum number of targets in a file; more are a log to replay, not a mix.
 const TARGETS_MAX: usize = 1_000_000;
 
-/// What one scenario sends.
+/// The requests of one scenario.
 #[derive(Debug)]
 pub(crate) struct RequestSet {
     pub(crate) requests: Vec<WeightedRequest>,
-    /// Which of them each arrival sends, when not in turn.
+    /// The request of each arrival; `None` if they are sent in turn.
     pub(crate) order: Option<Vec<u32>>,
-    /// When each arrival is due, when that was recorded.
+    /// When each arrival is due, in a recording.
     pub(crate) trace: Option<Trace>,
     pub(crate) feed: Option<Arc<dyn Feed>>,
-    /// What the user named: the URL without its password, or the file.
+    /// The target as the user named it: a URL without its password, or a file.
     pub(crate) name: String,
     pub(crate) notes: Vec<String>,
-    /// Whether answers are streams of messages.
+    /// Whether responses are streams of messages.
     pub(crate) is_stream: bool,
-    /// The call of gRPC that is made.
     pub(crate) call: Option<GrpcCall>,
-    /// The file that errors are in, when there is one.
+    /// The file that errors refer to.
     pub(crate) file: Option<String>,
-    /// The field that says what is sent.
+    /// The field of the request source, for errors.
     pub(crate) field: FieldPath,
 }
 
-/// A call of gRPC, as far as its request does not say it.
+/// A gRPC call, besides its encoded request.
 #[derive(Debug)]
 pub(crate) struct GrpcCall {
     pub(crate) method: GrpcMethod,
-    /// The messages in JSON.
+    /// Messages as JSON.
     pub(crate) json: Arc<[u8]>,
 }
 
@@ -58,7 +57,7 @@ impl RequestSet {
     }
 }
 
-/// Reads what every scenario sends; `None` for those of scripts, which decide that themselves.
+/// Reads the requests of every scenario; `None` for scripts, which make their own.
 pub(crate) fn read(
     spec: &RunSpec,
     inputs: &mut Inputs<'_>,
@@ -72,13 +71,13 @@ pub(crate) fn read(
                 return Ok(None);
             }
             let at = list.index(i);
-            Reader { spec, scenario, at, inputs, bodies: &mut bodies }.read().map(Some)
+            RequestReader { spec, scenario, at, inputs, bodies: &mut bodies }.read().map(Some)
         })
         .collect()
 }
 
-/// What is known while a scenario's requests are read.
-struct Reader<'a, 'b> {
+/// Reads the requests of one scenario.
+struct RequestReader<'a, 'b> {
     spec: &'a RunSpec,
     scenario: &'a ScenarioSpec,
     at: FieldPath,
@@ -86,7 +85,7 @@ struct Reader<'a, 'b> {
     bodies: &'a mut Bodies,
 }
 
-impl Reader<'_, '_> {
+impl RequestReader<'_, '_> {
     fn read(mut self) -> Result<RequestSet, RunError> {
         match &self.scenario.source {
             RequestSource::Url(url) => self.url(url),
@@ -106,13 +105,14 @@ impl Reader<'_, '_> {
                 Ok(set)
             }
             RequestSource::Script(_) => {
-                Err(RunError::spec(self.at.key("script"), "a script decides what it sends"))
+                Err(RunError::spec(self.at.key("script"), "a script makes its own requests"))
             }
             RequestSource::Given(name) => {
                 let field = self.at.key("given");
                 let given = self.inputs.given.iter().find(|(known, _)| known == name);
                 let Some((_, given)) = given.cloned() else {
-                    let problem = format!("{name:?} are requests that only a program can give");
+                    let problem =
+                        format!("{name:?}: only an embedding program can provide these requests");
                     return Err(RunError::spec(field, problem));
                 };
                 let mut set = RequestSet::new(given.requests, given.name.clone(), field);
@@ -134,7 +134,7 @@ impl Reader<'_, '_> {
         Ok(set)
     }
 
-    /// The upgrade, with the message as its body.
+    /// The upgrade request, with the message as its body.
     fn websocket(&mut self, websocket: &WebSocketSpec) -> Result<RequestSet, RunError> {
         let field = self.at.key("url");
         let location = Location::parse_websocket(&websocket.url)
@@ -147,7 +147,7 @@ impl Reader<'_, '_> {
         Ok(RequestSet::new(vec![request], location.websocket_url(), field))
     }
 
-    /// The calls, with the message as their body.
+    /// The gRPC call, with the messages as its body.
     fn grpc(&mut self, grpc: &GrpcSpec) -> Result<RequestSet, RunError> {
         let field = self.at.key("url");
         let at = self.at.clone();
@@ -179,7 +179,7 @@ impl Reader<'_, '_> {
             (several, Some(name)) if is_one => format!("{name} ({} requests)", several.len()),
             (several, _) => format!("{} requests", several.len()),
         };
-        // A password in the URL is not for people.
+        // Hides a password in the URL.
         let name = Location::parse(&name).map_or(name, |location| location.to_string());
         Ok(RequestSet::new(all, name, field))
     }
@@ -195,18 +195,14 @@ impl Reader<'_, '_> {
             (None, Some(_)) => "POST".to_owned(),
             (None, None) => "GET".to_owned(),
         };
-        let request_part = HttpRequest {
+        let own = HttpRequest {
             method,
             url: request.url.trim().to_owned(),
             headers: joined(&headers(common), &request.headers),
             opaque: Vec::new(),
             body,
         };
-        Ok(WeightedRequest {
-            request: request_part,
-            label: request.name.clone(),
-            weight: request.weight,
-        })
+        Ok(WeightedRequest { request: own, label: request.name.clone(), weight: request.weight })
     }
 
     fn body(&mut self, body: &BodySpec) -> Result<Arc<[u8]>, RunError> {
@@ -220,7 +216,7 @@ impl Reader<'_, '_> {
         let is_stdin = path.as_os_str() == "-";
         let shown = path.display().to_string();
         let reader: Box<dyn BufRead + '_> = if is_stdin {
-            let problem = "standard input is not to be had, or holds the body already";
+            let problem = "standard input is not available (it may already be in use for the body)";
             let missing = || RunError::spec(field.clone(), problem);
             self.inputs.stdin.take().ok_or_else(missing)?
         } else {
@@ -239,10 +235,10 @@ impl Reader<'_, '_> {
         for target in targets {
             let target = target.map_err(|error| wrong(&error))?;
             if requests.len() == TARGETS_MAX {
-                return Err(wrong(&format!("it holds more than {TARGETS_MAX} targets")));
+                return Err(wrong(&format!("more than {TARGETS_MAX} targets")));
             }
             let line = target.line;
-            let defaults = Defaults {
+            let defaults = TargetDefaults {
                 request: &self.scenario.request,
                 headers: &headers,
                 body: body.as_ref(),
@@ -252,11 +248,11 @@ impl Reader<'_, '_> {
             requests.push(request);
         }
         if requests.is_empty() {
-            let form = match format {
+            let example = match format {
                 TargetFormat::Http => "URLs, or lines like `GET http://localhost:8080/`",
                 TargetFormat::Json => "objects like {\"method\":\"GET\",\"url\":\"...\"}",
             };
-            return Err(wrong(&format!("it holds no target; write {form}")));
+            return Err(wrong(&format!("no target; write {example}")));
         }
         let mut set = RequestSet::new(requests, name, field);
         set.file = Some(set.name.clone());
@@ -264,21 +260,20 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The header lines of every request.
 fn headers(common: &RequestDefaults) -> Vec<(String, String)> {
     let user = common.user.as_ref().map(|user| basic_authorization(user));
     common.headers.iter().cloned().chain(user).collect()
 }
 
-/// A request's own header wins over one for all requests.
+/// Joins headers; a request's own header overrides a common one.
 fn joined(common: &[(String, String)], own: &[(String, String)]) -> Vec<(String, String)> {
     let is_own = |name: &str| own.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let common = common.iter().filter(|(name, _)| !is_own(name));
     common.chain(own).cloned().collect()
 }
 
-/// What the targets of a file have in common.
-struct Defaults<'a> {
+/// Defaults for the targets of a file.
+struct TargetDefaults<'a> {
     request: &'a RequestDefaults,
     headers: &'a [(String, String)],
     body: Option<&'a Arc<[u8]>>,
@@ -286,7 +281,7 @@ struct Defaults<'a> {
 
 fn of_target(
     target: Target,
-    defaults: &Defaults<'_>,
+    defaults: &TargetDefaults<'_>,
     bodies: &mut Bodies,
 ) -> Result<WeightedRequest, String> {
     Location::parse(&target.url).map_err(|error| error.to_string())?;

@@ -4,24 +4,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gake_engine::UsersHandle;
 
-/// Sets how many users the externally controlled scenarios of a run have, and pauses them.
+/// Sets the number of users of a run's externally controlled scenarios, and pauses them.
 #[derive(Debug, Clone, Default)]
-pub struct UserControl(Arc<Mutex<Controlled>>);
+pub struct UserControl(Arc<Mutex<ControlState>>);
 
 #[derive(Debug, Default)]
-struct Controlled {
-    /// By scenario; `None` where the number is not set from outside.
+struct ControlState {
+    /// By scenario; `None` for those that are not controlled.
     handles: Vec<Option<UsersHandle>>,
-    /// While paused: the users that each scenario gets when it resumes.
+    /// While paused: the users of each scenario after it resumes.
     paused: Option<Vec<usize>>,
 }
 
 impl UserControl {
-    /// Asks for `users` in the first controlled scenario; a paused one gets them when it resumes.
-    /// Returns the most that it can have, beyond which nothing changes; `None` when the run has no
-    /// such scenario, or has not started.
+    /// Sets the users of the first controlled scenario; if it is paused, once it resumes. Returns
+    /// its maximum, beyond which nothing changes; `None` if the run has no such scenario or has not
+    /// started.
     pub fn scale(&self, users: usize) -> Option<usize> {
-        let Controlled { handles, paused } = &mut *self.lock();
+        let ControlState { handles, paused } = &mut *self.lock();
         let mut all = handles.iter().enumerate();
         let (number, handle) = all.find_map(|(number, one)| Some((number, one.as_ref()?)))?;
         let most = handle.max();
@@ -33,14 +33,14 @@ impl UserControl {
         Some(most)
     }
 
-    /// Takes the users of every controlled scenario away until [`resume`](Self::resume). Returns
-    /// whether the run has such a scenario and has started.
+    /// Pauses every controlled scenario until [`resume`](Self::resume). Returns whether the run has
+    /// such a scenario and has started.
     pub fn pause(&self) -> bool {
-        let Controlled { handles, paused } = &mut *self.lock();
+        let ControlState { handles, paused } = &mut *self.lock();
         if paused.is_none() {
-            let asked =
+            let requested =
                 |handle: &Option<UsersHandle>| handle.as_ref().map_or(0, UsersHandle::asked);
-            *paused = Some(handles.iter().map(asked).collect());
+            *paused = Some(handles.iter().map(requested).collect());
             for handle in handles.iter().flatten() {
                 handle.set(0);
             }
@@ -48,26 +48,26 @@ impl UserControl {
         handles.iter().flatten().next().is_some()
     }
 
-    /// Gives each paused scenario its users again.
+    /// Restores the users of paused scenarios.
     pub fn resume(&self) {
-        let Controlled { handles, paused } = &mut *self.lock();
+        let ControlState { handles, paused } = &mut *self.lock();
         for (handle, users) in handles.iter().zip(paused.take().unwrap_or_default()) {
             handle.as_ref().map(|handle| handle.set(users));
         }
     }
 
-    /// The number asked for last in the scenario of this number; 0 while it is paused.
+    /// The latest number set for a scenario; 0 while it is paused.
     #[must_use]
-    pub fn asked(&self, scenario: usize) -> Option<usize> {
+    pub fn requested(&self, scenario: usize) -> Option<usize> {
         self.lock().handles.get(scenario)?.as_ref().map(UsersHandle::asked)
     }
 
-    /// The run that starts is controlled through `handles`, by scenario.
+    /// Controls a run that starts through `handles`, by scenario.
     pub(crate) fn attach(&self, handles: Vec<Option<UsersHandle>>) {
-        *self.lock() = Controlled { handles, paused: None };
+        *self.lock() = ControlState { handles, paused: None };
     }
 
-    fn lock(&self) -> MutexGuard<'_, Controlled> {
+    fn lock(&self) -> MutexGuard<'_, ControlState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -82,18 +82,22 @@ mod tests {
         assert_eq!((control.scale(1), control.pause()), (None, false), "nothing runs yet");
         let handle = |users| Some(UsersHandle::new(users, 5));
         control.attach(vec![None, handle(2), handle(3)]);
-        let asked = || [0, 1, 2].map(|scenario| control.asked(scenario));
+        let requested = || [0, 1, 2].map(|scenario| control.requested(scenario));
         assert!(control.pause());
-        assert_eq!(asked(), [None, Some(0), Some(0)]);
+        assert_eq!(requested(), [None, Some(0), Some(0)]);
         assert_eq!((control.scale(9), control.scale(4)), (Some(5), Some(5)));
         assert!(control.pause(), "again");
-        assert_eq!(asked(), [None, Some(0), Some(0)]);
+        assert_eq!(requested(), [None, Some(0), Some(0)]);
         control.resume();
-        assert_eq!(asked(), [None, Some(4), Some(3)], "each its own");
+        assert_eq!(requested(), [None, Some(4), Some(3)], "each its own");
         control.resume();
-        assert_eq!((control.scale(6), asked()), (Some(5), [None, Some(4), Some(3)]), "too many");
+        assert_eq!(
+            (control.scale(6), requested()),
+            (Some(5), [None, Some(4), Some(3)]),
+            "too many"
+        );
         assert_eq!(control.scale(1), Some(5));
-        assert_eq!(asked(), [None, Some(1), Some(3)], "the first one");
+        assert_eq!(requested(), [None, Some(1), Some(3)], "the first one");
     }
 
     #[test]

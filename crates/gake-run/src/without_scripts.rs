@@ -1,9 +1,9 @@
-//! What stands for scripts in a build without the feature `scripts`: a spec that names one is
-//! refused, and there is no value of a script.
+//! Replaces `script` in a build without the feature: a spec that names a script is refused, and its
+//! types have no values.
 
 use std::convert::Infallible;
 
-use crate::{Beside, Moment, Prepared, Recorded, RunError};
+use crate::{RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
 const ABSENT: &str = "this build runs no scripts: it was made without the feature `scripts`";
 
@@ -15,7 +15,7 @@ pub enum ConfiguredScript {}
 #[derive(Debug, Clone)]
 pub enum PreparedScript {}
 
-/// How a script's part of a run ended.
+/// How a script ended.
 #[derive(Debug)]
 pub enum ScriptEnd {}
 
@@ -30,7 +30,7 @@ impl ScriptEnd {
 }
 
 impl PreparedScript {
-    pub(crate) fn leave_out_thresholds(&mut self) {
+    pub(crate) fn disable_thresholds(&mut self) {
         match *self {}
     }
 
@@ -86,13 +86,13 @@ pub(crate) mod scenario {
     }
 }
 
-impl Prepared {
+impl ResolvedRun {
     pub(crate) fn run_scripts(
         &self,
         _: Option<Infallible>,
-        _: Beside<'_>,
-        _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        _: RunOptions<'_>,
+        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         Err(RunError::cannot(ABSENT))
     }
 }

@@ -1,4 +1,4 @@
-//! Two run files compared, and how a comparison is shown.
+//! Compares run files and prints the comparison.
 
 use std::io;
 use std::path::Path;
@@ -10,13 +10,13 @@ use gake_judge::compare::{
 use gake_report::compare::{CompareReport, json, markdown, text};
 use gake_report::{Format, ReadError, RunSeconds, html, read_run};
 
-use crate::options::Form;
+use crate::options::ResultFormat;
 use crate::{Console, Exit, Failure, Results};
 
 /// Compares two run files.
 ///
 /// # Errors
-/// When a file cannot be read, or lacks a figure that is asked for.
+/// When a file cannot be read, or lacks a requested figure.
 pub fn files(
     names: [&str; 2],
     question: &Question,
@@ -28,16 +28,18 @@ pub fn files(
     Ok((compare(&a, &b, &figures, question), [a.run, b.run]))
 }
 
-/// Shows a comparison.
+/// Prints a comparison and writes it to files.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn put(results: Results, report: &CompareReport<'_>, console: &Console) -> Result<(), Failure> {
-    results.put(console, |form, style| {
-        let text = match form {
-            Form::Summary(Format::Json) => json(report)?,
-            Form::Summary(Format::Markdown) => markdown(report),
-            Form::Summary(Format::Html) => html::compare(report).map_err(io::Error::other)?,
+    results.put(console, |format, style| {
+        let text = match format {
+            ResultFormat::Summary(Format::Json) => json(report)?,
+            ResultFormat::Summary(Format::Markdown) => markdown(report),
+            ResultFormat::Summary(Format::Html) => {
+                html::compare(report).map_err(io::Error::other)?
+            }
             _ => text(report, style),
         };
         Ok(text.into_bytes())
@@ -53,15 +55,14 @@ pub fn exit(comparison: &Comparison) -> Exit {
     }
 }
 
-/// What a run says of itself.
 fn known(run: &Run) -> Known<'_> {
     Known { plan: &run.plan, series: &run.tally.series }
 }
 
-/// The figures that are asked for.
+/// The figures that the question compares.
 ///
 /// # Errors
-/// When the runs have no such figure.
+/// When the runs lack one of them.
 pub fn figures(question: &Question, runs: [Known<'_>; 2]) -> Result<ComparedFigures, Failure> {
     ComparedFigures::of(question, runs)
         .map_err(|error| Failure::usage(format!("--figures: {error}")))
@@ -72,7 +73,6 @@ fn unread(name: &str, error: &ReadError) -> Failure {
     Failure::could_not(format!("{name}: {error}{hint}"))
 }
 
-/// Reads a run file.
 fn read(name: &str, console: &Console) -> Result<Run, Failure> {
     let (run, warnings) = read_run(Path::new(name)).map_err(|error| unread(name, &error))?;
     for warning in warnings {
@@ -81,7 +81,7 @@ fn read(name: &str, console: &Console) -> Result<Run, Failure> {
     Ok(run)
 }
 
-/// Reads a run file again: which times are beyond a quantile is known when it is.
+/// Second pass over a run file: it counts against quantiles of the whole run.
 fn sample(name: &str, run: Run, figures: &ComparedFigures) -> Result<RunSample, Failure> {
     let wrong = |error| unread(name, &error);
     let mut pieces = Pieces::new(&run, figures);

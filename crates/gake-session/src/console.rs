@@ -1,4 +1,4 @@
-//! The door to the standard streams.
+//! All access to the standard streams.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -24,7 +24,7 @@ pub enum Color {
     Never,
 }
 
-/// Standard output and error, and what they can do.
+/// Standard output and error, and whether they are terminals and take colours.
 #[derive(Debug, Clone, Copy)]
 pub struct Console {
     colour_out: bool,
@@ -33,8 +33,8 @@ pub struct Console {
     out_is_terminal: bool,
 }
 
-/// Whether the environment wants colours, on a terminal or not: `NO_COLOR`, `CLICOLOR_FORCE`, a
-/// terminal that has none, `CLICOLOR=0`, in this order. `None` leaves it to the terminal.
+/// The environment's choice of colours: `NO_COLOR`, `CLICOLOR_FORCE`, `TERM=dumb`, `CLICOLOR=0`,
+/// in this order. With `None`, terminals get colours.
 fn colour(variable: impl Fn(&str) -> Option<String>) -> Option<bool> {
     let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     if set("NO_COLOR") {
@@ -48,8 +48,7 @@ fn colour(variable: impl Fn(&str) -> Option<String>) -> Option<bool> {
     none.then_some(false)
 }
 
-/// What may be written to a stream that a terminal may show: whatever a text says of others holds
-/// nothing that a terminal obeys, or that its reader does not see.
+/// Escapes control sequences and invisible characters, which foreign text may contain.
 fn safe(text: &str, coloured: bool) -> Cow<'_, str> {
     if coloured { foreign::coloured_lines(text) } else { foreign::lines(text) }
 }
@@ -58,7 +57,7 @@ fn of_script(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if is_terminal { foreign::coloured_lines(text) } else { foreign::without_controls(text) }
 }
 
-/// Lines after the first are indented: a text of others cannot begin a line as a message of ours.
+/// Indents lines after the first, so that foreign text cannot imitate a message of ours.
 fn continued(text: &str) -> Cow<'_, str> {
     if text.contains('\n') { text.replace('\n', "\n  ").into() } else { text.into() }
 }
@@ -68,8 +67,8 @@ pub fn stdin() -> io::Stdin {
     io::stdin()
 }
 
-/// Tells of a panic as of anything else: what is in its message may come from outside.
-pub fn tell_of_panics() {
+/// Writes panic messages through the console: they may contain foreign text.
+pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("<unnamed>");
@@ -80,17 +79,17 @@ pub fn tell_of_panics() {
     }));
 }
 
-/// Bytes on their way to a terminal.
-struct Shown<W> {
+/// Escapes control sequences in what is written to a terminal.
+struct EscapingWriter<W> {
     out: W,
-    /// The start of a character.
+    /// The start of an incomplete character.
     held: Vec<u8>,
 }
 
-impl<W: Write> Write for Shown<W> {
+impl<W: Write> Write for EscapingWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.held.extend_from_slice(bytes);
-        // A character is four bytes at most: fewer at the end may be the start of one.
+        // An incomplete character at the end waits for its remaining bytes.
         let whole = match std::str::from_utf8(&self.held) {
             Ok(text) => text.len(),
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -113,7 +112,7 @@ impl Default for Console {
 }
 
 impl Console {
-    /// Looks at the streams, and at what the environment says of colours.
+    /// Detects terminals, and colours from the environment.
     pub fn new() -> Self {
         let (out, err) = (io::stdout().is_terminal(), io::stderr().is_terminal());
         let colour = colour(|name| std::env::var(name).ok());
@@ -125,7 +124,7 @@ impl Console {
         }
     }
 
-    /// The same console, coloured when the user says so.
+    /// Overrides the detected colours.
     pub fn with(self, colour: Color) -> Self {
         let always = match colour {
             Color::Auto => return self,
@@ -135,12 +134,12 @@ impl Console {
         Self { colour_out: always, colour_err: always, ..self }
     }
 
-    /// Whether the result may be coloured.
+    /// Whether standard output takes colours.
     pub fn colour_out(&self) -> bool {
         self.colour_out
     }
 
-    /// Whether what is shown beside the result may be coloured.
+    /// Whether standard error takes colours.
     pub fn colour_err(&self) -> bool {
         self.colour_err
     }
@@ -150,7 +149,7 @@ impl Console {
         self.live.then(io::stderr)
     }
 
-    /// Whether someone watches standard error.
+    /// Whether standard error is a terminal.
     pub fn live(&self) -> bool {
         self.live
     }
@@ -163,8 +162,8 @@ impl Console {
         Self::write_result(&safe(text, self.colour_out))
     }
 
-    /// Writes what a script says as it is, but for control characters: what has no room of its own
-    /// is part of emoji. On a terminal all of that is escaped.
+    /// Writes a script's output without control characters. Zero-width characters stay, since emoji
+    /// contain them, except on a terminal, where both are escaped.
     ///
     /// # Errors
     /// When the output is closed or full.
@@ -172,68 +171,74 @@ impl Console {
         Self::write_result(&of_script(text, self.out_is_terminal))
     }
 
-    /// The same on standard error, without a line's end.
+    /// Writes a script's output to standard error, without a line feed.
     pub fn script_plain(&self, text: &str) {
         let text = of_script(text, self.live);
-        // Nobody is left to tell when this fails.
-        let _ = status_line::aside(|| io::stderr().write_all(text.as_bytes()));
+        // An error could not be reported anywhere else.
+        let _ = status_line::suspended(|| io::stderr().write_all(text.as_bytes()));
     }
 
-    /// The same on standard error, as a line.
+    /// Writes a line of a script to standard error.
     pub fn script_note(&self, text: &str) {
         self.script_plain(&format!("{text}\n"));
     }
 
     fn write_result(text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        match status_line::aside(|| out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
+        match status_line::suspended(|| out.write_all(text.as_bytes()).and_then(|()| out.flush())) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::OutputClosed),
             Err(error) => Err(Failure::could_not(format!("the result cannot be written: {error}"))),
         }
     }
 
-    /// Standard output for a result that is written while the run goes on, and for formats of bytes.
-    /// On a terminal its controls are escapes too.
+    /// Standard output for results that are written during the run, and for binary formats. On a
+    /// terminal, control characters are escaped.
     pub fn output(&self) -> Box<dyn Write + Send> {
         let out = io::BufWriter::new(io::stdout());
-        if self.out_is_terminal { Box::new(Shown { out, held: Vec::new() }) } else { Box::new(out) }
+        if self.out_is_terminal {
+            Box::new(EscapingWriter { out, held: Vec::new() })
+        } else {
+            Box::new(out)
+        }
     }
 
-    /// Whether people read standard output.
+    /// Whether standard output is a terminal.
     pub fn out_is_terminal(&self) -> bool {
         self.out_is_terminal
     }
 
-    /// Columns and lines of the terminal that shows the result, if one does.
+    /// Columns and lines of the terminal on standard output.
     pub fn window(&self) -> Option<(usize, usize)> {
         let (lines, columns) =
             self.out_is_terminal.then(|| ::console::Term::stdout().size_checked()).flatten()?;
         (columns > 0 && lines > 0).then_some((columns.into(), lines.into()))
     }
 
-    /// Empties the terminal that shows the result, if one does.
+    /// Clears the terminal on standard output.
     pub fn clear(&self) {
         if self.colour_out && self.out_is_terminal {
-            // What cannot be emptied is written below.
+            // If this fails, the next result is written below the last.
             let _ = io::stdout().write_all(b"\x1b[2J\x1b[H");
         }
     }
 
-    /// Writes to standard error without a line's end.
+    /// Writes to standard error, without a line feed.
     pub fn plain(&self, text: &str) {
-        // Nobody is left to tell when this fails.
-        let _ =
-            status_line::aside(|| io::stderr().write_all(safe(text, self.colour_err).as_bytes()));
+        // An error could not be reported anywhere else.
+        let _ = status_line::suspended(|| {
+            io::stderr().write_all(safe(text, self.colour_err).as_bytes())
+        });
     }
 
-    /// Tells the user something that is not the result.
+    /// Writes a line to standard error.
     pub fn note(&self, text: &str) {
-        // Nobody is left to tell when this fails.
-        let _ = status_line::aside(|| writeln!(io::stderr(), "{}", safe(text, self.colour_err)));
+        // An error could not be reported anywhere else.
+        let _ =
+            status_line::suspended(|| writeln!(io::stderr(), "{}", safe(text, self.colour_err)));
     }
 
-    /// What clap has to say: help and versions are results.
+    /// Prints clap's message: help and versions to standard output, errors to standard error.
     pub fn clap(&self, error: &clap::Error) {
         let coloured = if error.use_stderr() { self.colour_err } else { self.colour_out };
         let text = error.render();
@@ -241,26 +246,25 @@ impl Console {
         if error.use_stderr() {
             self.plain(&text);
         } else {
-            // A closed pipe is no news.
+            // A closed pipe is not an error.
             let _ = self.result(&text);
         }
     }
 
-    /// A line that moves while something goes on, of this length when it is known; `None` when
-    /// nobody watches standard error.
-    pub fn moving(&self, length: Option<Duration>) -> Option<StatusLine> {
+    /// A status line with a bar if the length is known; `None` unless standard error is a terminal.
+    pub fn status_line(&self, length: Option<Duration>) -> Option<StatusLine> {
         self.live.then(|| StatusLine::start(length))
     }
 
-    /// The same of a line that says what `text` gives each time it is drawn.
-    pub fn moving_with(
+    /// A status line that calls `text` each time it is drawn.
+    pub fn status_line_with(
         &self,
         text: impl Fn() -> String + Send + Sync + 'static,
     ) -> Option<StatusLine> {
-        self.live.then(|| StatusLine::telling(text))
+        self.live.then(|| StatusLine::with_text(text))
     }
 
-    /// A warning.
+    /// Writes a warning to standard error.
     pub fn warn(&self, text: &str) {
         let text = continued(text);
         if self.colour_err {
@@ -270,7 +274,7 @@ impl Console {
         }
     }
 
-    /// An error.
+    /// Writes an error to standard error.
     pub fn error(&self, text: &str) {
         let text = continued(text);
         if self.colour_err {
@@ -286,8 +290,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_shown_what_bytes_would_make_it_do() {
-        let mut shown = Shown { out: Vec::new(), held: Vec::new() };
+    fn control_sequences_are_escaped_on_a_terminal() {
+        let mut shown = EscapingWriter { out: Vec::new(), held: Vec::new() };
         for byte in "é\u{1b}]0;x\u{7}\u{9b}2J\n".as_bytes() {
             shown.write_all(&[*byte]).unwrap();
         }

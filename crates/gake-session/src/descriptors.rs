@@ -1,4 +1,4 @@
-//! File descriptors: as many as we may have.
+//! The limit on file descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 pub fn raise() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // Refused only where a policy forbids it; then the soft limit stands.
+    // Fails only where a policy forbids it; then the soft limit holds.
     let allowed =
         if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
     allowed.unwrap_or(u64::MAX)

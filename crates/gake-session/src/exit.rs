@@ -6,12 +6,12 @@ use gake_judge::{Conclusion, Verdict};
 
 use crate::console::Console;
 
-/// What the shell is told.
+/// How the process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Done, and every objective met.
     Done,
-    /// It could not be done.
+    /// The command could not be carried out.
     CouldNot,
     /// Bad usage.
     Usage,
@@ -21,13 +21,13 @@ pub enum Exit {
     ObjectiveFailed,
     /// Interrupted, after the summary.
     Interrupted,
-    /// What the tool that gake behaves as would have said.
+    /// The exit code of the tool that gake behaves as.
     Tool(u8),
 }
 
 impl Exit {
-    /// What a verdict leads to. That nothing succeeded is said as an error too: a script may read
-    /// nothing else.
+    /// The exit of a verdict. If nothing succeeded, this also prints an error, since a script may
+    /// read only that.
     pub fn of(verdict: &Verdict, console: &Console) -> Self {
         if let Some(nothing) = &verdict.nothing_ok {
             console.error(&format!("nothing succeeded: {}", nothing.cause));
@@ -40,7 +40,7 @@ impl Exit {
         }
     }
 
-    /// The number.
+    /// The exit code of the process.
     pub fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -57,13 +57,13 @@ impl Exit {
 /// Why a command ended without a result.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line cannot be what was meant.
+    /// The command line or spec is not valid.
     Usage(String),
-    /// The world is in the way.
+    /// The environment prevents it.
     CouldNot(anyhow::Error),
-    /// clap's own: help, version or a usage error, with its own text and code.
+    /// Help, version or a usage error of clap, with its own text and code.
     Clap(Box<clap::Error>),
-    /// Nobody reads our output any more; there is no one to tell.
+    /// The reader of standard output has closed it.
     OutputClosed,
 }
 
@@ -73,17 +73,17 @@ impl Failure {
         Self::Usage(message.to_string())
     }
 
-    /// Something could not be done.
+    /// An error of the environment.
     pub fn could_not(message: impl Display) -> Self {
         Self::CouldNot(anyhow::anyhow!("{message}"))
     }
 
-    /// Signals cannot be watched, so the run could not be ended with its summary.
+    /// Signal handlers cannot be installed.
     pub fn signals(error: std::io::Error) -> Self {
         Self::could_not(format!("signals cannot be watched: {error}"))
     }
 
-    /// The exit code.
+    /// How a command that fails so ends.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) => Exit::Usage,
@@ -93,7 +93,7 @@ impl Failure {
         }
     }
 
-    /// Says it.
+    /// Prints the message.
     pub fn show(&self, console: &Console) {
         match self {
             Self::Usage(message) => console.error(message),

@@ -1,5 +1,4 @@
-//! Files of results: created, and which names mean one file, so that no output is written over
-//! another, or over what is read.
+//! Result files. No output overwrites another one or an input, whatever names lead to it.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,59 +9,59 @@ use gake_files::Access;
 
 use crate::exit::Failure;
 
-/// Creates the file of a result.
+/// Creates a result file, or truncates it.
 ///
 /// # Errors
-/// That it cannot be written, with its name.
+/// When it cannot be written, with its name.
 pub fn create(path: &Path) -> Result<File, Failure> {
     gake_files::create(path, Access::Mask).map_err(|error| {
         Failure::could_not(format!("{} cannot be written: {error}", path.display()))
     })
 }
 
-/// Whether a target names a script that is there, or an archive of one, by the ending of its name.
+/// Whether a target names an existing script, or an archive of one, by its extension.
 #[must_use]
 pub fn is_script(path: &Path) -> bool {
     let extension = path.extension().and_then(OsStr::to_str);
     matches!(extension, Some("js" | "mjs" | "cjs" | "ts" | "tar")) && path.is_file()
 }
 
-/// Refuses two outputs that are one file, and outputs that are inputs. Call it before any is
-/// created. Devices and pipes take as many as want them.
+/// Refuses two outputs that are one file, and outputs that are inputs. Call it before any output
+/// is created. Devices, pipes and sockets may be shared.
 ///
 /// # Errors
-/// Bad usage, with the name.
+/// A usage error with the name.
 pub fn distinct<'a>(
     outputs: impl IntoIterator<Item = &'a Path>,
     inputs: impl IntoIterator<Item = &'a Path>,
 ) -> Result<(), Failure> {
-    let inputs: Vec<_> = inputs.into_iter().filter_map(Place::of_input).collect();
-    let mut taken: Vec<Place> = Vec::new();
+    let inputs: Vec<_> = inputs.into_iter().filter_map(FileIdentity::of_input).collect();
+    let mut taken: Vec<FileIdentity> = Vec::new();
     for output in outputs {
-        let Some(place) = Place::of(output) else { continue };
+        let Some(file) = FileIdentity::of(output) else { continue };
         let path = output.display();
-        if inputs.contains(&place) {
+        if inputs.contains(&file) {
             return Err(Failure::usage(format!("{path} is read and cannot be written to as well")));
         }
-        if taken.contains(&place) {
+        if taken.contains(&file) {
             return Err(Failure::usage(format!("two outputs cannot be one file: {path}")));
         }
-        taken.push(place);
+        taken.push(file);
     }
     Ok(())
 }
 
-/// What a name leads to.
+/// The file behind a path.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
-    /// A file: its device and number there, whatever the names and links that lead to it.
+enum FileIdentity {
+    /// An existing file: device and inode.
     Known(u64, u64),
-    /// None yet: the folder it would be in, and its name.
+    /// A file that does not exist yet: its folder and name.
     New(PathBuf, Box<OsStr>),
 }
 
-impl Place {
-    /// `None` where any number of outputs may go.
+impl FileIdentity {
+    /// `None` for files that outputs may share.
     fn of(path: &Path) -> Option<Self> {
         let Ok(metadata) = path.metadata() else {
             let folder = match path.parent() {
@@ -77,9 +76,9 @@ impl Place {
         (!shared).then(|| Self::Known(metadata.dev(), metadata.ino()))
     }
 
-    /// What is read exists.
+    /// `None` for files that do not exist, too.
     fn of_input(path: &Path) -> Option<Self> {
-        Self::of(path).filter(|place| matches!(place, Self::Known(..)))
+        Self::of(path).filter(|file| matches!(file, Self::Known(..)))
     }
 }
 
@@ -115,7 +114,7 @@ mod tests {
             assert!(refused(&[&at(a), &at("other"), &at(b)], &[]), "{a} {b}");
         }
         assert!(refused(&[&at("soft")], &[&at("old")]));
-        assert!(!refused(&[&at("new")], &[&at("new")]), "what is not there cannot be read");
+        assert!(!refused(&[&at("new")], &[&at("new")]), "a missing file is not an input");
         assert!(!refused(&[&at("old"), &at("new"), &at("sub/new")], &[]));
         assert!(refused(&[Path::new("here"), Path::new("./here")], &[]));
         assert!(!refused(&[Path::new("/dev/null"), Path::new("/dev/null")], &[]));

@@ -1,8 +1,8 @@
 //! Everything around a run, whatever it fires: the console, signals, sinks, the live page, the
 //! history, the status line, watching, the fleet, reconciliation, results and the exit code.
 //!
-//! [`run::Session`] takes a prepared run from here to its exit code. The crate writes to the
-//! standard streams through [`Console`] only; it sees no argument but those of [`origin`].
+//! [`run::Session`] takes a prepared run to its exit code. The crate writes to the standard streams
+//! only through [`Console`], and reads no arguments except for [`origin`].
 
 pub mod announce;
 pub mod comparison;
@@ -12,6 +12,7 @@ pub mod exit;
 pub mod files;
 #[cfg_attr(not(feature = "fleet"), path = "without_fleet.rs")]
 pub mod fleet;
+pub mod generated_requests;
 pub mod history;
 pub mod options;
 pub mod origin;
@@ -29,7 +30,6 @@ pub mod spec_error;
 pub mod status_line;
 #[cfg_attr(not(feature = "tui"), path = "without_tui.rs")]
 pub mod tui;
-pub mod varying;
 
 pub use console::{Color, Console};
 pub use exit::{Exit, Failure};

@@ -1,4 +1,4 @@
-//! Where a run comes from: the command line without its secrets, the machine, the version.
+//! The provenance of a run: the command line without its secrets, the machine, the version.
 
 use std::fs;
 
@@ -7,13 +7,13 @@ use gake_core::spec::{RequestSource, RunSpec};
 use gake_judge::Objective;
 use gake_text::redact::Redactor;
 
-/// Flags, of gake and of the tools it behaves as, that name a user and a password.
+/// Flags of gake and of the tools it behaves as that take a user and password.
 const CREDENTIALS: [&str; 4] = ["--user", "-a", "-A", "-P"];
 
-/// Flags that give a header, of all these tools.
+/// Flags of these tools that take a header.
 const HEADERS: [&str; 3] = ["-H", "--header", "-header"];
 
-/// The origin of a run that this process fires, judged against `objectives`.
+/// The provenance of a run in this process, judged against `objectives`.
 pub fn origin(objectives: &[Objective], redactor: &Redactor) -> Provenance {
     let words: Vec<_> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -26,12 +26,12 @@ pub fn origin(objectives: &[Objective], redactor: &Redactor) -> Provenance {
     }
 }
 
-/// Longest spec that is kept, in bytes: one may hold thousands of requests.
-const KEPT_MAX: usize = 256 << 10;
+/// Maximum size of a stored spec, in bytes: one may hold thousands of requests.
+const SPEC_JSON_MAX: usize = 256 << 10;
 
-/// `spec` as JSON that a run file keeps, without its secrets; `None` when it is longer than
-/// 256 KiB, or a path in it is not UTF-8.
-pub fn kept(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
+/// `spec` as JSON for a run file, without its secrets; `None` if it is longer than 256 KiB, or a
+/// path in it is not UTF-8.
+pub fn spec_json(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
     let mut spec = spec.clone();
     for scenario in &mut spec.scenarios {
         hide_headers(&mut scenario.request.headers, redactor);
@@ -47,7 +47,7 @@ pub fn kept(spec: &RunSpec, redactor: &Redactor) -> Option<String> {
         }
     }
     let json = serde_json::to_string(&spec).ok()?;
-    Some(redactor.json(&json, false).into_owned()).filter(|kept| kept.len() <= KEPT_MAX)
+    Some(redactor.json(&json, false).into_owned()).filter(|kept| kept.len() <= SPEC_JSON_MAX)
 }
 
 fn hide_headers(headers: &mut [(String, String)], redactor: &Redactor) {
@@ -56,7 +56,7 @@ fn hide_headers(headers: &mut [(String, String)], redactor: &Redactor) {
     }
 }
 
-/// A command line as a shell reads it, without its secrets.
+/// The command line, quoted for a shell, without its secrets.
 fn command(words: &[String], redactor: &Redactor) -> String {
     let program = words.first().map_or("gake", |path| path.rsplit('/').next().unwrap_or("gake"));
     let mut shown = vec![program.to_owned()];
@@ -68,7 +68,8 @@ fn command(words: &[String], redactor: &Redactor) -> String {
     shown.join(" ")
 }
 
-/// A word without the secret in it; `before` is the flag whose value it may be.
+/// Redacts a word of the command line; `before` is the word before it, of which it may be the
+/// value.
 fn hidden(before: &str, word: &str, redactor: &Redactor) -> String {
     let is_credentials = |flag: &str| {
         let name = flag.strip_prefix("--").unwrap_or_default();
@@ -85,7 +86,6 @@ fn hidden(before: &str, word: &str, redactor: &Redactor) -> String {
     if let Some(shown) = nats(before, word, redactor) {
         return shown;
     }
-    // A header, as `-H` takes it.
     if let Some((name, value)) = word.split_once(':')
         && HEADERS.contains(&before)
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
@@ -97,7 +97,7 @@ fn hidden(before: &str, word: &str, redactor: &Redactor) -> String {
     redactor.text(word).into_owned()
 }
 
-/// The URL of a NATS server without its credentials: a token there looks like a user's name.
+/// Redacts the URL of a NATS server, in which a token looks like a user name.
 fn nats(before: &str, word: &str, redactor: &Redactor) -> Option<String> {
     let (flag, url) = match before {
         "--nats" => ("", word),
@@ -108,7 +108,7 @@ fn nats(before: &str, word: &str, redactor: &Redactor) -> Option<String> {
     Some(format!("{flag}{scheme}://{}@{host}", redactor.tag(credentials.as_bytes())))
 }
 
-/// A word in quotes, when a shell would take it for more than one or for a pattern.
+/// Quotes a word unless it is plain.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -117,7 +117,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The machine: name, system, processor.
+/// The machine: name, system, processor, cores.
 pub fn host() -> String {
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let name = read("/proc/sys/kernel/hostname").filter(|name| !name.is_empty());
@@ -128,7 +128,6 @@ pub fn host() -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The processor's model, where the system knows it.
 fn model() -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
     let line = text.lines().find(|line| line.starts_with("model name"))?;
@@ -149,19 +148,19 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_reads_the_command_again() {
+    fn a_shell_reads_the_shown_command() {
         let line = ["/usr/bin/gake", "run", "http://h/?a=1&b", "--slo", "p99<50ms", "it's", ""];
         assert_eq!(shown(&line), r"gake run 'http://h/?a=1&b' --slo 'p99<50ms' 'it'\''s' ''");
         let again = crate::options::words(&shown(&line)).unwrap();
         assert_eq!(again[1..], line[1..]);
-        // Users are a number of gake and of k6, and no name.
+        // `-u` is a number of users in gake and k6, not a user name.
         assert_eq!(shown(&["gake", "run", "s.js", "-u", "10"]), "gake run s.js -u 10");
-        // A host and its port are no header.
+        // A host and its port are not a header.
         assert_eq!(shown(&["gake", "localhost:8080"]), "gake localhost:8080");
     }
 
     #[test]
-    fn a_kept_spec_is_a_spec_without_secrets() {
+    fn a_stored_spec_is_a_spec_without_secrets() {
         use gake_core::spec::file::SpecFile;
         let text = r#"
             [connection]
@@ -174,13 +173,13 @@ mod tests {
             duration = "10s"
         "#;
         let spec = SpecFile::read("a.toml", text.as_bytes()).unwrap().spec().unwrap();
-        let json = kept(&spec, &redactor()).unwrap();
+        let json = spec_json(&spec, &redactor()).unwrap();
         assert!(!json.contains("s3cret"), "{json}");
         let again = SpecFile::read("a.json", json.as_bytes()).unwrap().spec().unwrap();
         assert_eq!(again.scenarios[0].load, spec.scenarios[0].load);
         assert_eq!(again.scenarios[0].duration, spec.scenarios[0].duration);
         assert_eq!(again.scenarios[0].request.headers[2], ("A".to_owned(), "b".to_owned()));
-        let whole = kept(&spec, &Redactor::off()).unwrap();
+        let whole = spec_json(&spec, &Redactor::off()).unwrap();
         assert_eq!(SpecFile::read("a.json", whole.as_bytes()).unwrap().spec().unwrap(), spec);
     }
 

@@ -1,4 +1,4 @@
-//! Recordings as a load: which requests, and when each is due.
+//! Recordings as a load: their requests, and when each is due.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,13 +17,13 @@ use gake_wire::{HttpRequest, Location, WeightedRequest, basic_authorization};
 
 use crate::exit::Failure;
 
-/// Memory for the different requests of a recording.
+/// Maximum memory for the distinct requests of a recording, in bytes.
 const REQUESTS_BYTES_MAX: usize = 2 << 30;
 
-/// What a request takes besides its text.
+/// Memory of a request besides its text, in bytes.
 const REQUEST_BYTES: usize = 256;
 
-/// Headers that belong to the connection they came on, or that the new one sets.
+/// Headers of the recorded connection, and those that the client sets itself.
 const OWN_HEADERS: &[&str] = &[
     "host",
     "connection",
@@ -38,11 +38,11 @@ const OWN_HEADERS: &[&str] = &[
     "upgrade",
 ];
 
-/// The format of the recording that `target` names, when it names one. `asked`: whether it should
-/// be one; `targets`: whether it is a targets file.
+/// The format of the recording that `target` names, if any. `asked`: whether it must be one;
+/// `targets`: whether it is a targets file.
 ///
 /// # Errors
-/// When it should be a recording and is not.
+/// When it must be a recording and is not.
 pub fn known(asked: bool, targets: bool, target: &str) -> Result<Option<&'static str>, Failure> {
     let path = Path::new(target);
     let may_be = !target.contains("://") && !targets && path.is_file();
@@ -72,7 +72,7 @@ pub fn inputs() -> Inputs<'static> {
     }
 }
 
-/// Reads recordings of the shadow proxy, and those of others that it knows.
+/// Reads recordings of the shadow proxy, and the other formats that it knows.
 #[derive(Debug)]
 pub struct RecordedTraffic;
 
@@ -88,19 +88,19 @@ impl Recordings for RecordedTraffic {
             TrafficError::Format => RunError::spec(at.key("recording"), format!("{name}: {error}")),
             error => RunError::cannot(format!("{name}: {error}")),
         })?;
-        let mut reading = Reading::new(recording, scenario, at)?;
-        reading.all(traffic).map_err(|error| RunError::cannot(format!("{name}: {error}")))?;
-        reading.finish(&name, at)
+        let mut builder = ReplayBuilder::new(recording, scenario, at)?;
+        builder.all(traffic).map_err(|error| RunError::cannot(format!("{name}: {error}")))?;
+        builder.finish(&name, at)
     }
 }
 
-/// What is known while a recording is read.
-struct Reading<'a> {
+/// Builds a replay while a recording is read.
+struct ReplayBuilder<'a> {
     scenario: &'a ScenarioSpec,
     /// Scheme, user and authority, before each target.
     origin: String,
     select: Vec<Glob>,
-    /// Headers of the spec, which replace recorded ones.
+    /// Headers of the spec, which override recorded ones.
     headers: Vec<(String, String)>,
     templates: Templates,
     requests: Vec<WeightedRequest>,
@@ -109,21 +109,21 @@ struct Reading<'a> {
     order: Vec<u32>,
     trace: TraceBuilder,
     first: Option<u64>,
-    /// Whether the duration asked for ended it.
+    /// Whether the requested duration cut it off.
     cut: bool,
     notes: Vec<String>,
-    left_out: LeftOut,
+    skipped: SkippedCounts,
 }
 
 #[derive(Default)]
-struct LeftOut {
+struct SkippedCounts {
     unselected: u64,
     truncated: u64,
     unsendable: u64,
     redacted: u64,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ReplayBuilder<'a> {
     fn new(
         recording: &RecordingSpec,
         scenario: &'a ScenarioSpec,
@@ -134,7 +134,7 @@ impl<'a> Reading<'a> {
             Location::parse(&recording.to).map_err(|error| RunError::spec(to.clone(), error))?;
         if location.target != "/" {
             let problem = format!(
-                "{}: it is where the recorded paths are sent, and has none itself",
+                "{}: the recorded paths are sent there, so it must have no path itself",
                 recording.to
             );
             return Err(RunError::spec(to, problem));
@@ -160,7 +160,7 @@ impl<'a> Reading<'a> {
             first: None,
             cut: false,
             notes: Vec::new(),
-            left_out: LeftOut::default(),
+            skipped: SkippedCounts::default(),
         })
     }
 
@@ -176,21 +176,21 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Takes a request in; tells whether there is room for more.
+    /// Adds a request. Returns false once the requested duration is over.
     fn take(&mut self, mut record: Record) -> anyhow::Result<bool> {
         let target = path_and_query(&record.target).to_owned();
         let path = target.split('?').next().unwrap_or_default();
         let line = format!("{} {path}", record.method);
         if !self.select.is_empty() && !self.select.iter().any(|glob| glob.matches(&line)) {
-            self.left_out.unselected += 1;
+            self.skipped.unselected += 1;
             return Ok(true);
         }
         if record.truncated {
-            self.left_out.truncated += 1;
+            self.skipped.truncated += 1;
             return Ok(true);
         }
         if !is_sendable(&record, &target) {
-            self.left_out.unsendable += 1;
+            self.skipped.unsendable += 1;
             return Ok(true);
         }
         let first = *self.first.get_or_insert(record.offset);
@@ -205,7 +205,7 @@ impl<'a> Reading<'a> {
                 || self.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name))
         };
         record.headers.retain(|(name, _)| !own(name));
-        self.left_out.redacted += u64::from(record.is_redacted());
+        self.skipped.redacted += u64::from(record.is_redacted());
         record.headers.retain(|(_, value)| !Record::is_taken_out(value));
         record.target = target;
         let number = self.intern(record)?;
@@ -214,15 +214,15 @@ impl<'a> Reading<'a> {
         Ok(true)
     }
 
-    /// The number of a request among the different ones.
+    /// Returns the number of a request among the distinct ones.
     fn intern(&mut self, record: Record) -> anyhow::Result<u32> {
-        let part = |salt: u8| {
+        let half = |salt: u8| {
             let mut hasher = DefaultHasher::new();
             (salt, &record.method, &record.target, &record.headers, &record.body).hash(&mut hasher);
             u128::from(hasher.finish())
         };
-        // Two requests with the same 128 bits are the same.
-        let key = part(0) << 64 | part(1);
+        // Collisions of a 128-bit hash are negligible.
+        let key = half(0) << 64 | half(1);
         if let Some(&number) = self.known.get(&key) {
             return Ok(number);
         }
@@ -231,7 +231,7 @@ impl<'a> Reading<'a> {
         self.bytes += size + self.origin.len() + REQUEST_BYTES;
         if self.bytes > REQUESTS_BYTES_MAX {
             anyhow::bail!(
-                "its different requests take more than 2 GiB; take a part of it, with -n, -d or \
+                "its distinct requests take more than 2 GiB; replay less of it, with -n, -d or \
                  --select"
             );
         }
@@ -257,15 +257,12 @@ impl<'a> Reading<'a> {
     }
 
     fn finish(mut self, name: &str, at: &FieldPath) -> Result<Replay, RunError> {
-        let LeftOut { unselected, truncated, unsendable, redacted } = self.left_out;
+        let SkippedCounts { unselected, truncated, unsendable, redacted } = self.skipped;
         for (count, what) in [
             (unselected, "requests are not selected"),
-            (truncated, "requests are left out: their bodies were not recorded whole"),
-            (unsendable, "requests are left out: they cannot be sent as they were recorded"),
-            (
-                redacted,
-                "requests are sent with values in place of redacted ones (-H gives headers)",
-            ),
+            (truncated, "requests are skipped: their bodies were recorded only in part"),
+            (unsendable, "requests are skipped: they cannot be sent as recorded"),
+            (redacted, "requests are sent with redacted values (-H replaces headers)"),
         ] {
             if count > 0 {
                 self.notes.push(format!("{count} {what}"));
@@ -276,7 +273,7 @@ impl<'a> Reading<'a> {
             let problem = format!("{name} has no request to replay: {why}");
             return Err(RunError::spec(at.key("recording"), problem));
         }
-        // Labels of places that were learned to hold names only later.
+        // Later requests may have shown that a path segment is a variable: relabel earlier ones.
         for request in &mut self.requests {
             request.label = request.label.as_deref().map(|label| self.templates.again(label));
         }
@@ -287,7 +284,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Path and query of a target, whatever its form.
+/// Path and query of a target in origin or absolute form.
 fn path_and_query(target: &str) -> &str {
     match target.split_once("://") {
         Some((_, rest)) if !target.starts_with('/') => rest.find('/').map_or("/", |at| &rest[at..]),
@@ -295,8 +292,8 @@ fn path_and_query(target: &str) -> &str {
     }
 }
 
-/// Whether the wire can render it: tunnels and upgrades are no requests to load, and a recording
-/// may hold what never was HTTP.
+/// Whether the client can send it. Tunnels and upgrades are not replayed, and a recording may
+/// contain invalid HTTP.
 fn is_sendable(record: &Record, target: &str) -> bool {
     let is_method = record.method.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     let is_target = target.bytes().all(|b| b.is_ascii_graphic() && b != b'#');

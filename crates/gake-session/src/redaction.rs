@@ -1,4 +1,4 @@
-//! The redaction of this process: its names from flags, its key from the system.
+//! Redaction of secrets: names from flags, the key from the system.
 
 use gake_text::redact::{Redactor, SecretNames};
 
@@ -7,22 +7,26 @@ use crate::exit::Failure;
 use crate::options::RedactionArgs;
 use crate::random;
 
-/// The word that turns it off.
+/// The name that disables redaction.
 const NONE: &str = "none";
 
-/// What hides secrets as `args` say, under a new key. When nothing is hidden, that is said.
+/// The redactor for these flags, with a new key. Warns if redaction is off.
 ///
 /// # Errors
 /// When the flags contradict each other, or the system has no randomness.
 pub fn redactor(args: &RedactionArgs, console: &Console) -> Result<Redactor, Failure> {
-    told(args, false, console)
+    redactor_with(args, false, console)
 }
 
-/// The same; `off` is an older flag that says `--redact none`.
+/// As [`redactor`]; `off` is an older flag for `--redact none`.
 ///
 /// # Errors
 /// As [`redactor`].
-pub fn told(args: &RedactionArgs, off: bool, console: &Console) -> Result<Redactor, Failure> {
+pub fn redactor_with(
+    args: &RedactionArgs,
+    off: bool,
+    console: &Console,
+) -> Result<Redactor, Failure> {
     if off || args.redact.iter().any(|name| name == NONE) {
         if args.redact.iter().any(|name| name != NONE) || !args.keep.is_empty() {
             return Err(Failure::usage(
@@ -32,14 +36,14 @@ pub fn told(args: &RedactionArgs, off: bool, console: &Console) -> Result<Redact
         console.warn("nothing is redacted: secrets are stored and shown as they are");
         return Ok(Redactor::off());
     }
-    usual(SecretNames::new(&args.redact, &args.keep))
+    redactor_for(SecretNames::new(&args.redact, &args.keep))
 }
 
-/// What hides secrets by these names, under a new key.
+/// A redactor for these names, with a new key.
 ///
 /// # Errors
 /// When the system has no randomness.
-pub fn usual(names: SecretNames) -> Result<Redactor, Failure> {
+pub fn redactor_for(names: SecretNames) -> Result<Redactor, Failure> {
     let key = random::bytes()
         .map_err(|error| Failure::could_not(format!("no key for the redaction: {error}")))?;
     Ok(Redactor::new(key, names))

@@ -1,4 +1,4 @@
-//! Showing a summary: on standard output, and in files.
+//! Results on standard output and in files.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -12,23 +12,23 @@ use gake_text::foreign;
 
 use crate::console::Console;
 use crate::exit::Failure;
-use crate::options::{Form, OutputSpec};
+use crate::options::{OutputSpec, ResultFormat};
 
-/// The results asked for, their files created beforehand: a bad path costs nothing then.
+/// The requested results. Their files are created before the run, so that a bad path costs nothing.
 #[derive(Debug)]
 pub struct Results {
-    /// What goes to standard output.
-    printed: Option<Form>,
-    files: Vec<(Form, PathBuf, File)>,
+    /// The format on standard output.
+    printed: Option<ResultFormat>,
+    files: Vec<(ResultFormat, PathBuf, File)>,
     style: Style,
 }
 
 impl Results {
-    /// Creates the files, which are [`crate::files::distinct`]. What names no file is printed; text
-    /// is, when nothing else is.
+    /// Creates the files, which must be [`crate::files::distinct`]. An output without a file is
+    /// printed; if there is none, text is.
     ///
     /// # Errors
-    /// When two are to be printed, a file cannot be created, or this gake was built without the page.
+    /// When two are to be printed, a file cannot be created, or this build lacks the page.
     pub fn create<'a>(
         outputs: impl IntoIterator<Item = &'a OutputSpec>,
         no_color: bool,
@@ -37,7 +37,7 @@ impl Results {
         Self::of(outputs, no_color, Access::Mask, console)
     }
 
-    /// The same with files for their owner alone.
+    /// As [`Results::create`], with files that only their owner can read.
     ///
     /// # Errors
     /// As [`Results::create`].
@@ -61,7 +61,7 @@ impl Results {
         }
         let mut results = Self { printed: None, files: Vec::new(), style };
         for output in outputs {
-            if output.form == Form::Summary(Format::Html) {
+            if output.format == ResultFormat::Summary(Format::Html) {
                 gake_report::html::check().map_err(Failure::could_not)?;
             }
             match &output.file {
@@ -70,85 +70,87 @@ impl Results {
                         "only one format can be printed; give the others a file: -o json=FILE",
                     ));
                 }
-                None => results.printed = Some(output.form),
+                None => results.printed = Some(output.format),
                 Some(path) => {
                     let file =
                         gake_files::create(path, access).map_err(|error| cannot(path, &error))?;
-                    results.files.push((output.form, path.clone(), file));
+                    results.files.push((output.format, path.clone(), file));
                 }
             }
         }
         if results.printed.is_none() {
-            results.printed = Some(Form::Summary(Format::Text));
+            results.printed = Some(ResultFormat::Summary(Format::Text));
         }
         Ok(results)
     }
 
-    /// The same results, of whose text only the verdict and the objectives are printed.
+    /// Prints only the verdict and the objectives of the text.
     #[must_use]
     pub fn brief(mut self, brief: bool) -> Self {
         self.style.brief = brief;
         self
     }
 
-    /// The same results, whose text does not tell the plan again where it is printed.
+    /// Sets whether the printed text contains the plan.
     #[must_use]
-    pub fn with_plan_told(mut self, told: bool) -> Self {
-        self.style.plan = !told;
+    pub fn with_plan(mut self, plan: bool) -> Self {
+        self.style.plan = plan;
         self
     }
 
-    /// Writes a summary everywhere; `hlog` writes the run file. Standard output comes last, so that
-    /// files are whole when nobody reads it.
+    /// Writes a summary to all outputs; `hlog` writes the run file. Standard output comes last, so
+    /// that files are complete even if it is closed.
     ///
     /// # Errors
-    /// The first file that cannot be written, after all others; a closed or full output.
+    /// The first file that cannot be written, after all others are; a closed or full output.
     pub fn show(
         self,
         summary: &Summary,
         console: &Console,
         hlog: &dyn Fn(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let write = |form: Form, style: Style| {
+        let write = |format: ResultFormat, style: Style| {
             let mut text = Vec::new();
-            match form {
-                Form::Summary(format) => gake_report::write(summary, format, style, &mut text)?,
-                Form::Hlog => hlog(&mut text)?,
+            match format {
+                ResultFormat::Summary(format) => {
+                    gake_report::write(summary, format, style, &mut text)?
+                }
+                ResultFormat::Hlog => hlog(&mut text)?,
             }
             Ok(text)
         };
         self.put(console, write)
     }
 
-    /// Puts what `write` makes of each form where it belongs, as [`Results::show`] does.
+    /// As [`Results::show`], with `write` for each format.
     ///
     /// # Errors
     /// As [`Results::show`].
     pub fn put(
         self,
         console: &Console,
-        write: impl Fn(Form, Style) -> io::Result<Vec<u8>>,
+        write: impl Fn(ResultFormat, Style) -> io::Result<Vec<u8>>,
     ) -> Result<(), Failure> {
         let mut result = Ok(());
-        for (form, path, mut file) in self.files {
-            let written = write(form, Style::default())
-                .map(|text| shown(form, text))
+        for (format, path, mut file) in self.files {
+            let written = write(format, Style::default())
+                .map(|text| shown(format, text))
                 .and_then(|text| file.write_all(&text));
             result = result.and(written.map_err(|error| cannot(&path, &error)));
         }
-        if let Some(form) = self.printed {
-            let text = write(form, self.style).map_err(Failure::could_not)?;
+        if let Some(format) = self.printed {
+            let text = write(format, self.style).map_err(Failure::could_not)?;
             console.result(&String::from_utf8_lossy(&text))?;
         }
         result
     }
 }
 
-/// A result as a file holds it: what is read as text holds nothing that a terminal would obey.
-fn shown(form: Form, text: Vec<u8>) -> Vec<u8> {
-    match form {
-        Form::Hlog | Form::Summary(Format::Html) => text,
-        Form::Summary(_) => match foreign::lines(&String::from_utf8_lossy(&text)) {
+/// Escapes control sequences in text formats: they may be shown on a terminal.
+fn shown(format: ResultFormat, text: Vec<u8>) -> Vec<u8> {
+    match format {
+        ResultFormat::Hlog | ResultFormat::Summary(Format::Html) => text,
+        ResultFormat::Summary(_) => match foreign::lines(&String::from_utf8_lossy(&text)) {
             Cow::Owned(text) => text.into_bytes(),
             Cow::Borrowed(_) => text,
         },
@@ -159,10 +161,10 @@ fn cannot(path: &Path, error: &io::Error) -> Failure {
     Failure::could_not(format!("{} cannot be written: {error}", path.display()))
 }
 
-/// A summary in a format, without colours.
+/// Renders a summary without colours.
 ///
 /// # Errors
-/// When it cannot be shown in this format.
+/// When this format cannot represent it.
 pub fn rendered(summary: &Summary, format: Format) -> Result<String, Failure> {
     let mut text = Vec::new();
     gake_report::write(summary, format, Style::default(), &mut text).map_err(Failure::could_not)?;

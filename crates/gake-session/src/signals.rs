@@ -1,5 +1,5 @@
-//! SIGINT and SIGTERM: the first drains, or for scripts ends at once, the second stops at once, the
-//! third ends the process.
+//! SIGINT and SIGTERM: the first drains, or aborts the iterations of a script; the second aborts;
+//! the third ends the process.
 
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, OnceLock};
@@ -10,33 +10,32 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::exit::Exit;
 
-/// Watches for signals while runs go on, one after the other.
+/// Watches for signals during one or more runs.
 #[derive(Debug, Clone, Default)]
 pub struct Signals {
     interrupt: Interrupt,
-    /// What came first.
     first: Arc<OnceLock<&'static str>>,
 }
 
 impl Signals {
-    /// Watches on a thread of its own from now on.
+    /// Watches on its own thread from now on.
     ///
     /// # Errors
     /// When the handlers cannot be installed.
     pub fn watch() -> std::io::Result<Self> {
-        Self::telling(|_| ())
+        Self::watch_each(|_| ())
     }
 
-    /// Watches, and tells `each` the number of every signal that comes, from 1.
+    /// Watches, and calls `each` with the number of each signal, from 1.
     ///
     /// # Errors
     /// When the handlers cannot be installed.
-    pub fn telling(each: impl FnMut(u32) + Send + 'static) -> std::io::Result<Self> {
+    pub fn watch_each(each: impl FnMut(u32) + Send + 'static) -> std::io::Result<Self> {
         Self::in_steps(Stop::Drain, each)
     }
 
-    /// Watches; the first signal ends the iterations of a script at once, as k6 does, the second what
-    /// comes after them.
+    /// Watches; the first signal aborts the iterations of a script, as in k6, the second one the
+    /// `teardown` after them.
     ///
     /// # Errors
     /// When the handlers cannot be installed.
@@ -44,7 +43,7 @@ impl Signals {
         Self::in_steps(Stop::Now, |_| ())
     }
 
-    /// Watches; the first signal ends a run at once, the second the process.
+    /// Watches; the first signal aborts a run, the second ends the process.
     ///
     /// # Errors
     /// When the handlers cannot be installed.
@@ -70,48 +69,48 @@ impl Signals {
         let signals = Self::default();
         let (interrupt, first) = (signals.interrupt.clone(), Arc::clone(&signals.first));
         watch(move |count, name| {
-            // Fails for those that come later.
+            // Only the first signal is stored.
             let _ = first.set(name);
             act(count, &interrupt);
         })?;
         Ok(signals)
     }
 
-    /// Whether a signal has come.
+    /// Whether a signal was received.
     pub fn came(&self) -> bool {
         self.interrupt.came()
     }
 
-    /// The first signal that came, in Go's words.
+    /// Go's name of the first signal.
     pub fn first(&self) -> Option<&'static str> {
         self.first.get().copied()
     }
 
-    /// Ends the runs that it is given to.
+    /// The interrupt that signals trigger.
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
     }
 }
 
-#[allow(clippy::exit, reason = "the user insists, and the summary does not come")]
+#[allow(clippy::exit, reason = "the user insists on leaving without a summary")]
 fn leave() {
     std::process::exit(Exit::Interrupted.code().into())
 }
 
-/// Watches for signals from now on; each can be received.
+/// Watches for signals from now on and sends one message for each.
 ///
 /// # Errors
 /// When the handlers cannot be installed.
 pub fn receive() -> std::io::Result<Receiver<()>> {
     let (sender, receiver) = std::sync::mpsc::channel();
     watch(move |_, _| {
-        // Nobody receives once one has been enough.
+        // The receiver may have been dropped after the first one.
         let _ = sender.send(());
     })?;
     Ok(receiver)
 }
 
-/// Calls `each` with the number, from 1, and the name of every signal that comes.
+/// Calls `each` with the number, from 1, and the name of each signal.
 fn watch(mut each: impl FnMut(u32, &'static str) + Send + 'static) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let (mut interrupt, mut terminate) = {
@@ -128,7 +127,7 @@ fn watch(mut each: impl FnMut(u32, &'static str) + Send + 'static) -> std::io::R
             }
         });
     };
-    // Its thread is of the class of the one that starts it.
+    // The thread inherits the scheduling class.
     in_background(|| std::thread::Builder::new().name("gake-signals".to_owned()).spawn(watch))?;
     Ok(())
 }

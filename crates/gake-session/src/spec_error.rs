@@ -1,4 +1,4 @@
-//! Errors of a spec in the words of the command line: by the flag of the field that is wrong.
+//! Errors of a spec for the command line: in terms of the flag of the field.
 
 use gake_core::spec::{self, FieldPath, SpecError, SpecField};
 use gake_run::RunError;
@@ -11,16 +11,15 @@ impl From<RunError> for Failure {
     }
 }
 
-/// What is wrong, in the words of the command line.
+/// An error in terms of the command line.
 pub fn failure(error: &RunError) -> Failure {
     match error {
         RunError::Cannot(problem) | RunError::Sink(problem) => Failure::could_not(problem),
-        RunError::Spec(SpecError { path, problem }) => Failure::usage(said(path, problem)),
+        RunError::Spec(SpecError { path, problem }) => Failure::usage(message(path, problem)),
     }
 }
 
-/// What is wrong with a field, in terms of its flag.
-fn said(path: &FieldPath, problem: &str) -> String {
+fn message(path: &FieldPath, problem: &str) -> String {
     let field = path.field().and_then(spec::field).filter(|field| !field.flag.is_empty());
     let Some(SpecField { flag, .. }) = field else { return problem.to_owned() };
     let problem = problem.replace("iterations_per_user", "--once");

@@ -1,4 +1,4 @@
-//! The line on a terminal that moves while something goes on.
+//! The status line on a terminal.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,18 +7,17 @@ use std::time::Duration;
 use gake_text::foreign;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-/// How often the line is drawn.
+/// Redraw interval.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Columns of the bar.
+/// Width of the bar in columns.
 const BAR: usize = 16;
 
-/// The line that a terminal shows now, if it shows one.
+/// The line that is shown now.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Writes to a terminal what does not know of the line that moves there, with the line out of the
-/// way.
-pub fn aside<T>(write: impl FnOnce() -> T) -> T {
+/// Hides the status line while `write` writes to the terminal.
+pub fn suspended<T>(write: impl FnOnce() -> T) -> T {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match shown {
         Some(line) => line.suspend(write),
@@ -30,21 +29,21 @@ fn shown(line: Option<ProgressBar>) {
     *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = line;
 }
 
-/// A line that moves; its clones are the same line.
+/// A status line that is redrawn periodically; clones are the same line.
 #[derive(Debug, Clone)]
 pub struct StatusLine(ProgressBar);
 
 impl StatusLine {
-    /// A line that moves with the time, whenever there is something new to say. Of what takes
-    /// `length` it shows a bar. What does not fit is cut.
+    /// A line with the elapsed time and a message, and with a bar if the length is known. It is cut
+    /// to the width of the terminal.
     pub fn start(length: Option<Duration>) -> Self {
         let bar = ProgressBar::new_spinner();
         let template = match length {
-            Some(_) => "[{part}] {time}  {wide_msg}",
+            Some(_) => "[{filled}] {time}  {wide_msg}",
             None => "{spinner} {time}  {wide_msg}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
-            let part = move |state: &ProgressState, out: &mut dyn Write| {
+            let bar_key = move |state: &ProgressState, out: &mut dyn Write| {
                 let filled = filled(state.elapsed(), length.unwrap_or_default());
                 // Writing to a String cannot fail.
                 let _ = write!(out, "{}{}", "=".repeat(filled), " ".repeat(BAR - filled));
@@ -52,21 +51,21 @@ impl StatusLine {
             let time = move |state: &ProgressState, out: &mut dyn Write| {
                 let _ = write!(out, "{}", clock(state.elapsed(), length));
             };
-            bar.set_style(style.with_key("part", part).with_key("time", time));
+            bar.set_style(style.with_key("filled", bar_key).with_key("time", time));
         }
         Self::ticking(bar)
     }
 
-    /// A line that says what `text` gives each time it is drawn.
-    pub fn telling(text: impl Fn() -> String + Send + Sync + 'static) -> Self {
+    /// A line that calls `text` each time it is drawn.
+    pub fn with_text(text: impl Fn() -> String + Send + Sync + 'static) -> Self {
         let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {told}") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {text}") {
             let text = Arc::new(text);
-            let told = move |_: &ProgressState, out: &mut dyn Write| {
+            let draw = move |_: &ProgressState, out: &mut dyn Write| {
                 // Writing to a String cannot fail.
                 let _ = write!(out, "{}", foreign::line(&text()));
             };
-            bar.set_style(style.with_key("told", told));
+            bar.set_style(style.with_key("text", draw));
         }
         Self::ticking(bar)
     }
@@ -77,30 +76,30 @@ impl StatusLine {
         Self(bar)
     }
 
-    /// Changes what it says.
-    pub fn say(&self, text: &str) {
+    /// Sets the message.
+    pub fn set_message(&self, text: &str) {
         self.0.set_message(foreign::line(text).into_owned());
     }
 
-    /// Writes a line above it.
+    /// Prints a line above the status line.
     pub fn above(&self, text: &str) {
         self.0.println(foreign::lines(text));
     }
 
-    /// Takes it away.
+    /// Removes the line.
     pub fn clear(self) {
         shown(None);
         self.0.finish_and_clear();
     }
 }
 
-/// Columns of the bar that are behind after `elapsed` of `length`.
+/// Filled columns of the bar after `elapsed` of `length`.
 fn filled(elapsed: Duration, length: Duration) -> usize {
-    let part = elapsed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
-    (part.min(1.0) * BAR as f64) as usize
+    let share = elapsed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
+    (share.min(1.0) * BAR as f64) as usize
 }
 
-/// `3.4/10s`, and past the end how long answers have been awaited.
+/// `3.4/10s`, and past the end the time of the drain.
 fn clock(elapsed: Duration, length: Option<Duration>) -> String {
     let elapsed = elapsed.as_secs_f64();
     match length.map(|length| length.as_secs_f64()) {

@@ -1,5 +1,5 @@
-//! What stands for fleets in a build without the feature `fleet`: agents that are asked for are
-//! refused, and there is no value of a fleet.
+//! Replaces `fleet` in a build without the feature: flags of a fleet are refused, and its types
+//! have no values.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -7,24 +7,24 @@ use std::marker::PhantomData;
 use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+use gake_run::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
 use crate::options::FleetArgs;
 use crate::{Console, Exit, Failure};
 
-/// Makes the fleets of a command.
+/// Assembles the fleets of a command.
 #[derive(Debug)]
 pub enum FleetMaker {}
 
 impl FleetMaker {
-    /// Refuses the flags of a fleet; without them, this process does the run.
+    /// Refuses the flags of a fleet.
     ///
     /// # Errors
-    /// When one is given.
+    /// When a flag is given.
     pub fn of(args: &FleetArgs) -> Result<Option<Self>, Failure> {
         match args.is_given() {
             true => Err(Failure::usage(
-                "this build runs nothing on agents: it was made without the feature `fleet`",
+                "this build has no agents: it was made without the feature `fleet`",
             )),
             false => Ok(None),
         }
@@ -68,19 +68,19 @@ impl FleetMaker {
     pub fn run(
         &self,
         _: &RunSpec,
-        _: &Prepared,
-        _: Beside<'_>,
-        _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        _: &ResolvedRun,
+        _: RunOptions<'_>,
+        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         match *self {}
     }
 
     pub(crate) fn run_trial(
         &self,
         _: PreparedTrial<'_>,
-        _: Beside<'_>,
+        _: RunOptions<'_>,
         _: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         match *self {}
     }
 }
@@ -89,7 +89,7 @@ impl FleetMaker {
 #[derive(Debug)]
 pub struct AgentScript<'a>(Infallible, PhantomData<&'a ()>);
 
-/// The agents that do a run.
+/// The agents of a run.
 #[derive(Debug)]
 pub struct RunAgents<'a>(Infallible, PhantomData<&'a ()>);
 
@@ -100,10 +100,10 @@ impl RunAgents<'_> {
 
     pub(crate) fn run(
         &mut self,
-        _: &Prepared,
-        _: Beside<'_>,
-        _: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        _: &ResolvedRun,
+        _: RunOptions<'_>,
+        _: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         match self.0 {}
     }
 
@@ -121,13 +121,13 @@ impl EndedAgents {
         match *self {}
     }
 
-    pub(crate) fn teardown_note(&self, _: &Prepared) -> Option<&'static str> {
+    pub(crate) fn teardown_note(&self, _: &ResolvedRun) -> Option<&'static str> {
         match *self {}
     }
 
     pub(crate) fn conclude(
         &self,
-        _: (&Prepared, &[AgentRecord]),
+        _: (&ResolvedRun, &[AgentRecord]),
         _: bool,
         _: Exit,
         _: &Console,
@@ -140,14 +140,14 @@ impl EndedAgents {
     }
 }
 
-/// No agents: this process does the run.
+/// Returns no agents.
 ///
 /// # Errors
 /// Never.
 pub fn assemble<'a>(
     maker: Option<&'a FleetMaker>,
     _: (&RunSpec, Option<&AgentScript<'_>>),
-    _: &'a Prepared,
+    _: &'a ResolvedRun,
     _: bool,
     _: &'a Console,
 ) -> Result<Option<RunAgents<'a>>, Failure> {

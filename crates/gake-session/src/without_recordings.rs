@@ -1,4 +1,4 @@
-//! What stands for recordings in a build without the feature `shadow`: one that is named is refused.
+//! Replaces `recording` in a build without the feature `shadow`: recordings are refused.
 
 use std::io::{self, BufReader};
 
@@ -9,10 +9,10 @@ use crate::exit::Failure;
 
 const ABSENT: &str = "this build reads no recordings: it was made without the feature `shadow`";
 
-/// Refuses a recording that is asked for; without that, a file is none.
+/// Refuses a recording that the flags require.
 ///
 /// # Errors
-/// When it should be a recording.
+/// When it must be a recording.
 pub fn known(asked: bool, _: bool, target: &str) -> Result<Option<&'static str>, Failure> {
     match asked {
         true => Err(Failure::usage(format!("{target}: {ABSENT}"))),

@@ -1,5 +1,5 @@
-//! What stands for the scripts of a command in a build without the feature `scripts`: there is no
-//! value of one, and the caller refuses what names one.
+//! Replaces `script` in a build without the feature: scripts are refused by the caller, and their
+//! types have no values.
 
 use std::path::Path;
 
@@ -27,7 +27,6 @@ impl Scripts for ScriptLoader {
     }
 }
 
-/// What the scripts of a run came to: nothing.
 pub(crate) struct ScriptOutcome;
 
 pub(crate) fn outcome(_: &[PreparedScript], _: &[ScriptEnd], _: &mut Summary) -> ScriptOutcome {

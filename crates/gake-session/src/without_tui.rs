@@ -1,25 +1,25 @@
-//! What stands for the full-screen view in a build without the feature `tui`: `--tui` is refused.
+//! Replaces `tui` in a build without the feature: `--tui` is refused.
 
-use gake_run::{Interrupt, Moment, Prepared};
+use gake_run::{Interrupt, ResolvedRun, SecondUpdate};
 
 use crate::console::Console;
 use crate::exit::Failure;
 
-/// The view, of which there is none.
+/// The full-screen view, which has no values.
 #[derive(Debug)]
 pub enum Tui {}
 
 impl Tui {
-    /// Refuses.
+    /// Refuses `--tui`.
     ///
     /// # Errors
     /// Always.
-    pub fn start(_: &Console, _: &Prepared, _: &Interrupt) -> Result<Self, Failure> {
+    pub fn start(_: &Console, _: &ResolvedRun, _: &Interrupt) -> Result<Self, Failure> {
         Err(Failure::usage("--tui: this build was made without the feature `tui`"))
     }
 
     /// Is never called.
-    pub fn show(&self, _: &Moment<'_>, _: &Prepared) {
+    pub fn show(&self, _: &SecondUpdate<'_>, _: &ResolvedRun) {
         match *self {}
     }
 
@@ -29,5 +29,5 @@ impl Tui {
     }
 }
 
-/// Does nothing: no terminal was taken.
+/// Does nothing.
 pub fn close() {}

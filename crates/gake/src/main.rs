@@ -19,7 +19,7 @@ use settings::Settings;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    gake_session::console::tell_of_panics();
+    gake_session::console::install_panic_hook();
     // The thread that first touches a huge page may wait milliseconds while the kernel makes room
     // for it. A kernel without huge pages refuses, and has nothing to disable.
     let _ = rustix::thread::disable_transparent_huge_pages(true);

@@ -19,7 +19,7 @@ use gake_session::{Console, Exit, Failure};
 use options::AbOptions;
 use stats::AbStats;
 
-/// ab's code for a command line that it cannot read.
+/// ab's exit code for a command line that is not valid.
 const BAD_USAGE: u8 = 22;
 
 const BANNER: &str = concat!(
@@ -30,30 +30,27 @@ const BANNER: &str = concat!(
      Licensed under the Apache License, Version 2.0\n\n"
 );
 
-/// Why a command line is not valid.
+/// The end of a command line without a run.
 #[derive(Debug, PartialEq)]
-pub enum UsageError {
-    /// It asks for help.
+pub enum AbUsageError {
+    /// A request for help.
     Help,
-    /// It asks for the version.
+    /// A request for the version.
     Version,
-    /// It cannot be read.
+    /// A command line that cannot be parsed.
     Usage(String),
-    /// It can be read and not be done.
+    /// A value that is not valid, reported without the usage.
     Plain(String),
 }
 
 /// Runs ab's command line.
-///
-/// # Errors
-/// When the run could not be done.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     let options = match AbOptions::read(args) {
         Ok(options) => options,
         Err(wrong) => return refuse(&wrong, console),
     };
     let run = ToolRun::prepare(options.spec(), native, console)?;
-    native.beside(
+    native.check_conflicts(
         [&options.samples, &options.percentages].into_iter().flatten().map(String::as_str),
     )?;
     let samples = create(options.samples.as_deref())?;
@@ -63,14 +60,17 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     let stats = AbStats { wants_samples: samples.is_some(), ..AbStats::default() };
     let stats = StatsCollector::new(stats);
     let mut progress = Progress { step: options.progress, done: 0 };
-    let result = run.run(Some(stats.each(AbStats::record)), |moment| {
-        progress.show(moment.second.tally.counts.ended(), console);
-        let faults = moment.second.tally.faults();
-        let fatal = faults.iter().find_map(|(fault, _)| fatal(*fault)).filter(|_| !options.goes_on);
+    let result = run.run(Some(stats.each(AbStats::record)), |update| {
+        progress.show(update.second.tally.counts.ended(), console);
+        let faults = update.second.tally.faults();
+        let fatal = faults
+            .iter()
+            .find_map(|(fault, _)| fatal(*fault))
+            .filter(|_| !options.continues_after_errors);
         fatal.map(|(sentence, _)| sentence)
     })?;
     result.warn_of_loss(console);
-    if !options.goes_on
+    if !options.continues_after_errors
         && let Some((sentence, code)) = ended_by(&result.run.tally)
     {
         return broken(&sentence, code, &result, console);
@@ -82,22 +82,24 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     }
     if let Some(mut file) = samples {
         stats.date(result.run.started_unix_ns);
-        gnuplot(&mut stats.samples, &mut file).and_then(|()| file.flush()).map_err(unwritten)?;
+        gnuplot(&mut stats.samples, &mut file)
+            .and_then(|()| file.flush())
+            .map_err(write_failure)?;
     }
     Ok(if result.interrupted { Exit::Tool(1) } else { Exit::Done })
 }
 
-fn refuse(wrong: &UsageError, console: &Console) -> Result<Exit, Failure> {
+fn refuse(wrong: &AbUsageError, console: &Console) -> Result<Exit, Failure> {
     match wrong {
-        UsageError::Help => console.plain(options::USAGE),
-        UsageError::Version => {
+        AbUsageError::Help => console.plain(options::USAGE),
+        AbUsageError::Version => {
             console.result(BANNER)?;
             return Ok(Exit::Done);
         }
-        UsageError::Usage(sentence) => {
+        AbUsageError::Usage(sentence) => {
             console.plain(&format!("ab: {sentence}\n{}", options::USAGE))
         }
-        UsageError::Plain(sentence) => {
+        AbUsageError::Plain(sentence) => {
             console.plain(&format!("{sentence}\n"));
             return Ok(Exit::Tool(1));
         }
@@ -113,10 +115,10 @@ fn create(path: Option<&str>) -> Result<Option<BufWriter<File>>, Failure> {
 }
 
 fn write_all(file: &mut BufWriter<File>, bytes: &[u8]) -> Result<(), Failure> {
-    file.write_all(bytes).and_then(|()| file.flush()).map_err(unwritten)
+    file.write_all(bytes).and_then(|()| file.flush()).map_err(write_failure)
 }
 
-fn unwritten(error: std::io::Error) -> Failure {
+fn write_failure(error: std::io::Error) -> Failure {
     Failure::could_not(format!("a file of results cannot be written: {error}"))
 }
 
@@ -131,7 +133,7 @@ fn opening(options: &AbOptions) -> String {
     format!("{BANNER}Benchmarking {} (be patient){dots}", options.location.host)
 }
 
-/// Lines of progress, at every tenth of the requests.
+/// The progress lines, at every tenth of the requests.
 struct Progress {
     step: Option<u64>,
     done: u64,
@@ -186,7 +188,7 @@ fn report<'a>(options: &'a AbOptions, result: &ToolResult, stats: &'a AbStats) -
     if !options.any_length {
         failed.length += stats.other_lengths;
     }
-    // A connection that was opened beyond one a user took the place of one that had ended.
+    // Each further connection replaced one that had ended.
     let users = options.concurrency as u64;
     let closed = counts.opened.saturating_sub(users);
     let none_kept = counts.opened >= answers.max(users + 1);
@@ -224,7 +226,7 @@ fn failed(tally: &Tally) -> FailureCounts {
     failed
 }
 
-/// What ab says of a fault that ends it, and its exit code: the low byte of the error's number.
+/// ab's message and exit code for a fault that ends it: the low byte of the error's number.
 fn fatal(fault: Fault) -> Option<(String, u8)> {
     let (call, what, number) = match fault {
         Fault::ConnectRefused => ("apr_socket_recv", "Connection refused", 111),
@@ -244,7 +246,7 @@ fn fatal(fault: Fault) -> Option<(String, u8)> {
     Some((format!("{call}: {what} ({number})"), number as u8))
 }
 
-/// The commonest fault that ends ab.
+/// The most common fault that ends ab.
 fn ended_by(tally: &Tally) -> Option<(String, u8)> {
     let fatal = tally.faults().iter().filter_map(|(fault, count)| Some((fatal(*fault)?, count)));
     fatal.max_by_key(|(_, count)| *count).map(|(end, _)| end)

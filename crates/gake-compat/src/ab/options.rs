@@ -1,4 +1,4 @@
-//! ab's flags, their defaults, and what they are to gake.
+//! ab's flags, their defaults and the resulting spec.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use gake_core::spec::{
 };
 use gake_wire::{Location, Scheme, basic_authorization_as_given};
 
-use super::UsageError;
+use super::AbUsageError;
 use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use gake_run::body_file;
 use gake_session::options::values::header as read_header;
 
-/// What ab calls itself to servers, which they may look for.
+/// ab's User-Agent, on which servers may depend.
 const USER_AGENT: &str = "ApacheBench/2.3";
 
-/// Requests that `-t` means when nothing says how many.
+/// The number of requests with `-t` when `-n` does not set it.
 const TIMED_REQUESTS: u64 = 50_000;
 
-/// Requests from which progress is shown.
+/// The number of requests from which progress is shown.
 const PROGRESS_FROM: u64 = 150;
 
 const FLAGS: &[Flag] = &[
@@ -63,7 +63,7 @@ const FLAGS: &[Flag] = &[
     refused(&["f"], "gake offers TLS 1.2 and 1.3"),
 ];
 
-/// What is printed with `-h` and after a bad command line.
+/// The output of `-h` and after a command line that is not valid.
 pub const USAGE: &str = "\
 Usage: ab [options] [http[s]://]hostname[:port]/path
 AbOptions are:
@@ -101,27 +101,27 @@ Refused: -b -f -I -X -Z.
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";
 
-/// What is sent with a request, if anything is.
+/// The body of a request, if there is one.
 type Body = Option<Arc<[u8]>>;
 
 /// A command line of ab.
 #[derive(Debug)]
 pub struct AbOptions {
-    /// Where it goes.
+    /// The target.
     pub location: Location,
     /// Requests at once.
     pub concurrency: usize,
-    /// After how many requests a line of progress is printed.
+    /// The number of requests between progress lines, if there are any.
     pub progress: Option<u64>,
-    /// Whether socket errors do not end the run.
-    pub goes_on: bool,
-    /// Whether lengths may vary.
+    /// Whether the run continues after socket errors.
+    pub continues_after_errors: bool,
+    /// Whether the lengths of responses may vary.
     pub any_length: bool,
     /// Whether connections are kept.
     pub keep_alive: bool,
-    /// Whether there is a body to send.
+    /// Whether requests have a body.
     pub sends_body: bool,
-    /// What the text leaves out.
+    /// The parts that are left out of the text.
     pub hidden: HiddenParts,
     /// HTML, with attributes of table, rows and cells.
     pub html: Option<[Option<String>; 3]>,
@@ -144,39 +144,39 @@ impl AbOptions {
     /// Reads a command line.
     ///
     /// # Errors
-    /// What is wrong, in ab's words where it has some.
-    pub fn read(args: &[String]) -> Result<Self, UsageError> {
+    /// When it is not valid, in ab's words where it has some.
+    pub fn read(args: &[String]) -> Result<Self, AbUsageError> {
         let parsed = Parsed::read(Grammar::Getopt, FLAGS, args)
-            .map_err(|error| UsageError::Usage(error.into()))?;
-        let on = |name| parsed.on(name).map_err(UsageError::Usage);
+            .map_err(|error| AbUsageError::Usage(error.into()))?;
+        let on = |name| parsed.on(name).map_err(AbUsageError::Usage);
         if on("V")? {
-            return Err(UsageError::Version);
+            return Err(AbUsageError::Version);
         }
         if on("h")? {
-            return Err(UsageError::Help);
+            return Err(AbUsageError::Help);
         }
         let [operand] = parsed.operands.as_slice() else {
-            return Err(UsageError::Usage("wrong number of arguments".to_owned()));
+            return Err(AbUsageError::Usage("wrong number of arguments".to_owned()));
         };
         let (url, location) = target(operand)?;
         if number(&parsed, "v")?.unwrap_or(0) > 1 {
             let why = "-v over 1 prints what is sent and received, which gake does not; see one \
                        answer with curl -v";
-            return Err(UsageError::Plain(why.to_owned()));
+            return Err(AbUsageError::Plain(why.to_owned()));
         }
         let limit = number(&parsed, "t")?.filter(|seconds| *seconds > 0).map(Duration::from_secs);
         let requests =
             number(&parsed, "n")?.unwrap_or(if limit.is_some() { TIMED_REQUESTS } else { 1 });
         if requests == 0 {
-            return Err(UsageError::Plain("Invalid number of requests".to_owned()));
+            return Err(AbUsageError::Plain("Invalid number of requests".to_owned()));
         }
         let concurrency = number(&parsed, "c")?.unwrap_or(1).max(1);
         if concurrency > requests {
-            return Err(UsageError::Usage(
+            return Err(AbUsageError::Usage(
                 "Cannot use concurrency level greater than total number of requests".to_owned(),
             ));
         }
-        let (method, body) = ask(&parsed)?;
+        let (method, body) = method_and_body(&parsed)?;
         let step = (requests / 10).max(100);
         let attribute = |name| parsed.last(name).map(str::to_owned);
         let attributes = ["x", "y", "z"].map(attribute);
@@ -185,7 +185,7 @@ impl AbOptions {
             location,
             concurrency: concurrency as usize,
             progress: (requests > PROGRESS_FROM && !on("q")?).then_some(step),
-            goes_on: on("r")?,
+            continues_after_errors: on("r")?,
             any_length: on("l")?,
             keep_alive: on("k")?,
             sends_body: body.is_some(),
@@ -205,7 +205,6 @@ impl AbOptions {
         })
     }
 
-    /// What it is to gake.
     pub fn spec(&self) -> RunSpec {
         let url = RequestSource::Url(self.url.clone());
         let scenario = ScenarioSpec {
@@ -217,7 +216,7 @@ impl AbOptions {
             },
             requests: Some(self.requests),
             duration: self.limit,
-            // At its time limit ab forgets what is in flight.
+            // At its time limit ab discards requests in flight.
             graceful_stop: if self.limit.is_some() { Duration::ZERO } else { self.timeout },
             ..ScenarioSpec::new(url, Load::closed(self.concurrency))
         };
@@ -242,15 +241,15 @@ impl AbOptions {
         }
     }
 
-    /// Whether there is TLS.
+    /// Whether it uses TLS.
     pub fn is_tls(&self) -> bool {
         self.location.scheme == Scheme::Https
     }
 }
 
-/// ab wants a path, be it `/`.
-fn target(operand: &str) -> Result<(String, Location), UsageError> {
-    let invalid = || UsageError::Usage("invalid URL".to_owned());
+/// The URL and its target; ab requires a path, at least `/`.
+fn target(operand: &str) -> Result<(String, Location), AbUsageError> {
+    let invalid = || AbUsageError::Usage("invalid URL".to_owned());
     let rest = operand.split_once("://").map_or(operand, |(_, rest)| rest);
     let location = Location::parse(operand).map_err(|_| invalid())?;
     if !rest.contains('/') {
@@ -261,25 +260,24 @@ fn target(operand: &str) -> Result<(String, Location), UsageError> {
     Ok((url, location))
 }
 
-/// Method and body.
-fn ask(parsed: &Parsed) -> Result<(String, Body), UsageError> {
+fn method_and_body(parsed: &Parsed) -> Result<(String, Body), AbUsageError> {
     let given = [("p", "POST"), ("u", "PUT"), ("i", "HEAD")];
     let mut given = given.into_iter().filter(|(name, _)| parsed.last(name).is_some());
     let (first, second) = (given.next(), given.next());
     if let (Some((_, method)), Some(_)) = (first, second) {
-        return Err(UsageError::Plain(format!("Cannot mix {method} with other methods")));
+        return Err(AbUsageError::Plain(format!("Cannot mix {method} with other methods")));
     }
     let content = first.filter(|(name, _)| *name != "i");
     let method = parsed.last("m").or(first.map(|(_, method)| method)).unwrap_or("GET").to_owned();
     let Some((name, kind)) = content else { return Ok((method, None)) };
     let path = parsed.last(name).unwrap_or_default();
     let bytes = body_file(path).map_err(|error| {
-        UsageError::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
+        AbUsageError::Plain(format!("ab: Could not open {kind} data file ({path}): {error}"))
     })?;
     Ok((method, Some(bytes.into())))
 }
 
-fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, UsageError> {
+fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, AbUsageError> {
     let mut headers: Vec<(String, String)> = Vec::new();
     headers.extend(parsed.all("C").map(|cookie| ("Cookie".to_owned(), cookie.to_owned())));
     headers.extend(parsed.last("A").map(basic_authorization_as_given));
@@ -288,7 +286,7 @@ fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, Usag
         ("Proxy-Authorization".to_owned(), value)
     }));
     for line in parsed.all("H") {
-        let header = read_header(line).map_err(|why| UsageError::Usage(format!("-H: {why}")))?;
+        let header = read_header(line).map_err(|why| AbUsageError::Usage(format!("-H: {why}")))?;
         headers.push(header);
     }
     let mut unless_given = |name: &str, value: &str| {
@@ -304,8 +302,8 @@ fn headers(parsed: &Parsed, content: bool) -> Result<Vec<(String, String)>, Usag
     Ok(headers)
 }
 
-fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, UsageError> {
-    parsed.get::<u64>(name).map_err(UsageError::Usage)
+fn number(parsed: &Parsed, name: &str) -> Result<Option<u64>, AbUsageError> {
+    parsed.get::<u64>(name).map_err(AbUsageError::Usage)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! What ab shows of all requests, collected while the run is in progress.
+//! ab's statistics of all requests, collected while the run is in progress.
 
 use super::report::{AbSample, AbTimes};
 use gake_core::record::{ExchangeEnd, Outcome};
 
 use crate::outcome_stats::Phases;
 
-/// What is shown. Only samples, which `-g` asks for, grow with the requests.
+/// The statistics. Only the samples for `-g` grow with the number of requests.
 #[derive(Debug, Default)]
 pub struct AbStats {
     /// The phases of the responses.
@@ -16,9 +16,10 @@ pub struct AbStats {
     pub other_lengths: u64,
     /// `Server` of the first response.
     pub server: Option<String>,
-    /// Every response, when asked for; started since the run did, until they are dated.
+    /// Every response, with `-g`. Their starts are relative to the start of the run until
+    /// [`date`](Self::date) is called.
     pub samples: Vec<AbSample>,
-    /// Whether they are asked for.
+    /// Whether to collect samples.
     pub wants_samples: bool,
 }
 
@@ -52,7 +53,7 @@ impl AbStats {
         }
     }
 
-    /// Turns the samples' starts since the run did into dates.
+    /// Converts the samples' starts to Unix times.
     pub fn date(&mut self, run_started_unix_ns: u64) {
         for sample in &mut self.samples {
             sample.started_unix_ns += run_started_unix_ns;

@@ -1,7 +1,7 @@
 //! gake as h2load.
 //!
-//! Clients are connections, and each has `-m` users who share it: our closed loop, or with `--rps`
-//! and timing scripts an open one that waits for a stream.
+//! Clients are connections, each shared by `-m` users. That is gake's closed loop, or with `--rps`
+//! and timing scripts an open loop that waits for a stream.
 
 mod options;
 mod progress;
@@ -25,7 +25,7 @@ use gake_core::spec::{
     BodySpec, ConnectionSpec, HttpVersion, RecordingSpec, RequestDefaults, RequestSource,
     RequestSpec, RunSpec, ScenarioSpec, TlsSpec,
 };
-use gake_run::{Inputs, Moment, unix_now};
+use gake_run::{Inputs, SecondUpdate, unix_now};
 use gake_wire::HttpRequest;
 use report::{H2load, H2loadRequests, H2loadTraffic, report};
 
@@ -42,9 +42,6 @@ use script::TimedRequests;
 use stats::{H2loadStats, RequestLog};
 
 /// `gake as h2load`.
-///
-/// # Errors
-/// Why it cannot be run as asked.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     match H2loadOptions::read(args).map_err(Failure::could_not)? {
         CommandLine::Help => console.result(USAGE)?,
@@ -58,7 +55,7 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
 
 fn run(options: &H2loadOptions, native: &NativeResult, console: &Console) -> Result<(), Failure> {
     let run = prepare(options, native, console)?;
-    native.beside(options.log_file.as_deref())?;
+    native.check_conflicts(options.log_file.as_deref())?;
     let log = options.log_file.as_deref().map(Path::new).map(create).transpose()?;
     console.result(&opening(options))?;
     let warmup = match options.extent {
@@ -69,9 +66,9 @@ fn run(options: &H2loadOptions, native: &NativeResult, console: &Console) -> Res
     let stats = StatsCollector::new(stats);
     let log = log.map(|file| RequestLog::new(file, unix_now()));
     let mut progress = H2loadProgress::new(options);
-    let result = run.run(Some(handler(&stats, log)), |moment: &Moment<'_>| {
-        let text = progress.at(moment.second.second, moment.so_far.tally());
-        // Who closed the output is noticed at the end.
+    let result = run.run(Some(handler(&stats, log)), |update: &SecondUpdate<'_>| {
+        let text = progress.at(update.second.second, update.so_far.tally());
+        // A closed output is noticed at the end.
         let _ = console.result(&text);
         None
     })?;
@@ -99,7 +96,6 @@ fn handler(stats: &StatsCollector<H2loadStats>, mut log: Option<RequestLog>) -> 
     })
 }
 
-/// What it is to gake.
 fn spec(options: &H2loadOptions) -> RunSpec {
     let request = RequestDefaults {
         method: options.method.clone(),
@@ -112,7 +108,7 @@ fn spec(options: &H2loadOptions) -> RunSpec {
             let path = PathBuf::from(&script.path);
             let to = origin(&options.uris[0]).to_owned();
             let recording = RecordingSpec { path, to, select: Vec::new() };
-            // The requests of a script hold everything themselves.
+            // The requests of a script are complete.
             (RequestSource::Recording(recording), RequestDefaults::default())
         }
         (None, [uri]) => (RequestSource::Url(uri.clone()), request),
@@ -143,7 +139,7 @@ fn spec(options: &H2loadOptions) -> RunSpec {
         threads: Some(options.threads),
         warmup,
         connection: connection(options),
-        // h2load does not look at certificates.
+        // h2load does not verify certificates.
         tls: TlsSpec { insecure: true, ..TlsSpec::default() },
         ..RunSpec::new(scenario)
     }
@@ -229,14 +225,14 @@ fn prepare<'a>(
     ToolRun::with_inputs(spec, inputs, native, console)
 }
 
-/// The figures of a run, without those of its connections.
+/// The figures of a run, without the ones that are counted per connection.
 fn figures<'a>(options: &H2loadOptions, result: &'a ToolResult, none: &'a Histogram) -> H2load<'a> {
     let run = &result.run;
     let counts = &run.tally.counts;
     let classes = classes(run);
     let took = Duration::from_nanos(run.elapsed);
     let (headers, header_text) = match counts.streams {
-        // Heads and framing, which HTTP/1.1 does not compress.
+        // Headers and framing, which HTTP/1.1 does not compress.
         0 => (counts.bytes_in.saturating_sub(counts.body_bytes), 0),
         _ => (counts.header_bytes, counts.header_text_bytes),
     };
@@ -282,7 +278,7 @@ fn requests(options: &H2loadOptions, run: &Run, classes: [u64; 4]) -> H2loadRequ
             let cut = if options.active_timeout.is_some() { counts.unfinished } else { 0 };
             (total, total.saturating_sub(answered), slow + cut)
         }
-        // What is in flight at the end of the time is neither done nor failed.
+        // Requests in flight at the end of the time are neither done nor failed.
         Extent::Timed { .. } => (answered + faults, faults, slow),
     };
     H2loadRequests {

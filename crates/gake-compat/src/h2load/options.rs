@@ -11,7 +11,7 @@ use gake_session::options::values::header as read_header;
 const CIPHERS: &str = "gake takes the ciphers and groups of its TLS library";
 const QUIC: &str = "gake as h2load speaks HTTP/2 and HTTP/1.1";
 
-/// The size of frames and of header tables that gake uses.
+/// gake's size of frames and of header tables.
 const FRAME_SIZE: u64 = 16 << 10;
 const TABLE_SIZE: u64 = 4 << 10;
 
@@ -54,7 +54,7 @@ const FLAGS: &[Flag] = &[
     refused(&["max-udp-payload-size"], QUIC),
 ];
 
-/// What is printed with `--help`.
+/// The output of `--help`.
 pub const USAGE: &str = "\
 Usage: h2load [OPTIONS]... [URI]...
 
@@ -91,35 +91,35 @@ Differences from h2load, and refused flags: docs/as-h2load.md
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";
 
-/// How long the load lasts.
+/// The length of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// For this many requests over all clients.
+    /// A number of requests over all clients.
     Requests(u64),
-    /// For a time, after another that is left out.
+    /// A duration after a warm-up.
     Timed {
-        /// The time that is left out.
+        /// The time before the measurement.
         warmup: Duration,
-        /// The time that is measured.
+        /// The measured time.
         duration: Duration,
     },
 }
 
-/// Which protocols a connection may speak.
+/// The protocols of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocols {
     Http1,
     Http2,
-    /// What ALPN chooses.
+    /// The choice of ALPN.
     Either,
 }
 
-/// What was asked for.
+/// A command line of h2load.
 #[derive(Debug)]
 pub struct H2loadOptions {
     /// The URIs, in turn, each with the origin of the first.
     pub uris: Vec<String>,
-    /// When each of them is due, if a script says so.
+    /// The timing script, if there is one.
     pub script: Option<Script>,
     /// A Unix socket instead of the host.
     pub unix_socket: Option<String>,
@@ -142,7 +142,7 @@ pub struct H2loadOptions {
     pub log_file: Option<String>,
 }
 
-/// What excludes or needs each other, and sizes that gake has one of.
+/// Checks flags that exclude or require each other, and sizes that gake cannot change.
 fn check(parsed: &Parsed) -> Result<(), String> {
     let given = |name: &str| parsed.last(name).is_some();
     for (one, other) in [("rps", "timing-script-file"), ("D", "timing-script-file"), ("T", "D")] {
@@ -168,9 +168,6 @@ fn check(parsed: &Parsed) -> Result<(), String> {
 
 impl H2loadOptions {
     /// Reads a command line.
-    ///
-    /// # Errors
-    /// What is wrong, by the name of the flag.
     pub fn read(args: &[String]) -> Result<CommandLine<Self>, String> {
         CommandLine::read(FLAGS, "h", args, |parsed| {
             check(&parsed)?;
@@ -265,7 +262,7 @@ fn protocols(parsed: &Parsed, uri: &str) -> Result<Protocols, String> {
     let mut offers = (false, false);
     for protocol in list.split(',') {
         match protocol {
-            // The drafts are HTTP/2 to h2load; no server speaks them any more.
+            // h2load treats the drafts as HTTP/2; servers no longer support them.
             "h2" => offers.0 = true,
             "h2-14" | "h2-16" => {}
             "http/1.1" => offers.1 = true,
@@ -285,13 +282,13 @@ fn protocols(parsed: &Parsed, uri: &str) -> Result<Protocols, String> {
     })
 }
 
-/// What h2load calls itself to servers, which they may look for.
+/// h2load's User-Agent, on which servers may depend.
 const USER_AGENT: &str = "h2load nghttp2/1.52.0";
 
 /// Names and values, in order.
 type Headers = Vec<(String, String)>;
 
-/// The method, when a header says it, and the header lines.
+/// The method, if a header sets it, and the header lines.
 fn headers(parsed: &Parsed) -> Result<(Option<String>, Headers), String> {
     let (mut method, mut headers) = (None, Vec::new());
     for line in parsed.all("H") {
@@ -312,7 +309,7 @@ fn headers(parsed: &Parsed) -> Result<(Option<String>, Headers), String> {
     Ok((method, headers))
 }
 
-/// A window of 2^N-1 bytes, where N is at least `least`.
+/// A window of 2^N-1 bytes with a minimum N of `least`.
 fn window(parsed: &Parsed, name: &str, least: u32) -> Result<u32, String> {
     let bits = parsed.read_with(name, |text| match text.parse() {
         Ok(bits) if (least..=30).contains(&bits) => Ok(bits),

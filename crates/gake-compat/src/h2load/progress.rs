@@ -1,10 +1,10 @@
-//! What h2load says before its report: the threads, and how far they are.
+//! h2load's output before its report: the threads and their progress.
 
 use gake_core::record::{Fault, Tally};
 
 use super::options::{Extent, H2loadOptions, Protocols};
 
-/// What is printed before the run.
+/// The output before the run.
 pub fn opening(options: &H2loadOptions) -> String {
     let mut text = "starting benchmark...\n".to_owned();
     for thread in 0..options.threads as u64 {
@@ -34,34 +34,34 @@ pub fn opening(options: &H2loadOptions) -> String {
     text
 }
 
-/// A thread's part of a total; the first ones have one more when it cannot be shared equally.
+/// A thread's share of a total; the first ones have one more when it is not divisible.
 fn part(options: &H2loadOptions, total: u64, thread: u64) -> u64 {
     let threads = options.threads as u64;
     total / threads + u64::from(thread < total % threads)
 }
 
-/// The percentages at which h2load tells that `done` of `total` are done: at each tenth.
+/// The percentages to report when `done` of `total` are done: every tenth.
 fn steps(done: u64, total: u64) -> impl Iterator<Item = u64> {
     let step = (total / 10).max(1);
     (1..=done.min(total) / step).map(move |number| number * step * 100 / total)
 }
 
-/// The lines that tell how far a run is.
+/// The progress lines of a run.
 #[derive(Debug)]
 pub struct H2loadProgress {
     extent: Extent,
     threads: usize,
     /// Requests of the first thread, the only thread that reports them.
     first: u64,
-    /// The protocol over plain TCP, which is known beforehand.
+    /// The protocol over plain TCP, which is known in advance.
     clear: Option<&'static str>,
     has_protocol: bool,
     has_begun: bool,
-    told: usize,
+    shown: usize,
 }
 
 impl H2loadProgress {
-    /// Nothing shown yet.
+    /// Starts with nothing shown.
     pub fn new(options: &H2loadOptions) -> Self {
         let is_plain = options.uris[0].starts_with("http:");
         let clear = is_plain.then_some(match options.protocols {
@@ -79,11 +79,11 @@ impl H2loadProgress {
             clear,
             has_protocol: false,
             has_begun: false,
-            told: 0,
+            shown: 0,
         }
     }
 
-    /// What is new after `seconds` seconds.
+    /// The new lines after `seconds` seconds.
     pub fn at(&mut self, seconds: u64, tally: &Tally) -> String {
         match self.extent {
             Extent::Requests(total) => self.protocol(tally) + &self.requests(total, tally),
@@ -99,9 +99,9 @@ impl H2loadProgress {
 
     fn requests(&mut self, total: u64, tally: &Tally) -> String {
         let own = u128::from(ended(tally)) * u128::from(self.first) / u128::from(total);
-        let lines = steps(own as u64, self.first).skip(self.told);
+        let lines = steps(own as u64, self.first).skip(self.shown);
         let lines: Vec<_> = lines.map(|percent| format!("progress: {percent}% done\n")).collect();
-        self.told += lines.len();
+        self.shown += lines.len();
         lines.concat()
     }
 
@@ -126,7 +126,7 @@ impl H2loadProgress {
         (0..self.threads).map(line).collect()
     }
 
-    /// What is left to say at the end.
+    /// The remaining lines at the end.
     pub fn end(&mut self, tally: &Tally) -> String {
         let mut text = self.at(u64::MAX, tally);
         if let Extent::Timed { .. } = self.extent {
@@ -141,7 +141,7 @@ impl H2loadProgress {
     }
 }
 
-/// Streams that have ended: with a response, or reset.
+/// Streams that have ended with a response or a reset.
 pub fn ended(tally: &Tally) -> u64 {
     let answered: u64 = tally.statuses().iter().map(|(_, count)| count).sum();
     answered + tally.faults_where(|fault| matches!(fault, Fault::StreamReset(_)))

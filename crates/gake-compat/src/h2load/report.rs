@@ -1,4 +1,4 @@
-//! What h2load prints after a run.
+//! h2load's output after a run.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -18,15 +18,15 @@ pub struct H2loadRequests {
     pub total: u64,
     /// Requests sent.
     pub started: u64,
-    /// Streams that ended: with a response, or reset.
+    /// Streams that ended with a response or a reset.
     pub done: u64,
     /// Responses with a status below 400.
     pub succeeded: u64,
     /// Other responses, and `errored`.
     pub failed: u64,
-    /// Requests without a response, those never sent included.
+    /// Requests without a response, including requests that were never sent.
     pub errored: u64,
-    /// Of `errored`, those that took too long.
+    /// The timed-out part of `errored`.
     pub timed_out: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct H2loadRequests {
 pub struct H2loadTraffic {
     /// All.
     pub total: u64,
-    /// Headers as they were sent.
+    /// Headers as transferred.
     pub headers: u64,
     /// The names and values in them.
     pub header_text: u64,
@@ -46,7 +46,6 @@ pub struct H2loadTraffic {
 /// The figures of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct H2load<'a> {
-    /// The duration of the run.
     pub took: Duration,
     /// The time that rates refer to.
     pub base: Duration,
@@ -60,7 +59,7 @@ pub struct H2load<'a> {
     pub request: &'a Histogram,
     /// Time to connect, in nanoseconds, one sample for each connection.
     pub connect: &'a Histogram,
-    /// From the start of a connection to the first byte, in nanoseconds.
+    /// The time from the start of a connection to the first byte, in nanoseconds.
     pub first_byte: &'a Histogram,
     /// Requests a second of each connection, recorded by [`record_rate`].
     pub rates: &'a Histogram,
@@ -71,7 +70,7 @@ pub fn record_rate(rates: &mut Histogram, rate: f64) {
     rates.record((rate * RATE_SCALE).round() as u64);
 }
 
-/// Everything after the run.
+/// The whole output after the run.
 pub fn report(figures: &H2load<'_>) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -117,7 +116,8 @@ fn write(figures: &H2load<'_>, out: &mut String) -> std::fmt::Result {
     row(out, "req/s           : ", figures.rates, |rate| format!("{:.2}", rate / RATE_SCALE))
 }
 
-/// A row: extremes, mean, standard deviation, and the share within one of it from the mean.
+/// A row: minimum, maximum, mean, standard deviation, and the share within one deviation of the
+/// mean.
 fn row(
     out: &mut String,
     name: &str,
@@ -128,7 +128,7 @@ fn row(
     let within = match samples.count() {
         0 => 0.0,
         count => {
-            // A sample that equals the mean is within, whatever the rounding.
+            // A sample that equals the mean counts as within, despite rounding.
             let low = (mean - deviation).max(0.0).floor() as u64;
             let high = (mean + deviation).ceil() as u64;
             samples.count_between(low, high) as f64 / count as f64 * 100.0
@@ -149,7 +149,7 @@ fn deviation(samples: &Histogram) -> f64 {
     if count < 2.0 { 0.0 } else { samples.stddev() * (count / (count - 1.0)).sqrt() }
 }
 
-/// A time that was measured in microseconds.
+/// A time measured in microseconds.
 fn whole_time(time: Duration) -> String {
     match time.as_micros() {
         micros @ 0..1_000 => format!("{micros}us"),
@@ -158,7 +158,7 @@ fn whole_time(time: Duration) -> String {
     }
 }
 
-/// A time in nanoseconds, in the largest unit of which it is at least 1.
+/// A time in nanoseconds, in the largest unit in which it is at least 1.
 fn time(nanos: f64) -> String {
     if nanos >= 1e9 {
         format!("{}s", hundredths(nanos / 1e9))
@@ -169,7 +169,7 @@ fn time(nanos: f64) -> String {
     }
 }
 
-/// Bytes in the largest unit of which there is at least 1.
+/// Bytes in the largest unit in which they are at least 1.
 fn binary(bytes: u64) -> String {
     for (shift, unit) in [(30, 'G'), (20, 'M'), (10, 'K')] {
         if bytes >= 1 << shift {
@@ -179,7 +179,7 @@ fn binary(bytes: u64) -> String {
     bytes.to_string()
 }
 
-/// Two decimals, halves rounded away from zero.
+/// Two decimals; halves are rounded away from zero.
 fn hundredths(value: f64) -> String {
     let hundredths = (value * 100.0).round() as u64;
     format!("{}.{:02}", hundredths / 100, hundredths % 100)

@@ -1,4 +1,4 @@
-//! Timing scripts: when each client requests what.
+//! Timing scripts: the schedule of each client's requests.
 
 use gake_core::clock::Nanos;
 use gake_core::schedule::TraceBuilder;
@@ -11,11 +11,11 @@ use super::uris::lines;
 /// A timing script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Its name.
+    /// The path of its file.
     pub path: String,
     /// The URI of each line.
     pub uris: Vec<String>,
-    /// When each is due, from the start.
+    /// The due time of each, from the start.
     pub offsets: Vec<Nanos>,
 }
 
@@ -23,14 +23,14 @@ impl Script {
     /// Reads a file of lines, each an offset in milliseconds, a tab and a URI.
     ///
     /// # Errors
-    /// When it cannot be read, or a line is malformed, by its number.
+    /// When it cannot be read, or a line is malformed; the error has its number.
     pub fn open(path: &str) -> Result<Self, String> {
         let mut script = Self { path: path.to_owned(), uris: Vec::new(), offsets: Vec::new() };
         for (number, line) in lines(path)? {
             let bad = || format!("{path}: line {number}: write milliseconds, a tab and a URI");
             let (offset, uri) = line.split_once('\t').ok_or_else(bad)?;
             let millis: f64 = offset.trim().parse().map_err(|_| bad())?;
-            // NaN is in no range. A year is longer than any run.
+            // No range contains NaN. A year is longer than any run.
             if !(0.0..=365.0 * 86_400_000.0).contains(&millis) {
                 return Err(bad());
             }
@@ -44,7 +44,7 @@ impl Script {
         Ok(script)
     }
 
-    /// The script of its first `lines` lines, all when it has fewer.
+    /// The script of its first `lines` lines, or of all if it has fewer.
     pub fn first(mut self, lines: u64) -> Self {
         let lines = usize::try_from(lines).unwrap_or(usize::MAX);
         self.uris.truncate(lines);
@@ -56,11 +56,9 @@ impl Script {
 /// A script as a load: each line is due once for each client.
 #[derive(Debug)]
 pub struct TimedRequests<'a> {
-    /// The script.
     pub script: &'a Script,
     /// The request of each line.
     pub requests: Vec<HttpRequest>,
-    /// Clients.
     pub clients: usize,
 }
 
@@ -72,7 +70,7 @@ impl Recordings for TimedRequests<'_> {
         at: &FieldPath,
     ) -> Result<Replay, RunError> {
         let mut lines: Vec<_> = self.script.offsets.iter().copied().zip(0_u32..).collect();
-        // A client sends a line that is due before the one above it with that one.
+        // A client sends a line that is due before the previous one together with that.
         let mut last = 0;
         for (offset, _) in &mut lines {
             last = last.max(*offset);

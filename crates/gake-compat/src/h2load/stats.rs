@@ -1,4 +1,4 @@
-//! What h2load shows of all connections, collected while the run is in progress; and its log of
+//! h2load's statistics of all connections, collected while the run is in progress, and its log of
 //! requests.
 
 use std::collections::HashMap;
@@ -10,22 +10,23 @@ use super::report::record_rate;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{ExchangeEnd, Histogram, Outcome};
 
-/// Connections that are followed besides those of the clients; older ones are done.
+/// The number of tracked connections in addition to the clients' current ones; older ones have
+/// ended.
 const DONE_MAX: usize = 4_096;
 
-/// What is shown. Its size does not depend on the number of requests.
+/// The statistics. Their size does not depend on the number of requests.
 #[derive(Debug, Default)]
 pub struct H2loadStats {
-    /// From the start of a connection until it was open.
+    /// The time from the start of a connection until it was open.
     pub connect: Histogram,
-    /// From there to its first byte.
+    /// The time from there to its first byte.
     pub first_byte: Histogram,
     /// Requests a second of each connection.
     rates: Histogram,
     connections: HashMap<(u64, u32), Client>,
-    /// Connections followed at most.
+    /// The most tracked connections.
     followed_max: usize,
-    /// Workers, among which arrivals go round.
+    /// The number of workers, which get arrivals in turn.
     workers: u64,
     /// The end of the warm-up.
     from: Nanos,
@@ -40,7 +41,7 @@ struct Client {
 }
 
 impl H2loadStats {
-    /// Follows `clients` connections of `workers` workers, from the end of the warm-up on.
+    /// Tracks `clients` connections of `workers` workers, from the end of the warm-up on.
     pub fn new(clients: usize, workers: usize, from: Nanos) -> Self {
         let followed_max = clients.saturating_mul(2).saturating_add(DONE_MAX);
         Self { followed_max, workers: workers.max(1) as u64, from, ..Self::default() }
@@ -72,26 +73,26 @@ impl H2loadStats {
         client.until = client.until.max(exchange.done);
         client.answers += u64::from(matches!(exchange.end, ExchangeEnd::Response(_)));
         if self.connections.len() > self.followed_max {
-            self.let_go();
+            self.end_older();
         }
     }
 
     /// Ends the older half of the connections.
-    fn let_go(&mut self) {
+    fn end_older(&mut self) {
         let mut ends: Vec<_> = self.connections.values().map(|client| client.until).collect();
         let middle = ends.len() / 2;
         let (_, &mut middle, _) = ends.select_nth_unstable(middle);
         let rates = &mut self.rates;
         self.connections.retain(|_, client| {
-            let goes_on = client.until > middle;
-            if !goes_on {
+            let continues_after_errors = client.until > middle;
+            if !continues_after_errors {
                 client.end(rates);
             }
-            goes_on
+            continues_after_errors
         });
     }
 
-    /// Requests a second of each connection, when the run is over.
+    /// Requests a second of each connection, after the run.
     pub fn rates(&self) -> Histogram {
         let mut rates = self.rates.clone();
         self.connections.values().for_each(|client| client.end(&mut rates));
@@ -112,18 +113,17 @@ impl Client {
 #[derive(Debug)]
 pub struct RequestLog {
     file: BufWriter<File>,
-    /// When the run started.
     started_unix_ns: u64,
     text: String,
 }
 
 impl RequestLog {
-    /// Writes to `file` the requests of a run that started at `started_unix_ns`.
+    /// Writes the requests of a run that started at `started_unix_ns` to `file`.
     pub fn new(file: File, started_unix_ns: u64) -> Self {
         Self { file: BufWriter::new(file), started_unix_ns, text: String::new() }
     }
 
-    /// Adds an outcome. What was in flight at the end has no line, as in h2load.
+    /// Adds an outcome. As in h2load, requests in flight at the end have no line.
     pub fn add(&mut self, outcome: &Outcome) {
         let exchange = &outcome.exchange;
         let status = match exchange.end {
@@ -137,10 +137,7 @@ impl RequestLog {
         let _ = writeln!(self.text, "{start}\t{status}\t{took}");
     }
 
-    /// Hands what was added to the system.
-    ///
-    /// # Errors
-    /// When it cannot be written.
+    /// Passes the added lines to the operating system.
     pub fn flush(&mut self) -> io::Result<()> {
         self.file.write_all(self.text.as_bytes())?;
         self.text.clear();

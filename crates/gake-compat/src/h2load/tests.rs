@@ -1,4 +1,4 @@
-//! Command lines of h2load, and what they are to gake.
+//! Command lines of h2load and their specs.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn clients_are_connections_with_streams() {
 }
 
 #[test]
-fn a_rate_is_of_each_client() {
+fn a_rate_is_per_client() {
     let spec = of("--rps 20 -c 5 -D 3 --warm-up-time 500ms http://h/");
     let Load::Open { stages, .. } = &spec.scenarios[0].load else { panic!("{spec:?}") };
     assert_eq!((stages[0].from, stages[0].duration), (100.0, Duration::from_secs(3)));
@@ -108,7 +108,7 @@ fn threads_share_clients_and_requests() {
 
 #[test]
 fn what_cannot_be_honoured_is_named() {
-    for (line, said) in [
+    for (line, expected) in [
         ("", "no URI given"),
         ("h/", "invalid URI"),
         ("-c 0 http://h/", "-c \"0\""),
@@ -129,7 +129,7 @@ fn what_cannot_be_honoured_is_named() {
         ("--zz http://h/", "--zz"),
     ] {
         let error = read(line).unwrap_err();
-        assert!(error.contains(said), "{line}: {error}");
+        assert!(error.contains(expected), "{line}: {error}");
     }
     assert!(read("-f 16K --header-table-size 4096 http://h/").is_ok());
 }

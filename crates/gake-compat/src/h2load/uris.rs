@@ -8,13 +8,13 @@ use crate::flags::Parsed;
 use gake_run::body_file;
 use gake_session::console::stdin;
 
-/// URIs at most: each is a request that is held.
+/// The most URIs: each is a request in memory.
 const URIS_MAX: usize = 1_000_000;
 
 /// The URIs of the command line, or of the file that `-i` names.
 ///
 /// # Errors
-/// When there are none, or the file cannot be read.
+/// When there are none or the file cannot be read.
 pub fn listed(parsed: &Parsed) -> Result<Vec<String>, String> {
     let uris = match parsed.last("i") {
         Some(path) => lines(path)?.into_iter().map(|(_, line)| line).collect(),
@@ -29,7 +29,7 @@ pub fn listed(parsed: &Parsed) -> Result<Vec<String>, String> {
 /// The lines of a file that are not empty, or of standard input for `-`, with their numbers.
 ///
 /// # Errors
-/// When they cannot be read, are not text, or are too many.
+/// When they cannot be read, are not text or are too many.
 pub fn lines(path: &str) -> Result<Vec<(usize, String)>, String> {
     let bytes = match path {
         "-" => {
@@ -49,11 +49,11 @@ pub fn lines(path: &str) -> Result<Vec<(usize, String)>, String> {
     }
 }
 
-/// The URIs with the scheme, host and port of `base` or else of the first; and the Unix socket of
-/// a base that is one.
+/// The URIs with the scheme, host and port of `base`, or without it of the first URI; and the Unix
+/// socket, if `base` is one.
 ///
 /// # Errors
-/// When one is not a URI.
+/// When one is not a valid URI.
 pub fn at_one_origin(
     uris: &[String],
     base: Option<&str>,
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_uri_says_where_all_go() {
+    fn the_first_uri_sets_the_origin_of_all() {
         let (uris, socket) = placed(&["https://a:1/x?y", "http://b/z", "/w"], None).unwrap();
         assert_eq!(uris, ["https://a:1/x?y", "https://a:1/z", "https://a:1/w"]);
         assert_eq!(socket, None);

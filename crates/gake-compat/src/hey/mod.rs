@@ -4,14 +4,14 @@ mod options;
 mod report;
 
 use gake_core::record::Outcome;
-use gake_run::Prepared;
+use gake_run::ResolvedRun;
 use gake_session::{Console, Exit, Failure};
 
 use crate::outcome_stats::{OutcomeStats, Phases, StatsCollector, rows};
 use crate::spread::Spread;
 use crate::tool_run::{ToolResult, ToolRun};
 use crate::{NativeResult, go_errors};
-use options::{HeyOptions, UsageError};
+use options::{HeyOptions, HeyUsageError};
 use report::{CSV_HEADER, Hey, HeyRow, csv_row, text};
 
 /// Runs hey's command line.
@@ -34,22 +34,22 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     Ok(Exit::Done)
 }
 
-fn refuse(wrong: &UsageError, console: &Console) -> Exit {
+fn refuse(wrong: &HeyUsageError, console: &Console) -> Exit {
     match wrong {
-        UsageError::Help => {
+        HeyUsageError::Help => {
             console.plain(options::USAGE);
             Exit::Done
         }
-        UsageError::Flag(sentence) => {
+        HeyUsageError::Flag(sentence) => {
             console.plain(&format!("{sentence}\n{}", options::USAGE));
             Exit::Tool(2)
         }
-        UsageError::Value(sentence) => {
+        HeyUsageError::Value(sentence) => {
             let break_after = if sentence.is_empty() { "" } else { "\n\n" };
             console.plain(&format!("{sentence}{break_after}{}\n", options::USAGE));
             Exit::Tool(1)
         }
-        UsageError::Unsupported(sentence) => {
+        HeyUsageError::Unsupported(sentence) => {
             console.error(sentence);
             Exit::Tool(1)
         }
@@ -60,7 +60,7 @@ fn figures<'a>(
     options: &HeyOptions,
     result: &'a ToolResult,
     stats: &'a OutcomeStats,
-    prepared: &Prepared,
+    prepared: &ResolvedRun,
 ) -> Hey<'a> {
     let run = &result.run;
     Hey {

@@ -1,4 +1,4 @@
-//! hey's flags, their defaults, and what they are to gake.
+//! hey's flags, their defaults and the resulting spec.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::flags::{Flag, FlagError, Grammar, Parsed, refused, switch, value};
 use crate::tool_run::YEAR;
 use gake_run::body_file;
 
-/// Redirects that Go follows.
+/// The number of redirects that Go follows.
 const REDIRECTS: u32 = 10;
 
-/// What hey calls itself to servers, which they may look for.
+/// hey's User-Agent, on which servers may depend.
 const USER_AGENT: &str = "hey/0.0.1";
 
 const FLAGS: &[Flag] = &[
@@ -46,7 +46,7 @@ const FLAGS: &[Flag] = &[
     switch(&["h2"]),
 ];
 
-/// What is printed with `-help` and after a bad command line.
+/// The output of `-help` and after a command line that is not valid.
 pub const USAGE: &str = "\
 Usage: hey [options...] <url>
 
@@ -78,27 +78,25 @@ Options:
 gake's own result beside it: --gake-out FILE, --gake-format FORMAT.
 ";
 
-/// Why a command line is not valid, which decides hey's exit code.
+/// An error of a command line, which determines hey's exit code.
 #[derive(Debug, PartialEq)]
-pub enum UsageError {
-    /// It asks for help.
+pub enum HeyUsageError {
+    /// A request for help.
     Help,
-    /// A flag that cannot be read: Go ends with code 2.
+    /// A flag that cannot be parsed: Go exits with code 2.
     Flag(String),
-    /// A value that cannot be meant: hey ends with code 1.
+    /// A value that is not valid: hey exits with code 1.
     Value(String),
-    /// What the real hey would do and gake cannot.
+    /// A feature of hey that gake does not support.
     Unsupported(String),
 }
 
 /// A command line of hey.
 #[derive(Debug)]
 pub struct HeyOptions {
-    /// The URL.
     pub url: String,
-    /// The method.
     pub method: String,
-    /// Whether rows are asked for instead of the summary.
+    /// Whether the output is rows instead of the summary.
     pub csv: bool,
     requests: Option<u64>,
     workers: usize,
@@ -118,32 +116,32 @@ impl HeyOptions {
     /// Reads a command line.
     ///
     /// # Errors
-    /// What is wrong, in hey's words where it has some.
-    pub fn read(args: &[String]) -> Result<Self, UsageError> {
+    /// When it is not valid, in hey's words where it has some.
+    pub fn read(args: &[String]) -> Result<Self, HeyUsageError> {
         let parsed = Parsed::read(Grammar::Go, FLAGS, args).map_err(|error| match error {
-            FlagError::Refused(sentence) => UsageError::Unsupported(sentence),
-            FlagError::Wrong(sentence) => UsageError::Flag(sentence),
+            FlagError::Refused(sentence) => HeyUsageError::Unsupported(sentence),
+            FlagError::Wrong(sentence) => HeyUsageError::Flag(sentence),
         })?;
-        let on = |name| parsed.on(name).map_err(UsageError::Flag);
+        let on = |name| parsed.on(name).map_err(HeyUsageError::Flag);
         if on("help")? {
-            return Err(UsageError::Help);
+            return Err(HeyUsageError::Help);
         }
         if parsed.last("h").is_some() {
             let sentence = "Flag '-h' is deprecated, please use '-H' instead.";
-            return Err(UsageError::Value(sentence.to_owned()));
+            return Err(HeyUsageError::Value(sentence.to_owned()));
         }
         let [url] = parsed.operands.as_slice() else {
             return Err(match parsed.operands.get(1) {
-                None => UsageError::Value(String::new()),
+                None => HeyUsageError::Value(String::new()),
                 Some(late) => {
-                    UsageError::Unsupported(format!("{late}: flags stand before the URL"))
+                    HeyUsageError::Unsupported(format!("{late}: flags stand before the URL"))
                 }
             });
         };
         let (requests, workers, duration) = amount(&parsed)?;
         let output = parsed.last("o").unwrap_or_default();
         if !matches!(output, "" | "csv") {
-            return Err(UsageError::Unsupported(format!(
+            return Err(HeyUsageError::Unsupported(format!(
                 "-o {output:?}: only csv is supported; for other layouts take --gake-format json"
             )));
         }
@@ -170,7 +168,6 @@ impl HeyOptions {
         })
     }
 
-    /// What it is to gake.
     pub fn spec(&self) -> RunSpec {
         let users = self.workers;
         let pace = (self.qps > 0.0).then(|| Duration::from_secs_f64(1.0 / self.qps));
@@ -178,7 +175,7 @@ impl HeyOptions {
             Some(pace) => Load::Paced { users, pace },
             None => Load::closed(users),
         };
-        // In clear hey knows no way to HTTP/2, and sends HTTP/1.1 whatever is asked for.
+        // Without TLS hey does not support HTTP/2, and always sends HTTP/1.1.
         let is_http2 = self.http2 && self.url.starts_with("https://");
         let scenario = ScenarioSpec {
             connections: if is_http2 { 1 } else { users },
@@ -212,14 +209,14 @@ impl HeyOptions {
 }
 
 /// Requests, workers and duration.
-fn amount(parsed: &Parsed) -> Result<(Option<u64>, usize, Option<Duration>), UsageError> {
+fn amount(parsed: &Parsed) -> Result<(Option<u64>, usize, Option<Duration>), HeyUsageError> {
     let requests: i64 = number(parsed, "n")?.unwrap_or(200);
     let workers: i64 = number(parsed, "c")?.unwrap_or(50);
     let duration = match parsed.last("z") {
         None => None,
         Some(text) => Some(parse_duration(text).map_err(|_| bad_value(parsed, "z"))?),
     };
-    let wrong = |sentence: &str| Err(UsageError::Value(sentence.to_owned()));
+    let wrong = |sentence: &str| Err(HeyUsageError::Value(sentence.to_owned()));
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
     match duration.filter(|duration| !duration.is_zero()) {
         Some(_) if workers < 1 => wrong("-c cannot be smaller than 1."),
@@ -231,7 +228,7 @@ fn amount(parsed: &Parsed) -> Result<(Option<u64>, usize, Option<Duration>), Usa
 }
 
 /// The header lines in Go's order: `User-Agent` first, then by name.
-fn headers(parsed: &Parsed, compression: bool) -> Result<Vec<(String, String)>, UsageError> {
+fn headers(parsed: &Parsed, compression: bool) -> Result<Vec<(String, String)>, HeyUsageError> {
     let mut headers: Vec<(String, String)> = Vec::new();
     let mut set = |name: &str, value: &str| {
         headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -271,7 +268,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-fn user(parsed: &Parsed) -> Result<Option<String>, UsageError> {
+fn user(parsed: &Parsed) -> Result<Option<String>, HeyUsageError> {
     let Some(user) = parsed.last("a").filter(|user| !user.is_empty()) else { return Ok(None) };
     match user.split_once(':') {
         Some((name, password)) if !name.is_empty() && !password.is_empty() => {
@@ -281,26 +278,26 @@ fn user(parsed: &Parsed) -> Result<Option<String>, UsageError> {
     }
 }
 
-fn body(parsed: &Parsed) -> Result<Option<Arc<[u8]>>, UsageError> {
+fn body(parsed: &Parsed) -> Result<Option<Arc<[u8]>>, HeyUsageError> {
     if let Some(path) = parsed.last("D").filter(|path| !path.is_empty()) {
         let bytes = body_file(path)
-            .map_err(|error| UsageError::Unsupported(format!("open {path}: {error}")))?;
+            .map_err(|error| HeyUsageError::Unsupported(format!("open {path}: {error}")))?;
         return Ok(Some(bytes.into()));
     }
     Ok(parsed.last("d").filter(|body| !body.is_empty()).map(|body| Arc::from(body.as_bytes())))
 }
 
-fn not_parsed(input: &str) -> UsageError {
-    UsageError::Value(format!("could not parse the provided input; input = {input}"))
+fn not_parsed(input: &str) -> HeyUsageError {
+    HeyUsageError::Value(format!("could not parse the provided input; input = {input}"))
 }
 
-fn number<T: std::str::FromStr>(parsed: &Parsed, name: &str) -> Result<Option<T>, UsageError> {
+fn number<T: std::str::FromStr>(parsed: &Parsed, name: &str) -> Result<Option<T>, HeyUsageError> {
     parsed.last(name).map(|text| text.parse().map_err(|_| bad_value(parsed, name))).transpose()
 }
 
-fn bad_value(parsed: &Parsed, name: &str) -> UsageError {
+fn bad_value(parsed: &Parsed, name: &str) -> HeyUsageError {
     let text = parsed.last(name).unwrap_or_default();
-    UsageError::Flag(format!("invalid value {text:?} for flag -{name}: parse error"))
+    HeyUsageError::Flag(format!("invalid value {text:?} for flag -{name}: parse error"))
 }
 
 #[cfg(test)]

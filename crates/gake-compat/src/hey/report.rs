@@ -17,16 +17,16 @@ const PERCENTILES: [u32; 7] = [10, 25, 50, 75, 90, 95, 99];
 /// Cells of the longest bar.
 const BAR: u64 = 40;
 
-/// What the summary shows.
+/// The figures of the summary.
 #[derive(Debug)]
 pub struct Hey<'a> {
-    /// From the start to the last response.
+    /// The time from the start to the last response.
     pub total: Nanos,
-    /// Requests that ended, in whatever way.
+    /// Requests that ended in any way.
     pub requests: u64,
-    /// From start to end of every request that was answered.
+    /// The duration of every request with a response.
     pub latency: &'a Histogram,
-    /// Parts of these requests, by name, in the order of the details.
+    /// Phases of these requests by name, in the order of the details.
     pub parts: [(&'static str, Spread); 5],
     /// Bytes of all bodies.
     pub body_bytes: u64,
@@ -39,19 +39,19 @@ pub struct Hey<'a> {
 /// One response in `-o csv`, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct HeyRow {
-    /// From start to end.
+    /// The duration of the request.
     pub response: Nanos,
-    /// Opening the connection, 0 on one that was open.
+    /// The time to open the connection; 0 if it was open.
     pub dial: Nanos,
-    /// Handing the request to the system.
+    /// The time to write the request.
     pub write: Nanos,
-    /// To the first byte of the response.
+    /// The time from there to the first byte of the response.
     pub delay: Nanos,
-    /// From there to the last.
+    /// The time from there to the last byte.
     pub read: Nanos,
     /// The status code.
     pub status: u16,
-    /// From the start of the run to its start.
+    /// The start of the request, from the start of the run.
     pub offset: Nanos,
 }
 
@@ -101,7 +101,7 @@ fn distribution(out: &mut String, hey: &Hey<'_>) -> std::fmt::Result {
     if !hey.latency.is_empty() {
         for percent in PERCENTILES {
             let at = hey.latency.quantile(f64::from(percent) / 100.0);
-            // Two signs are what hey prints.
+            // hey prints two percent signs.
             write!(out, "\n  {percent}%% in {:.4} secs", seconds(at))?;
         }
     }
@@ -140,7 +140,7 @@ fn seconds(ns: Nanos) -> f64 {
     ns as f64 / 1e9
 }
 
-/// Four decimals, and NaN in four cells, as Go has it.
+/// Four decimals, and NaN in four characters, as in Go.
 fn number(value: f64) -> String {
     if value.is_finite() { format!("{value:.4}") } else { " NaN".to_owned() }
 }
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_an_answer_has_every_heading() {
+    fn a_run_without_responses_has_every_heading() {
         let latency = Histogram::new();
         let parts = ["DNS+dialup", "DNS-lookup", "req write", "resp wait", "resp read"]
             .map(|name| (name, Spread::default()));

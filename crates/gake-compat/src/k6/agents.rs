@@ -1,5 +1,5 @@
-//! Agents of a k6 run: what they cannot do, by the names of k6's flags, what happens to them, and
-//! how their run is shown by a process that continues it.
+//! Agents of a k6 run: the flags that they do not support, their log lines, and how another process
+//! that continues their run shows the result.
 
 use std::sync::Arc;
 
@@ -13,14 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use super::flags::RunFlags;
 
-/// What k6's flags call what agents have themselves.
+/// The flags of k6 for which agents have flags of their own.
 const NAMES: [&str; 2] = ["--local-ips", "--execution-segment"];
 
-/// What of a script's run agents cannot do, by name; `None` when they can.
+/// The part of a script's run that agents do not support, named by its flag; `None` if they support
+/// all of it.
 pub(super) fn cannot(flags: &RunFlags, options: &Options, spec: &RunSpec) -> Option<String> {
     if !flags.out.is_empty() {
         let why = "--out: the samples of agents do not travel one by one; use --sink";
-        return Some(format!("agents cannot do {why}"));
+        return Some(format!("agents do not support {why}"));
     }
     unsupported(&flags.settings, options, spec, NAMES)
 }
@@ -36,14 +37,14 @@ pub(super) fn events(
 
 /// How the result of a run is shown, by the flags of the process that started it.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Showing {
+pub(super) struct ResultDisplay {
     no_thresholds: bool,
     summary_mode: Option<String>,
     summary_export: Option<String>,
     verbose: bool,
 }
 
-impl Showing {
+impl ResultDisplay {
     /// By the flags of `k6 run`.
     pub(super) fn of(flags: &RunFlags) -> Self {
         Self {
@@ -54,13 +55,13 @@ impl Showing {
         }
     }
 
-    /// The same as it stands in the journal of the run.
+    /// The text for the journal of the run.
     pub(super) fn text(&self) -> String {
-        // Texts and truth values: this cannot fail.
+        // Only strings and booleans: this cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The flags of a run of an archive that is shown so.
+    /// The flags of an archive's run whose result is shown this way.
     pub(super) fn flags(self, args: &AttachArgs) -> Result<RunFlags, String> {
         let flags = RunFlags::read(&["archive.tar".to_owned()])?;
         let flags = flags.ok_or("a script has no options")?;
@@ -79,7 +80,7 @@ mod tests {
     fn how_a_run_is_shown_comes_back() {
         let line = ["--no-thresholds", "--summary-mode=full", "--summary-export=a.json", "s.js"];
         let flags = RunFlags::read(&line.map(str::to_owned)).unwrap().unwrap();
-        let read: Showing = serde_json::from_str(&Showing::of(&flags).text()).unwrap();
+        let read: ResultDisplay = serde_json::from_str(&ResultDisplay::of(&flags).text()).unwrap();
         assert!(read.no_thresholds && !read.verbose);
         assert_eq!(read.summary_mode.as_deref(), Some("full"));
         assert_eq!(read.summary_export.as_deref(), Some("a.json"));

@@ -1,4 +1,4 @@
-//! `k6 archive`: a script with its options and everything that it reads, in one file.
+//! `k6 archive`: a script with its options and every file that it reads, in one file.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,8 +8,8 @@ use gake_k6::archive::Archive;
 use gake_run::script::ConfiguredScript;
 
 use super::flags::RunFlags;
-use super::load::{Refused, load};
-use super::{Printed, any};
+use super::load::{LoadRefusal, load};
+use super::{CommandOutput, other_error};
 use gake_session::Console;
 use gake_session::script::log;
 
@@ -21,21 +21,21 @@ const NO_ENVIRONMENT: &str = "--exclude-env-vars";
 const DEFAULT_OUT: &str = "archive.tar";
 
 /// `k6 archive`: writes the archive, and prints nothing but its usage.
-pub(super) fn main(args: &[String], console: &Console) -> Printed {
-    let own = OwnFlags::take(args).map_err(any)?;
-    let Some(mut flags) = RunFlags::read(&own.others).map_err(any)? else {
+pub(super) fn main(args: &[String], console: &Console) -> CommandOutput {
+    let own = ArchiveFlags::read(args).map_err(other_error)?;
+    let Some(mut flags) = RunFlags::read(&own.others).map_err(other_error)? else {
         let usage = "Usage: gake as k6 archive [-O archive.tar] [flags] script.js\n";
         return Ok(usage.to_owned());
     };
-    // What is archived must not depend on the environment of who archives it.
+    // An archive must not depend on the environment of the process that writes it.
     flags.settings.shows_system = false;
     let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
-        .map_err(any)?;
-    let loaded = load(&flags, log).map_err(Refused::into_error)?;
-    let bytes = archived(&loaded, &flags, own.no_environment).map_err(any)?.write(unix_s());
+        .map_err(other_error)?;
+    let loaded = load(&flags, log).map_err(LoadRefusal::into_error)?;
+    let bytes = archived(&loaded, &flags, own.no_environment).map_err(other_error)?.write(unix_s());
     let written = gake_files::create(Path::new(&own.out), gake_files::Access::Mask)
         .and_then(|mut file| file.write_all(&bytes));
-    written.map_err(|error| any(format!("{} cannot be written: {error}", own.out)))?;
+    written.map_err(|error| other_error(format!("{} cannot be written: {error}", own.out)))?;
     Ok(String::new())
 }
 
@@ -55,15 +55,15 @@ fn unix_s() -> u64 {
     now.map_or(0, |since| since.as_secs())
 }
 
-/// The flags of this command alone, and those that it has in common with `run`.
-struct OwnFlags {
+/// The flags that only this command has, and the flags that it shares with `run`.
+struct ArchiveFlags {
     out: String,
     no_environment: bool,
     others: Vec<String>,
 }
 
-impl OwnFlags {
-    fn take(args: &[String]) -> Result<Self, String> {
+impl ArchiveFlags {
+    fn read(args: &[String]) -> Result<Self, String> {
         let mut own =
             Self { out: DEFAULT_OUT.to_owned(), no_environment: false, others: Vec::new() };
         let mut args = args.iter();
@@ -89,18 +89,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_flags_stand_anywhere() {
-        let take = |line: &str| {
+    fn own_flags_may_be_anywhere() {
+        let read = |line: &str| {
             let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
-            OwnFlags::take(&args).map(|own| (own.out, own.no_environment, own.others.join(" ")))
+            ArchiveFlags::read(&args).map(|own| (own.out, own.no_environment, own.others.join(" ")))
         };
         let found = |out: &str, no: bool, others: &str| Ok((out.to_owned(), no, others.to_owned()));
-        assert_eq!(take("-u 3 s.js"), found("archive.tar", false, "-u 3 s.js"));
-        assert_eq!(take("s.js -O a.tar -q"), found("a.tar", false, "s.js -q"));
+        assert_eq!(read("-u 3 s.js"), found("archive.tar", false, "-u 3 s.js"));
+        assert_eq!(read("s.js -O a.tar -q"), found("a.tar", false, "s.js -q"));
         assert_eq!(
-            take("--archive-out=b.tar --exclude-env-vars s.js"),
+            read("--archive-out=b.tar --exclude-env-vars s.js"),
             found("b.tar", true, "s.js")
         );
-        assert!(take("s.js -O").is_err());
+        assert!(read("s.js -O").is_err());
     }
 }

@@ -1,18 +1,18 @@
-//! A script's run that another process started, and whose end is this one's.
+//! Continues a script's run that another process started.
 
 use std::sync::Arc;
 
 use gake_fleet::{Orphan, OrphanScript};
-use gake_run::Beside;
+use gake_run::RunOptions;
 use gake_run::script::ScriptSource;
 use gake_run::sink::RunFileSink;
 
-use super::agents::Showing;
+use super::agents::ResultDisplay;
 use super::api::Api;
-use super::life::RunContext;
+use super::lifecycle::RunContext;
 use super::load::load_source;
-use super::own_outputs::OwnOutputs;
-use super::ready::Ready;
+use super::native_outputs::NativeOutputs;
+use super::prepared_test::PreparedTest;
 use crate::NativeResult as Native;
 use gake_session::Console;
 use gake_session::Signals;
@@ -24,10 +24,10 @@ use gake_session::run::RunAgents;
 use gake_session::script::log;
 use gake_session::{Exit, Failure};
 
-/// Goes on with the run of a script whose coordinator died, to its `teardown` and summary.
+/// Continues the run of a script whose coordinator died, up to its `teardown` and summary.
 ///
 /// # Errors
-/// Why there is no result.
+/// When there is no result.
 pub fn attach(
     orphan: Orphan,
     script: OrphanScript,
@@ -37,32 +37,32 @@ pub fn attach(
     check(args)?;
     let OrphanScript { archive, set_up, showing } = script;
     let unreadable = |why: String| Failure::could_not(format!("run {}: {why}", args.run));
-    let showing: Showing =
+    let showing: ResultDisplay =
         serde_json::from_str(&showing).map_err(|error| unreadable(error.to_string()))?;
     let flags = showing.flags(args).map_err(unreadable)?;
     let source = ScriptSource::of_archive(&archive).map_err(|e| unreadable(e.to_string()))?;
     let log = log::log(console, None, flags.log_format, flags.verbose).map_err(unreadable)?;
-    // Nothing of this machine's environment: its own travelled.
+    // This machine's environment is not read: the run brings its own.
     let loaded = load_source((&flags.script, source), &flags.settings, Arc::clone(&log));
-    let ready = match loaded.and_then(|loaded| Ready::new(loaded, &flags, &log, console)) {
+    let ready = match loaded.and_then(|loaded| PreparedTest::new(loaded, &flags, &log, console)) {
         Ok(ready) => ready,
-        Err(refused) => return Ok(refused.tell(console)),
+        Err(refusal) => return Ok(refusal.report(console)),
     };
     let signals = Signals::for_script().map_err(Failure::signals)?;
     let redactor = redactor(&args.redaction, console)?;
     let interrupt = signals.interrupt();
-    let asked = (&args.web, &args.history, &args.output.sinks);
-    let (own, mut sinks) = OwnOutputs::start(asked, &ready.prepared, interrupt, console)?;
+    let requested = (&args.web, &args.history, &args.output.sinks);
+    let (own, mut sinks) = NativeOutputs::start(requested, &ready.prepared, interrupt, console)?;
     if let Some(path) = &args.output.out {
         sinks.push(Box::new(RunFileSink::create(path).map_err(Failure::could_not)?));
     }
     let api = Api::new(Arc::clone(&ready.loaded.script.test), interrupt.clone(), false);
-    let beside = Beside {
+    let options = RunOptions {
         sinks,
         interrupt: Some(interrupt),
         users: Some(api.users()),
         origin: origin(&[], &redactor),
-        ..Beside::default()
+        ..RunOptions::default()
     };
     let agents = ScriptAgents::of_orphan(orphan, &ready.loaded.script.test, &ready.prepared);
     let agents = agents.map_err(|error| unreadable(error.to_string()))?;
@@ -71,7 +71,7 @@ pub fn attach(
     let context =
         RunContext { flags: &flags, native: &native, console, api: &api, signals: &signals };
     let agents = RunAgents::Script(Box::new(agents), Some(Box::new(set_up)));
-    context.run(&ready, Some(agents), None, beside, own)
+    context.run(&ready, Some(agents), None, options, own)
 }
 
 /// Refuses the flags for results that a script's run does not have.

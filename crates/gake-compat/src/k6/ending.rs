@@ -10,31 +10,31 @@ use gake_k6::summary::{SummaryData, SummaryMode, export};
 use gake_k6::test::{LogLevel, Test};
 use gake_k6::user::script_user::{ReturnedOutputs, SummaryOutputs};
 use gake_report::{Style, failed_bodies};
-use gake_run::Recorded;
+use gake_run::RecordedRun;
 use gake_run::script::ScriptEnd;
 use serde_json::Value;
 
 use super::exit::{code, exit_of, report};
 use super::flags::RunFlags;
+use super::prepared_test::PreparedTest;
 use super::progress;
-use super::ready::Ready;
 use crate::NativeResult as Native;
 use gake_session::Console;
 use gake_session::run::writes;
 use gake_session::{Exit, Failure};
 
-/// What `handleSummary` may take.
+/// The time limit of `handleSummary`.
 const SUMMARY_LIMIT: Duration = Duration::from_secs(120);
 
-/// k6's warning of a run without any whole iteration.
+/// k6's warning about a run without a complete iteration.
 const NO_ITERATION: &str =
     "No script iterations fully finished, consider making the test duration longer";
 
-/// k6's warning of the summary's form before 1.0.
+/// k6's warning about the summary's format before 1.0.
 const LEGACY: &str = "The \"legacy\" summary mode has been deprecated, and will be removed by k6 \
                       v2.0. Please, migrate to either \"compact\" or \"full\" as soon as possible.";
 
-/// What k6 says of a run that its script marked as failed.
+/// k6's message for a run that its script marked as failed.
 const MARKED_AS_FAILED: &str = "test run was marked as failed";
 
 /// Shows the summary; returns the exit code.
@@ -42,9 +42,9 @@ const MARKED_AS_FAILED: &str = "test run was marked as failed";
 /// # Errors
 /// When a file or stream cannot be written.
 pub(super) fn finish(
-    ready: &Ready,
+    ready: &PreparedTest,
     flags: &RunFlags,
-    mut recorded: Recorded,
+    mut recorded: RecordedRun,
     (interrupted, is_stopped): (bool, bool),
     native: &Native,
     console: &Console,
@@ -60,8 +60,8 @@ pub(super) fn finish(
     let elapsed = test.duration(Duration::from_nanos(run.elapsed));
     let results = ready.loaded.thresholds.judge(&[&run.tally.series], elapsed, true);
     let setup_data: Option<Value> = setup_data.and_then(|json| serde_json::from_str(&json).ok());
-    let shown = ready.shown(flags, console);
-    let data = shown.data(&run.tally.series, elapsed, &results, setup_data.as_ref());
+    let context = ready.summary_context(flags, console);
+    let data = context.data(&run.tally.series, elapsed, &results, setup_data.as_ref());
     let exported = show(ready, flags, &data, console)?;
     if flags.settings.failed_bodies {
         console.result(&failed_bodies(&run.bodies, Style::default()))?;
@@ -105,7 +105,7 @@ pub(super) fn finish(
     if let Some(error) = setup.as_ref().err().or(teardown.as_ref().err()) {
         return Ok((exit_of(error), summary));
     }
-    // As in k6 the first of these is why the test ended.
+    // As in k6, the first of these conditions that holds is why the test ended.
     if interrupted {
         return Ok((code::INTERRUPTED, summary));
     }
@@ -130,7 +130,7 @@ const UNHANDLED: &str = "failed to handle the end-of-test summary";
 /// Shows what `handleSummary` returns, or the summary itself. Returns what `--summary-export` writes
 /// where `handleSummary` may have changed it.
 fn show(
-    ready: &Ready,
+    ready: &PreparedTest,
     flags: &RunFlags,
     data: &SummaryData,
     console: &Console,
@@ -153,7 +153,7 @@ fn show(
                 match outputs {
                     ReturnedOutputs::Nothing => {}
                     ReturnedOutputs::Outputs(outputs) => {
-                        return give(outputs, ready, console).map(|()| exported);
+                        return write_files(outputs, ready, console).map(|()| exported);
                     }
                     ReturnedOutputs::Wrong => {
                         let why = "handleSummary() should return a map with string keys";
@@ -168,18 +168,18 @@ fn show(
         }
     }
     if !ready.loaded.script.has("handleSummary") {
-        // Its init code runs for the summary of k6, too.
+        // The init code runs for k6's summary, too.
         ready.loaded.script.load_again();
     }
     console.script_result(&data.text(mode))?;
     Ok(exported)
 }
 
-/// Writes what `handleSummary` returned. A file that cannot be written is no reason to lose the
-/// others, or what the run came to: the log says so.
-fn give(
+/// Writes what `handleSummary` returned. A file that cannot be written is logged; the other files
+/// and the exit code stay.
+fn write_files(
     outputs: Vec<(String, Result<Vec<u8>, String>)>,
-    ready: &Ready,
+    ready: &PreparedTest,
     console: &Console,
 ) -> Result<(), Failure> {
     let mut failures = String::new();
@@ -214,13 +214,13 @@ fn give(
     Ok(())
 }
 
-/// Says which files of the summary could not be written: the run and its other files stand.
+/// Logs which files of the summary could not be written: the run and its other files stand.
 fn unsaved(test: &Test, failures: &str) {
     let why = format!("Could not save some summary information:{failures}");
     test.log(LogLevel::Error, UNHANDLED, &[("error", &why)]);
 }
 
-/// Writes a file of the summary; why it cannot, in a line of k6's words.
+/// Writes a file of the summary. The error is a sentence in k6's words.
 fn write(path: &str, content: &[u8]) -> Result<(), String> {
     let created = gake_files::create(Path::new(path), gake_files::Access::Mask);
     created.and_then(|mut file| file.write_all(content)).map_err(|error| {

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// What a variable holds.
+/// The kind of a variable's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holds {
     /// A value that is checked where the flag's is.
     Text,
-    /// What Go reads as true or false.
+    /// A value that Go parses as true or false.
     Flag,
-    /// Values with commas between them, each for a flag of its own.
+    /// Values separated by commas, each for a flag of its own.
     List,
     /// `true` or `false` alone.
     Option,
@@ -30,7 +30,8 @@ const VARIABLES: &[(&str, &str, Holds)] = &[
     ("K6_LINGER", "linger", Holds::Option),
 ];
 
-/// A command line with the flags that the environment adds to it: those that it has not itself.
+/// A command line with the flags that the environment adds to it: only flags that the command line
+/// does not have.
 ///
 /// # Errors
 /// When a variable is neither true nor false where it has to be; it is named.
@@ -54,7 +55,7 @@ pub(super) fn with_flags(
             Holds::List => all.extend(text.split(',').map(|one| format!("--{flag}={one}"))),
         }
     }
-    // Of a flag that is there twice, the last holds.
+    // The last value of a repeated flag wins.
     all.extend(args.iter().cloned());
     Ok(all)
 }
@@ -92,9 +93,9 @@ mod tests {
     }
 
     #[test]
-    fn variables_stand_before_flags() {
-        let said = with(&[("K6_SUMMARY_MODE", "full"), ("K6_NO_SUMMARY", "F")], &["a.js"]);
-        assert_eq!(said.as_deref(), Ok("--no-summary=false --summary-mode=full a.js"));
+    fn variables_precede_flags() {
+        let expected = with(&[("K6_SUMMARY_MODE", "full"), ("K6_NO_SUMMARY", "F")], &["a.js"]);
+        assert_eq!(expected.as_deref(), Ok("--no-summary=false --summary-mode=full a.js"));
         let outs = [("K6_OUT", "json=a,csv=b"), ("K6_TYPE", "")];
         assert_eq!(with(&outs, &["a.js"]).as_deref(), Ok("--out=json=a --out=csv=b a.js"));
         for own in [&["--out", "csv=c"][..], &["--out=csv=c"], &["-o", "csv=c"], &["-o=csv=c"]] {
@@ -104,11 +105,11 @@ mod tests {
 
     #[test]
     fn what_is_neither_true_nor_false_is_refused() {
-        for (variable, said) in [
+        for (variable, expected) in [
             ("K6_NO_THRESHOLDS", "env var 'K6_NO_THRESHOLDS' is not a valid boolean value"),
             ("K6_LINGER", "K6_LINGER=x"),
         ] {
-            assert!(with(&[(variable, "x")], &[]).unwrap_err().starts_with(said));
+            assert!(with(&[(variable, "x")], &[]).unwrap_err().starts_with(expected));
         }
     }
 }

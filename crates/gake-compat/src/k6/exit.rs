@@ -8,10 +8,10 @@ use gake_session::Exit;
 
 use super::ANY;
 
-/// What k6 advises where `setup` took too long.
+/// k6's advice when `setup` took too long.
 const SETUP_HINT: &str = "You can increase the time limit via the setupTimeout option";
 
-/// What k6 advises where `teardown` took too long.
+/// k6's advice when `teardown` took too long.
 const TEARDOWN_HINT: &str = "You can increase the time limit via the teardownTimeout option";
 
 /// k6's exit codes.
@@ -30,7 +30,7 @@ pub(super) mod code {
     pub const FAILED: Exit = Exit::Tool(110);
 }
 
-/// Logs why a script cannot be run, or was cut.
+/// Logs why a script cannot be run, or was interrupted.
 pub(super) fn report(test: &Test, error: &ScriptRunError) {
     let hint = match error {
         ScriptRunError::Load(LoadError::Rejected(_)) => None,

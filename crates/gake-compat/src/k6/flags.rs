@@ -47,10 +47,9 @@ const OPTIONS: &[(Flag, &str)] = &[
     (switch(&["paused", "p"]), "paused"),
 ];
 
-/// Options whose flags may be repeated: all of the values count.
+/// Options whose flags may be repeated: every value counts.
 const REPEATED: [&str; 4] = ["blacklistIPs", "blockHostnames", "summaryTrendStats", "systemTags"];
 
-/// The other flags.
 const OTHERS: &[Flag] = &[
     value(&["stage", "s"]),
     value(&["tag"]),
@@ -90,45 +89,45 @@ const OTHERS: &[Flag] = &[
 /// The flags of a command line.
 #[derive(Debug)]
 pub struct RunFlags {
-    /// What it asks of the script; without the environment of the process.
+    /// The settings of the script, without the environment of the process.
     pub settings: ScriptSettings,
-    /// Where rows are counted before and after.
+    /// The database whose rows are counted before and after the run.
     pub reconcile: Option<String>,
-    /// Whether the spec that the options become is printed instead, and how.
+    /// The format in which the spec is printed instead of a run, if it is.
     pub print_spec: Option<SpecFormat>,
     /// The script: a path, or `-`.
     pub script: String,
     /// `compact`, `full` or `disabled`.
     pub summary_mode: Option<String>,
-    /// Where samples go one by one, as `json=FILE`.
+    /// The outputs of single samples, such as `json=FILE`.
     pub out: Vec<String>,
-    /// Where the summary's figures go as JSON.
+    /// The file for the summary's figures as JSON.
     pub summary_export: Option<String>,
     /// Whether `console.debug` is shown.
     pub verbose: bool,
     /// Whether events of agents are not logged.
     pub quiet: bool,
-    /// Whether nothing has colours.
+    /// Whether the output has no colours.
     pub no_color: bool,
     /// Whether the process stays after the run, until it is interrupted.
     pub linger: bool,
-    /// Where the REST API listens; nowhere if it is empty.
+    /// The address of the REST API; empty for no API.
     pub address: Option<String>,
-    /// Where the log goes: `stderr`, `stdout`, `none`, `file=PATH`.
+    /// The destination of the log: `stderr`, `stdout`, `none`, `file=PATH`.
     pub log_output: Option<String>,
-    /// How its lines are written.
+    /// The format of its lines.
     pub log_format: ScriptLogFormat,
 }
 
 impl RunFlags {
-    /// Reads a command line; `None` when it asks for help.
+    /// Reads a command line; `None` if it requests help.
     ///
     /// # Errors
     /// A flag that is unknown, refused or wrong, by name.
     pub fn read(args: &[String]) -> Result<Option<Self>, String> {
         let flags: Vec<Flag> =
             OPTIONS.iter().map(|(flag, _)| *flag).chain(OTHERS.iter().copied()).collect();
-        // Alone it stands for headers; its value never comes as a word of its own.
+        // Without a value the flag means headers; a value never follows as an argument of its own.
         let args: Vec<String> = args
             .iter()
             .map(|arg| if arg == "--http-debug" { "--http-debug=headers" } else { arg }.to_owned())
@@ -166,7 +165,7 @@ impl RunFlags {
             secret_sources: parsed.all("secret-source").map(str::to_owned).collect(),
             no_thresholds: parsed.on("no-thresholds")?,
             seed: seed.transpose()?,
-            // What no user is free for is not dropped.
+            // Iterations wait for a free user instead of being dropped.
             waits: parsed.last("rate").is_some(),
             max_series: parsed.last("max-series").map(max_series).transpose()?,
             body_memory: body_memory.transpose()?,
@@ -225,7 +224,7 @@ fn options(parsed: &Parsed) -> Result<Options, String> {
     Ok(options)
 }
 
-/// How a spec is printed; the flag alone is TOML.
+/// The format of a printed spec; without a value it is TOML.
 fn spec_format(text: &str) -> Result<SpecFormat, String> {
     match text {
         "true" | "toml" => Ok(SpecFormat::Toml),
@@ -241,7 +240,7 @@ fn max_series(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("--max-series {text}: write a whole number from 1 to {SERIES_MAX}"))
 }
 
-/// What is wrong with values that stand for one of a few, in k6's words.
+/// Checks the values of flags with a fixed set of values. The error is in k6's words.
 fn check_values(parsed: &Parsed) -> Result<(), String> {
     let mode = parsed.last("summary-mode").filter(|mode| !mode.is_empty());
     if mode.is_some_and(|mode| SummaryMode::parse(mode).is_none()) {
@@ -265,7 +264,7 @@ fn check_values(parsed: &Parsed) -> Result<(), String> {
     if let Some(output) = parsed.last("traces-output").filter(|output| *output != "none") {
         return Err(format!("--traces-output {output} cannot be honoured: gake writes no traces"));
     }
-    // Options and the environment may leave the unit out, and have days; flags are Go's own.
+    // Options and the environment may omit the unit, and support days; flags use Go's syntax.
     for flag in ["duration", "min-iteration-duration"] {
         if let Some(text) = parsed.last(flag) {
             GoDuration::parse_go(text).map_err(|error| format!("--{flag} {text}: {error}"))?;

@@ -10,30 +10,30 @@ use gake_run::script::ConfiguredScript;
 use serde_json::{Value, json};
 
 use super::flags::RunFlags;
-use super::load::{Refused, load};
-use super::{Printed, any};
+use super::load::{LoadRefusal, load};
+use super::{CommandOutput, other_error};
 use gake_session::Console;
 use gake_session::script::log;
 
-/// Adds what all tiers of options together ask for.
+/// The flag that also shows the requirements of the merged options.
 const REQUIREMENTS: &str = "--execution-requirements";
 
-/// What k6 shows where `dns` is not set.
+/// k6's value when `dns` is not set.
 const NO_DNS: &str =
     "\"dns\": {\n    \"ttl\": null,\n    \"select\": null,\n    \"policy\": null\n  }";
 
 /// `k6 inspect`.
-pub(super) fn main(args: &[String], console: &Console) -> Printed {
-    let (asked, args): (Vec<_>, Vec<_>) =
+pub(super) fn main(args: &[String], console: &Console) -> CommandOutput {
+    let (requested, args): (Vec<_>, Vec<_>) =
         args.iter().cloned().partition(|arg| arg.as_str() == REQUIREMENTS);
-    let Some(flags) = RunFlags::read(&args).map_err(any)? else {
+    let Some(flags) = RunFlags::read(&args).map_err(other_error)? else {
         return Ok("Usage: gake as k6 inspect [flags] script.js\n".to_owned());
     };
     let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
-        .map_err(any)?;
-    let loaded = load(&flags, log).map_err(Refused::into_error)?;
-    let text = if asked.is_empty() { own(&loaded) } else { required(&loaded) };
-    text.map_err(|error| any(error.to_string()))
+        .map_err(other_error)?;
+    let loaded = load(&flags, log).map_err(LoadRefusal::into_error)?;
+    let text = if requested.is_empty() { own(&loaded) } else { required(&loaded) };
+    text.map_err(|error| other_error(error.to_string()))
 }
 
 /// The options that the script exports.
@@ -43,7 +43,7 @@ fn own(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
 }
 
 fn exported(given: &Value) -> Result<String, serde_json::Error> {
-    // It was read before, when the script was loaded.
+    // Reading succeeded before, when the script was loaded.
     let mut options = Options::read(given).map(|read| read.options).unwrap_or_default();
     if let Some(tags) = &mut options.system_tags {
         tags.sort();
@@ -66,7 +66,7 @@ fn required(loaded: &ConfiguredScript) -> Result<String, serde_json::Error> {
     shown(loaded.options.shown_to_users(), &more)
 }
 
-/// As Go writes it, with `more` as the last members.
+/// The JSON as Go writes it, with `more` as the last members.
 fn shown(options: ShownOptions<'_>, more: &str) -> Result<String, serde_json::Error> {
     let text = serde_json::to_string_pretty(&options)?.replace("\"dns\": null", NO_DNS);
     let text = text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
@@ -93,7 +93,7 @@ fn most_users(scenarios: &[ScenarioSpec]) -> usize {
         let there = scenarios.iter().filter(|one| one.start <= instant && instant < end(one));
         there.map(users).sum()
     };
-    // It changes only where a scenario starts or ends.
+    // The number changes only when a scenario starts or ends.
     scenarios.iter().map(|one| at(one.start)).max().unwrap_or(0)
 }
 

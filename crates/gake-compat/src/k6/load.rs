@@ -15,11 +15,11 @@ use super::ANY;
 use super::exit::{code, exit_of};
 use super::flags::RunFlags;
 
-/// How k6 begins to say that a script is no program.
+/// The start of k6's message for a script that is not a valid program.
 const NOT_INITIALIZED: &str = "could not initialize";
 
-/// What k6 says of a script that is no program: it imports what is not there, or its syntax is
-/// wrong.
+/// k6's message for a script that is not a valid program: an import does not exist, or its syntax
+/// is wrong.
 fn not_initialized(error: &LoadError) -> Option<String> {
     match error {
         LoadError::Unresolved(why) => Some(why.clone()),
@@ -32,7 +32,7 @@ fn not_initialized(error: &LoadError) -> Option<String> {
     }
 }
 
-/// What k6 says where a program's syntax is wrong.
+/// k6's message for a syntax error.
 fn syntax_error(why: &str) -> Cow<'_, str> {
     let token = ["unexpected token in expression: ", "Unexpected token "];
     let token = token.into_iter().find_map(|begin| why.strip_prefix(begin));
@@ -44,22 +44,21 @@ fn syntax_error(why: &str) -> Cow<'_, str> {
     }
 }
 
-/// Why there is no run.
-pub(super) struct Refused {
+pub(super) struct LoadRefusal {
     pub(super) why: String,
     pub(super) exit: Exit,
-    /// Where that is logged, once there is a log.
+    /// The log for the message, once there is one.
     pub(super) log: Option<ScriptLog>,
 }
 
-impl Refused {
-    /// The error of a command that has no log.
+impl LoadRefusal {
+    /// The error of a command without a log.
     pub(super) fn into_error(self) -> (String, Exit) {
         (self.why, self.exit)
     }
 
-    /// Tells why, where that belongs; the exit code.
-    pub(super) fn tell(self, console: &Console) -> Exit {
+    /// Reports the reason in the log or on standard error; returns the exit code.
+    pub(super) fn report(self, console: &Console) -> Exit {
         let Self { why, exit, log } = self;
         match log {
             Some(log) => {
@@ -74,23 +73,23 @@ impl Refused {
     }
 }
 
-/// Loads the script, and joins the options of all tiers.
-pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<ConfiguredScript, Refused> {
+/// Loads the script and merges all tiers of options.
+pub(super) fn load(flags: &RunFlags, log: ScriptLog) -> Result<ConfiguredScript, LoadRefusal> {
     match source(&flags.script) {
         Ok(source) => {
             let settings = ScriptSettings { system: environment(), ..flags.settings.clone() };
             load_source((&flags.script, source), &settings, log)
         }
-        Err(why) => Err(Refused { why, exit: ANY, log: Some(log) }),
+        Err(why) => Err(LoadRefusal { why, exit: ANY, log: Some(log) }),
     }
 }
 
-/// The same for a script that is read already.
+/// Like [`load`], for a script whose source has been read.
 pub(super) fn load_source(
     (script, source): (&str, ScriptSource),
     settings: &ScriptSettings,
     log: ScriptLog,
-) -> Result<ConfiguredScript, Refused> {
+) -> Result<ConfiguredScript, LoadRefusal> {
     let url = source.url();
     let loaded = ConfiguredScript::load(source, settings, Arc::clone(&log));
     loaded.map_err(|refusal| {
@@ -107,7 +106,7 @@ pub(super) fn load_source(
             || refusal.with_stack(),
             |why| format!("{NOT_INITIALIZED} '{script}': could not load JS test '{url}': {why}"),
         );
-        Refused { why, exit, log: Some(log) }
+        LoadRefusal { why, exit, log: Some(log) }
     })
 }
 
@@ -116,15 +115,15 @@ mod tests {
     use super::syntax_error;
 
     #[test]
-    fn tokens_are_told_without_quotes() {
-        for (why, said) in [
+    fn tokens_are_shown_without_quotes() {
+        for (why, expected) in [
             ("unexpected token in expression: ';'", "Unexpected token ;"),
             ("Unexpected token '{'", "Unexpected token {"),
             ("unexpected token in expression: ''", "Unexpected end of input"),
             ("Unexpected identifier 'c'", "Unexpected identifier"),
             ("Unexpected string", "Unexpected string"),
         ] {
-            assert_eq!(syntax_error(why), said);
+            assert_eq!(syntax_error(why), expected);
         }
     }
 }

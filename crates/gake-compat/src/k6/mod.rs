@@ -9,15 +9,15 @@ mod environment;
 mod exit;
 mod flags;
 mod inspect;
-mod life;
+mod lifecycle;
 mod load;
+mod native_outputs;
 mod new;
 mod open_loop;
 mod out;
-mod own_outputs;
+mod prepared_test;
 mod progress;
 mod prometheus;
-mod ready;
 
 use crate::NativeResult as Native;
 use flags::RunFlags;
@@ -28,31 +28,28 @@ use gake_session::{Exit, Failure};
 /// k6's code for all other failures.
 const ANY: Exit = Exit::Tool(255);
 
-/// The commands that ask a run through its API.
+/// The commands that use the API of a run.
 const RUNNING: [&str; 5] = ["pause", "resume", "scale", "stats", "status"];
 
 const VERSION: &str = concat!("k6 gake/", env!("CARGO_PKG_VERSION"), "\n");
 const VERSION_JSON: &str = concat!("{\"version\":\"gake/", env!("CARGO_PKG_VERSION"), "\"}\n");
 
-/// What k6 prints of a flag that has a successor.
+/// k6's message for a deprecated flag.
 const OLD_NO_SUMMARY: &str =
     "Flag --no-summary has been deprecated, use --summary-mode=disabled instead\n";
 
-/// Commands of k6 that are not there, and why.
+/// Commands of k6 that gake does not have, and why.
 const ABSENT: &[(&str, &str)] = &[("cloud", "gake has no cloud"), ("login", "gake has no cloud")];
 
-/// What a command prints, or why it has no result, and its exit code.
-type Printed = Result<String, (String, Exit)>;
+/// The output of a command, or the reason why it has none and its exit code.
+type CommandOutput = Result<String, (String, Exit)>;
 
-/// Why a command has no result, where k6 has no code of its own for that.
-fn any(why: String) -> (String, Exit) {
+/// An error for which k6 has no exit code of its own.
+fn other_error(why: String) -> (String, Exit) {
     (why, ANY)
 }
 
 /// `gake as k6`.
-///
-/// # Errors
-/// When it cannot be run.
 pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit, Failure> {
     let args = command_first(args);
     let Some((command, rest)) = args.split_first() else { return show(Ok(usage()), console) };
@@ -70,13 +67,13 @@ pub fn main(args: &[String], native: &Native, console: &Console) -> Result<Exit,
         other => {
             let known = ABSENT.iter().find(|(name, _)| *name == other);
             let why = known.map_or("it is not a command of k6", |(_, why)| why);
-            Err(any(format!("the command {other:?} cannot be honoured: {why}")))
+            Err(other_error(format!("the command {other:?} cannot be honoured: {why}")))
         }
     };
     show(printed, console)
 }
 
-fn show(printed: Printed, console: &Console) -> Result<Exit, Failure> {
+fn show(printed: CommandOutput, console: &Console) -> Result<Exit, Failure> {
     match printed {
         Ok(text) => {
             console.result(&text)?;
@@ -89,7 +86,7 @@ fn show(printed: Printed, console: &Console) -> Result<Exit, Failure> {
     }
 }
 
-/// The arguments with the command before the flags of all commands, which k6 takes before it, too.
+/// The arguments with the command moved before the flags of all commands, where k6 accepts it, too.
 fn command_first(args: &[String]) -> Vec<String> {
     const PLAIN: [&str; 6] =
         ["-q", "--quiet", "-v", "--verbose", "--no-color", "--profiling-enabled"];
@@ -128,8 +125,8 @@ fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Fail
     let flags = environment::with_flags(&args, &gake_session::script::environment());
     let printed = match flags.and_then(|args| RunFlags::read(&args)) {
         Ok(Some(flags)) => match flags.print_spec {
-            Some(format) => return life::print_spec(&flags, format, console),
-            None => return life::run(&flags, &own, native, console),
+            Some(format) => return lifecycle::print_spec(&flags, format, console),
+            None => return lifecycle::run(&flags, &own, native, console),
         },
         Ok(None) => {
             Ok("Usage: gake as k6 run [flags] script.js\nThe flags are those of k6; those \
@@ -137,7 +134,7 @@ fn run(args: &[String], native: &Native, console: &Console) -> Result<Exit, Fail
                         supports.\n"
                 .to_owned())
         }
-        Err(why) => Err(any(why)),
+        Err(why) => Err(other_error(why)),
     };
     show(printed, console)
 }
@@ -147,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_of_all_commands_may_stand_before_the_command() {
+    fn common_flags_may_precede_the_command() {
         let ordered = |line: &str| {
             let args: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
             command_first(&args).join(" ")

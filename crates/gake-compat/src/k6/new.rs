@@ -1,9 +1,9 @@
-//! `k6 new`: a script to begin with.
+//! `k6 new`: creates a first script.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::{Printed, any};
+use super::{CommandOutput, other_error};
 use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 
 const FLAGS: &[Flag] = &[
@@ -74,9 +74,9 @@ export function teardown(data) {
 }
 ";
 
-/// `k6 new`: writes the script, and returns what k6 prints of it.
-pub(super) fn main(args: &[String]) -> Printed {
-    create(args).map_err(any)
+/// `k6 new`: writes the script, and returns k6's message.
+pub(super) fn main(args: &[String]) -> CommandOutput {
+    create(args).map_err(other_error)
 }
 
 fn create(args: &[String]) -> Result<String, String> {

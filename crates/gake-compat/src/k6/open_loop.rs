@@ -3,7 +3,7 @@
 use gake_k6::options::Options;
 use serde_json::json;
 
-/// How long it lasts without `--duration`.
+/// The duration without `--duration`.
 const DURATION: &str = "10s";
 
 /// Decimals of a rate.
@@ -36,7 +36,7 @@ pub fn set_rate(options: &mut Options, rate: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A rate in whole iterations and the units of time in which they come: 1.5 is 15 in 10.
+/// A rate as a whole number of iterations in a whole number of time units: 1.5 is 15 in 10.
 fn whole(count: &str) -> Option<(i64, u32)> {
     let (whole, part) = count.split_once('.').unwrap_or((count, ""));
     if count.ends_with('.') || part.len() > DECIMALS {

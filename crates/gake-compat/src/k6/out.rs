@@ -21,40 +21,40 @@ use gake_sinks::{InfluxPoint, InfluxPoints, ScriptSeconds, ScriptSeries, SinkAdd
 use super::prometheus::PrometheusSettings;
 use gake_session::Console;
 
-/// Batches that may wait for the disk. What comes then is lost, and counted.
+/// The most batches that may wait for the disk. Further ones are lost, and counted.
 const BATCHES: usize = 4_096;
 
 /// Outputs that are being written.
 pub struct Outputs {
-    /// Takes the samples.
+    /// Receives the samples.
     pub tap: SampleTap,
     senders: Vec<SyncSender<Option<Batch>>>,
     threads: Vec<(String, JoinHandle<io::Result<()>>)>,
     lost: Arc<AtomicU64>,
 }
 
-enum Form {
+enum FileFormat {
     Json(JsonLines),
     Csv(CsvLines),
 }
 
-/// How long samples may wait for a database while no others come.
+/// The longest wait of samples for a database write when no others arrive.
 const TICK: Duration = Duration::from_secs(1);
-/// Where k6 writes when `--out csv` names nothing.
+/// k6's file for `--out csv` without a name.
 const USUAL_CSV: &str = "file.csv";
-/// Where k6 writes when `--out influxdb` names nothing.
+/// k6's URL for `--out influxdb` without one.
 const USUAL_DATABASE: &str = "http://localhost:8086/k6";
 
-/// What a thread does with the batches that come.
+/// Writes the batches of a channel, on a thread.
 type Writer = Box<dyn FnOnce(&Receiver<Option<Batch>>) -> io::Result<()> + Send>;
 
-/// A file of a form; standard output without a path.
-fn file(form: Form, path: &str, console: &Console) -> Result<(String, Writer), String> {
+/// A file of a format; standard output without a path.
+fn file(format: FileFormat, path: &str, console: &Console) -> Result<(String, Writer), String> {
     let (path, out): (&str, Box<dyn Write + Send>) = match path {
         "" => ("stdout", console.output()),
         path => (path, created(path).map_err(|error| format!("{path}: {error}"))?),
     };
-    Ok((path.to_owned(), Box::new(move |batches| write(form, out, batches))))
+    Ok((path.to_owned(), Box::new(move |batches| write(format, out, batches))))
 }
 
 /// A new file, compressed if its name ends in `.gz` or `.zst`.
@@ -70,7 +70,7 @@ fn created(path: &str) -> io::Result<Box<dyn Write + Send>> {
     })
 }
 
-/// A database. As in k6 one that does not answer is no reason not to run: it may come back.
+/// A database. As in k6, the run starts even if it does not respond: it may recover.
 fn database(url: &str, console: &Console) -> Result<(String, Writer), String> {
     let url = if url.is_empty() { USUAL_DATABASE } else { url };
     let address: SinkAddress =
@@ -79,11 +79,11 @@ fn database(url: &str, console: &Console) -> Result<(String, Writer), String> {
     if address.is_aggregated() {
         let mut seconds = ScriptSeconds::new(&address);
         seconds.check().unwrap_or_else(warn);
-        return Ok((address.to_string(), Box::new(move |batches| bring(seconds, batches))));
+        return Ok((address.to_string(), Box::new(move |batches| write_samples(seconds, batches))));
     }
     let mut points = InfluxPoints::new(&address);
     points.check().unwrap_or_else(warn);
-    Ok((address.to_string(), Box::new(move |batches| bring(points, batches))))
+    Ok((address.to_string(), Box::new(move |batches| write_samples(points, batches))))
 }
 
 /// Settings of outputs that come from the environment.
@@ -91,19 +91,18 @@ fn database(url: &str, console: &Console) -> Result<(String, Writer), String> {
 pub struct OutSettings {
     /// `K6_CSV_TIME_FORMAT`.
     pub csv_times: Option<String>,
-    /// Those of `experimental-prometheus-rw`.
+    /// The settings of `experimental-prometheus-rw`.
     pub prometheus: PrometheusSettings,
 }
 
 impl OutSettings {
-    /// Those of an environment.
     pub fn of(environment: &BTreeMap<String, String>) -> Self {
         let csv_times = environment.get("K6_CSV_TIME_FORMAT").cloned();
         Self { csv_times, prometheus: PrometheusSettings::of(environment) }
     }
 }
 
-/// A Prometheus, whether it answers or not.
+/// A Prometheus server, whether it responds or not.
 fn prometheus(
     url: &str,
     settings: &PrometheusSettings,
@@ -113,7 +112,7 @@ fn prometheus(
     let (address, mut series) = settings.series(url).map_err(refused)?;
     let warn = |why: String| console.warn(&format!("--out {address}: {why}"));
     series.check().unwrap_or_else(warn);
-    Ok((address.to_string(), Box::new(move |batches| bring(series, batches))))
+    Ok((address.to_string(), Box::new(move |batches| write_samples(series, batches))))
 }
 
 /// Creates the outputs of `--out`; none without any.
@@ -135,14 +134,14 @@ pub fn start(
             "json" => {
                 let thresholds = options.thresholds.clone().unwrap_or_default();
                 let lines = JsonLines::new(thresholds, &tags);
-                file(Form::Json(lines), path, console)?
+                file(FileFormat::Json(lines), path, console)?
             }
             "csv" => {
                 let times = settings.csv_times.as_deref().unwrap_or_default();
                 let times = TimeFormat::parse(times);
                 let times = times.ok_or("K6_CSV_TIME_FORMAT names no format of time")?;
                 let path = if path.is_empty() { USUAL_CSV } else { path };
-                file(Form::Csv(CsvLines::new(&tags, times)), path, console)?
+                file(FileFormat::Csv(CsvLines::new(&tags, times)), path, console)?
             }
             "influxdb" => database(path, console)?,
             "experimental-prometheus-rw" => prometheus(path, &settings.prometheus, console)?,
@@ -167,22 +166,22 @@ pub fn start(
     let lost = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&lost);
     let to = senders.clone();
-    let tap = Arc::new(move |samples: Vec<WrittenSample>| give(&to, samples, &counted));
+    let tap = Arc::new(move |samples: Vec<WrittenSample>| send_batch(&to, samples, &counted));
     Ok(Some(Outputs { tap, senders, threads, lost }))
 }
 
 impl Outputs {
-    /// Writes what is left, and warns of what could not be written.
+    /// Writes the remaining samples, and warns about lost ones.
     pub fn close(outputs: Option<Self>, console: &Console) {
         for wrong in outputs.map(Self::finish).unwrap_or_default() {
             console.warn(&wrong);
         }
     }
 
-    /// Writes what is left. Returns what went wrong, in sentences.
+    /// Writes the remaining samples. Returns the errors as sentences.
     fn finish(self) -> Vec<String> {
         for sender in &self.senders {
-            // A writer that failed is gone; its thread has the error.
+            // A failed writer has closed its channel; its thread returns the error.
             let _ = sender.send(None);
         }
         let mut wrong = Vec::new();
@@ -205,7 +204,11 @@ impl Outputs {
 
 type Batch = Arc<Vec<WrittenSample>>;
 
-fn give(senders: &[SyncSender<Option<Batch>>], samples: Vec<WrittenSample>, lost: &AtomicU64) {
+fn send_batch(
+    senders: &[SyncSender<Option<Batch>>],
+    samples: Vec<WrittenSample>,
+    lost: &AtomicU64,
+) {
     let samples = Arc::new(samples);
     for sender in senders {
         if let Err(TrySendError::Full(_)) = sender.try_send(Some(Arc::clone(&samples))) {
@@ -215,18 +218,18 @@ fn give(senders: &[SyncSender<Option<Batch>>], samples: Vec<WrittenSample>, lost
 }
 
 fn write(
-    mut form: Form,
+    mut format: FileFormat,
     mut out: Box<dyn Write + Send>,
     batches: &Receiver<Option<Batch>>,
 ) -> io::Result<()> {
-    if let Form::Csv(lines) = &mut form {
+    if let FileFormat::Csv(lines) = &mut format {
         lines.begin(&mut out)?;
     }
     while let Ok(Some(batch)) = batches.recv() {
         for sample in batch.iter() {
-            match &mut form {
-                Form::Json(lines) => lines.write(&mut out, sample)?,
-                Form::Csv(lines) => lines.write(&mut out, sample)?,
+            match &mut format {
+                FileFormat::Json(lines) => lines.write(&mut out, sample)?,
+                FileFormat::Csv(lines) => lines.write(&mut out, sample)?,
             }
         }
     }
@@ -235,15 +238,15 @@ fn write(
 
 /// A database that takes samples.
 trait SampleDatabase {
-    fn take(&mut self, sample: &WrittenSample);
+    fn add(&mut self, sample: &WrittenSample);
     /// Called about once a second.
     fn tick(&mut self);
-    /// Ends the writing; what was lost, in a sentence.
+    /// Ends the writing; returns a sentence about lost samples, if any.
     fn finish(&mut self) -> Option<String>;
 }
 
 impl SampleDatabase for InfluxPoints {
-    fn take(&mut self, sample: &WrittenSample) {
+    fn add(&mut self, sample: &WrittenSample) {
         self.write(&InfluxPoint {
             metric: &sample.metric.name,
             tags: sample.tags.pairs(),
@@ -262,7 +265,7 @@ impl SampleDatabase for InfluxPoints {
 }
 
 impl SampleDatabase for ScriptSeconds {
-    fn take(&mut self, sample: &WrittenSample) {
+    fn add(&mut self, sample: &WrittenSample) {
         self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
     }
 
@@ -276,7 +279,7 @@ impl SampleDatabase for ScriptSeconds {
 }
 
 impl SampleDatabase for ScriptSeries {
-    fn take(&mut self, sample: &WrittenSample) {
+    fn add(&mut self, sample: &WrittenSample) {
         self.write(&sample.metric, &sample.tags, sample.value, sample.unix_ns);
     }
 
@@ -289,18 +292,21 @@ impl SampleDatabase for ScriptSeries {
     }
 }
 
-/// Brings every sample to a database; the error counts the lost ones.
-fn bring(mut database: impl SampleDatabase, batches: &Receiver<Option<Batch>>) -> io::Result<()> {
+/// Writes every sample to a database; the error has the number of lost ones.
+fn write_samples(
+    mut database: impl SampleDatabase,
+    batches: &Receiver<Option<Batch>>,
+) -> io::Result<()> {
     loop {
         match batches.recv_timeout(TICK) {
-            Ok(Some(batch)) => batch.iter().for_each(|sample| database.take(sample)),
+            Ok(Some(batch)) => batch.iter().for_each(|sample| database.add(sample)),
             Ok(None) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
         database.tick();
     }
     let Some(lost) = database.finish() else { return Ok(()) };
-    // Its name stands before every sentence about an output.
+    // The output's name precedes every error.
     let what = lost.split_once(": ").map_or(lost.as_str(), |(_, what)| what);
     Err(io::Error::other(what.to_owned()))
 }

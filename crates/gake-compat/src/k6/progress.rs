@@ -1,4 +1,4 @@
-//! What people see of a run before its summary: what it is about to do, and how far it is.
+//! The output of a run before its summary: a description, and its progress.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -15,10 +15,10 @@ use gake_session::Console;
 use gake_session::Failure;
 use gake_session::StatusLine;
 
-/// How often lines are printed.
+/// The interval between lines.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// What k6 prints before a run.
+/// k6's banner before a run.
 const BANNER: &str = r"
          /\      Grafana   /‾‾/  
     /\  /  \     |\  __   /  /   
@@ -28,7 +28,7 @@ const BANNER: &str = r"
 
 ";
 
-/// Prints what is about to run, as k6 does before it starts.
+/// Prints a description of the run, as k6 does before it starts.
 pub(super) fn head(
     flags: &RunFlags,
     options: &Options,
@@ -47,14 +47,14 @@ pub(super) fn head(
     console.script_result(&format!("{text}\n"))
 }
 
-/// Prints once a second how far a run is, where no terminal shows it.
+/// Prints the progress of a run once a second when no terminal shows it.
 pub(super) struct ProgressLines {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ProgressLines {
-    /// Starts to print; nothing for `--quiet`, and on a terminal.
+    /// Starts to print, unless there is `--quiet` or a terminal.
     pub(super) fn start(
         flags: &RunFlags,
         options: &Options,
@@ -70,12 +70,12 @@ impl ProgressLines {
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 let Some(test) = test.upgrade() else { return };
                 if test.running_for() > Duration::ZERO {
-                    // A closed pipe is no news.
+                    // A closed pipe is no error.
                     drop(console.script_result(&progressed(&options, &test.progress(None))));
                 }
             }
         };
-        // Without a thread there are no lines.
+        // No lines if the thread cannot start.
         let thread = Builder::new().name("gake-progress".to_owned());
         let thread = gake_engine::in_background(|| thread.spawn(print)).ok();
         Self { stop: Some(stop), thread }
@@ -96,7 +96,7 @@ impl Drop for ProgressLines {
     }
 }
 
-/// Prints how far a run came that took so long; `is_cut` tells whether something ended it.
+/// Prints the progress of a run that ended after this time; `is_cut` is whether it was interrupted.
 pub(super) fn last(
     flags: &RunFlags,
     options: &Options,
@@ -110,15 +110,14 @@ pub(super) fn last(
     console.script_result(&progressed(options, &test.progress(Some((took, is_cut)))))
 }
 
-/// Who runs the script, which it is, and where samples go: to files, or to URLs that may hold
-/// secrets.
+/// The execution, the script, and the outputs of samples: files, or URLs that may contain secrets.
 fn what_runs(execution: &str, script: &str, outputs: &[String], redactor: &Redactor) -> String {
     let outputs = if outputs.is_empty() { "-".to_owned() } else { outputs.join(", ") };
     let lines = [("execution", execution), ("script", script), ("output", &outputs)];
     lines.map(|(what, text)| format!("{what:>14}: {}", redactor.text(text))).join("\n")
 }
 
-/// The line that moves on a terminal while users are made and run.
+/// The status line on a terminal while users are created and run.
 pub(super) fn line(
     flags: &RunFlags,
     test: &Arc<Test>,
@@ -128,10 +127,10 @@ pub(super) fn line(
     let test = Arc::downgrade(test);
     let began = OnceLock::new();
     let text = move || test.upgrade().map_or_else(String::new, |test| status(&test, users, &began));
-    if flags.quiet { None } else { console.moving_with(text) }
+    if flags.quiet { None } else { console.status_line_with(text) }
 }
 
-/// How far it is: `users` are made before the first of them runs, which sets when it `began`.
+/// The progress: `users` are created before the first of them runs, which sets `began`.
 fn status(test: &Test, users: u64, began: &OnceLock<Instant>) -> String {
     let levels = &test.levels;
     let (ready, completed, interrupted) =
@@ -154,15 +153,15 @@ mod tests {
     use gake_text::redact::SecretNames;
 
     use super::*;
-    use gake_session::redaction::usual;
+    use gake_session::redaction::redactor_for;
 
     #[test]
-    fn the_password_of_an_output_is_not_told() {
-        let redactor = usual(SecretNames::default()).unwrap();
+    fn the_password_of_an_output_is_not_shown() {
+        let redactor = redactor_for(SecretNames::default()).unwrap();
         let outputs = ["json=a.json", "influxdb=http://me:s3cr3t@db:8086/k6"].map(str::to_owned);
-        let told = what_runs("local", "s.js", &outputs, &redactor);
-        let (start, output) = told.split_once("        output: json=a.json, influxdb=").unwrap();
+        let shown = what_runs("local", "s.js", &outputs, &redactor);
+        let (start, output) = shown.split_once("        output: json=a.json, influxdb=").unwrap();
         assert_eq!(start, "     execution: local\n        script: s.js\n");
-        assert!(output.contains("@db:8086/k6") && !output.contains("s3cr3t"), "{told}");
+        assert!(output.contains("@db:8086/k6") && !output.contains("s3cr3t"), "{shown}");
     }
 }

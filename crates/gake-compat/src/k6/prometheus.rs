@@ -1,4 +1,4 @@
-//! `--out experimental-prometheus-rw`: where the series go, by k6's environment.
+//! `--out experimental-prometheus-rw`: the destination of the series, from k6's environment.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use gake_sinks::{ScriptSeries, SinkAddress};
 use gake_text::duration::parse_duration;
 
-/// Where k6 writes when nothing names another place.
+/// k6's default URL.
 const USUAL_URL: &str = "http://localhost:9090/api/v1/write";
-/// How often k6 writes.
+/// k6's default interval between writes.
 const USUAL_INTERVAL: Duration = Duration::from_secs(5);
-/// What all variables begin with.
+/// The prefix of all variables.
 const PREFIX: &str = "K6_PROMETHEUS_RW_";
-/// Those that gake follows.
+/// The variables that gake supports.
 const KNOWN: [&str; 7] = [
     "SERVER_URL",
     "TREND_STATS",
@@ -23,12 +23,12 @@ const KNOWN: [&str; 7] = [
     "BEARER_TOKEN",
 ];
 
-/// The variables `K6_PROMETHEUS_RW_*`, by what follows.
+/// The variables `K6_PROMETHEUS_RW_*`, by the rest of their names.
 #[derive(Debug, Default)]
 pub struct PrometheusSettings(BTreeMap<String, String>);
 
 impl PrometheusSettings {
-    /// Those of an environment.
+    /// The variables of an environment.
     pub fn of(environment: &BTreeMap<String, String>) -> Self {
         let own = environment.iter().filter_map(|(name, value)| {
             Some((name.strip_prefix(PREFIX)?.to_owned(), value.clone()))
@@ -40,10 +40,10 @@ impl PrometheusSettings {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// What writes the series, and where. `url` is what `--out` names; it may be empty.
+    /// The address and the writer of the series. `url` is the value of `--out`; it may be empty.
     ///
     /// # Errors
-    /// When a variable has no such value, or is not followed here.
+    /// When the value of a variable is not valid, or gake does not support it.
     pub fn series(&self, url: &str) -> Result<(SinkAddress, ScriptSeries), String> {
         if let Some(name) = self.0.keys().find(|name| !KNOWN.contains(&name.as_str())) {
             return Err(format!("{PREFIX}{name} is not supported"));
@@ -87,11 +87,11 @@ impl PrometheusSettings {
     /// The URL with user and password.
     fn with_user(&self, url: &str) -> Result<String, String> {
         let Some(user) = self.get("USERNAME") else { return Ok(url.to_owned()) };
-        // It may hold a password or a token.
+        // The URL may contain a password or a token.
         let bad = |_| format!("what --out or {PREFIX}SERVER_URL names is not a URL");
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let mut parsed = url::Url::parse(base).map_err(bad)?;
-        // A URL with a host takes both.
+        // A URL with a host accepts both.
         let _ = parsed.set_username(user);
         let _ = parsed.set_password(self.get("PASSWORD"));
         let query = if query.is_empty() { String::new() } else { format!("?{query}") };
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_of_k6_says_where_and_what() {
+    fn the_environment_of_k6_configures_the_output() {
         let (address, _) = settings(&[]).series("").unwrap();
         assert_eq!(address.to_string(), format!("prometheus-rw={USUAL_URL}"));
         let all = settings(&[
@@ -126,7 +126,7 @@ mod tests {
         assert!(!format!("{address:?}").contains("cret"));
         let named = "http://h:1/w?native&tags=env:t";
         assert_eq!(all.series(named).unwrap().0.to_string(), "prometheus-rw=http://h:1/w");
-        for (name, value, told) in [
+        for (name, value, why) in [
             ("TREND_STATS", "p95", "avg, min, max"),
             ("TREND_AS_NATIVE_HISTOGRAM", "yes", "true or false"),
             ("PUSH_INTERVAL", "soon", "PUSH_INTERVAL"),
@@ -135,7 +135,7 @@ mod tests {
             ("SERVER_URL", "h:9", "is not a URL"),
         ] {
             let error = settings(&[(name, value)]).series("").map(drop).unwrap_err();
-            assert!(error.contains(told), "{name}: {error}");
+            assert!(error.contains(why), "{name}: {error}");
         }
         let bad = settings(&[("USERNAME", "me"), ("SERVER_URL", "http://me:s3cret@h:port/w")]);
         let error = bad.series("").map(drop).unwrap_err();

@@ -1,8 +1,8 @@
 //! gake as `nighthawk_client`.
 //!
-//! Both of Nighthawk's loops are our open one: its closed loop waits when every connection is
-//! busy, its open loop drops. Its workers are our threads, and arrival n is worker n's, modulo
-//! their number.
+//! Both loops of Nighthawk are gake's open loop: its closed loop waits when every connection is
+//! busy, its open loop drops. Its workers are gake's threads, and arrival n belongs to worker n
+//! modulo their number.
 
 mod options;
 mod report;
@@ -16,7 +16,7 @@ use gake_core::schedule::Process;
 use gake_core::spec::{
     BodySpec, HttpVersion, IpFamily, RequestDefaults, RequestSource, RunSpec, ScenarioSpec, TlsSpec,
 };
-use gake_run::Moment;
+use gake_run::SecondUpdate;
 use report::{Output, Worker, csv, fortio, human, json};
 
 use crate::NativeResult;
@@ -26,13 +26,10 @@ use crate::tool_run::{NEVER, OutcomeHandler, ToolRun};
 use gake_session::{Console, Exit, Failure};
 use options::{NighthawkOptions, OutputFormat, USAGE};
 
-/// What Nighthawk says when it failed.
+/// Nighthawk's exit code after a failure.
 const FAILED: Exit = Exit::Tool(1);
 
 /// `gake as nighthawk_client`.
-///
-/// # Errors
-/// Why it cannot be run as asked.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     match NighthawkOptions::read(args).map_err(Failure::could_not)? {
         CommandLine::Help => console.result(USAGE).map(|()| Exit::Done),
@@ -55,8 +52,8 @@ fn run(
         announce(&options, console);
     }
     let workers = Workers::new(&options);
-    let result = run.run(Some(workers.handler()), |moment: &Moment<'_>| {
-        let dropped = dropped(&options, moment.so_far.tally().counts.dropped);
+    let result = run.run(Some(workers.handler()), |update: &SecondUpdate<'_>| {
+        let dropped = dropped(&options, update.so_far.tally().counts.dropped);
         let all = [&options.settings.termination[..], &options.settings.failure[..]].concat();
         workers.exceeded(&all, dropped)
     })?;
@@ -86,7 +83,6 @@ fn run(
     Ok(Exit::Done)
 }
 
-/// What it is to gake.
 fn spec(options: &NighthawkOptions) -> RunSpec {
     let settings = &options.settings;
     let stage = Stage::step(options.rate(), settings.duration.unwrap_or(Duration::MAX));
@@ -110,7 +106,7 @@ fn spec(options: &NighthawkOptions) -> RunSpec {
     let mut spec = RunSpec {
         threads: Some(options.workers),
         spin: options.spin,
-        // Nighthawk does not look at certificates.
+        // Nighthawk does not verify certificates.
         tls: TlsSpec { insecure: true, ..TlsSpec::default() },
         ..RunSpec::new(scenario)
     };
@@ -129,7 +125,7 @@ fn spec(options: &NighthawkOptions) -> RunSpec {
     spec
 }
 
-/// How its arrivals are spread.
+/// The distribution of its arrivals.
 fn process(options: &NighthawkOptions) -> Process {
     let settings = &options.settings;
     if settings.burst_size <= 1 && settings.jitter.is_zero() {
@@ -163,7 +159,7 @@ fn announce(options: &NighthawkOptions, console: &Console) {
     }
 }
 
-/// What overflowed: in the closed loop nothing does, and what is left waited to the end.
+/// The overflow: in the closed loop there is none, since arrivals wait to the end.
 fn dropped(options: &NighthawkOptions, dropped: u64) -> u64 {
     if options.settings.open_loop { dropped } else { 0 }
 }
@@ -171,7 +167,7 @@ fn dropped(options: &NighthawkOptions, dropped: u64) -> u64 {
 /// The workers' figures, during and after the run.
 struct Workers {
     stats: StatsCollector<Vec<WorkerStats>>,
-    /// Whether waiting for a connection is queueing.
+    /// Whether waiting for a connection counts as queueing.
     queues: bool,
 }
 
@@ -188,7 +184,7 @@ impl Workers {
         Self { stats: StatsCollector::new(workers), queues: options.settings.max_pending > 0 }
     }
 
-    /// Adds every outcome to its worker.
+    /// A handler that adds every outcome to its worker.
     fn handler(&self) -> OutcomeHandler {
         let queues = self.queues;
         self.stats.each(move |workers, outcome| {
@@ -200,7 +196,7 @@ impl Workers {
     }
 
     /// The first predicate that a worker's counter exceeds. Drops are counted over all workers,
-    /// which have equal parts of them.
+    /// which share them equally.
     fn exceeded(&self, predicates: &[(String, u64)], dropped: u64) -> Option<String> {
         let workers = self.stats.lock();
         let dropped = dropped.div_ceil(workers.len() as u64);
@@ -217,7 +213,7 @@ impl Workers {
         Some(format!("{}:{}", exceeded.0, exceeded.1))
     }
 
-    /// The workers, each with what it could not send.
+    /// The workers, each with its dropped requests.
     fn finish(self, dropped: u64) -> Vec<Worker> {
         let stats = self.stats.finish();
         let (workers, sent) = (stats.len() as u64, stats.iter().map(|worker| worker.sent));
@@ -225,7 +221,7 @@ impl Workers {
         let mut left = dropped;
         let mut figures = Vec::with_capacity(stats.len());
         for (number, worker) in (0..workers).zip(stats) {
-            // Arrivals go round.
+            // Workers get arrivals in turn.
             let own = due.saturating_sub(number).div_ceil(workers);
             let last = number + 1 == workers;
             let overflow = if last { left } else { own.saturating_sub(worker.sent).min(left) };

@@ -9,16 +9,16 @@ use crate::flags::{CommandLine, Flag, Parsed, refused, switch, value};
 use crate::tool_run::THREADS_MAX;
 use gake_session::options::values::header as read_header;
 
-/// Nighthawk's largest number: what is above is a negative one gone wrong.
+/// Nighthawk's largest number: larger ones are wrapped negative numbers.
 const LARGEST: u32 = u32::MAX - 30_000;
 
-/// A body is held in memory.
+/// The most bytes of a body, which is in memory.
 const BODY_MAX: u32 = 1 << 30;
 
-/// Arrivals that may be put in order at once, because their jitter lets them overtake each other.
+/// The most arrivals to sort at once, because their jitter lets them overtake each other.
 const JITTERED_MAX: f64 = 10e6;
 
-/// The counters that fail a run by default when they are above 0.
+/// The counters that by default fail a run when they are above 0.
 const FAILURES: [&str; 3] =
     ["benchmark.http_4xx", "benchmark.http_5xx", "benchmark.pool_connection_failure"];
 
@@ -28,7 +28,7 @@ const VERBOSITIES: [&str; 6] = ["trace", "debug", "info", "warn", "error", "crit
 const ONE_TARGET: &str = "write the targets into a file and run it with `gake run FILE`";
 const ENVOY: &str = "it configures Envoy, which gake does not use";
 
-/// Streams of a connection, and requests of a worker in flight, by default.
+/// The default number of streams of a connection, and of requests in flight of a worker.
 const STREAMS: u32 = i32::MAX as u32;
 const ACTIVE: u32 = 100;
 
@@ -80,7 +80,6 @@ const FLAGS: &[Flag] = &[
     refused(&["trace"], ENVOY),
 ];
 
-/// The output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
     Human,
@@ -89,16 +88,16 @@ pub enum OutputFormat {
     Fortio,
 }
 
-/// What was asked for.
+/// A command line of `nighthawk_client`.
 #[derive(Debug)]
 pub struct NighthawkOptions {
-    /// As Nighthawk repeats it.
+    /// The settings that Nighthawk's output repeats.
     pub settings: NighthawkSettings,
-    /// Event loops: what is a worker's is multiplied by them.
+    /// The number of event loops, by which per-worker numbers are multiplied.
     pub workers: usize,
     /// Whether the waits are polled.
     pub spin: bool,
-    /// How the result is shown.
+    /// The format of the result.
     pub format: OutputFormat,
 }
 
@@ -106,7 +105,7 @@ impl NighthawkOptions {
     /// Reads a command line.
     ///
     /// # Errors
-    /// What cannot be honoured, by name.
+    /// When a flag is not valid or not supported; the error names it.
     pub fn read(args: &[String]) -> Result<CommandLine<Self>, String> {
         CommandLine::read(FLAGS, "help", args, |parsed| Self::of(&parsed))
     }
@@ -190,7 +189,7 @@ impl NighthawkOptions {
         f64::from(self.settings.rps) * self.workers as f64
     }
 
-    /// Requests of a worker in flight at most.
+    /// The most requests in flight of a worker.
     pub fn lanes(&self) -> u32 {
         match self.settings.max_streams {
             Some(_) => self.settings.max_active,
@@ -198,7 +197,7 @@ impl NighthawkOptions {
         }
     }
 
-    /// Connections of a worker at most: with HTTP/2 no more than its requests need.
+    /// The most connections of a worker: with HTTP/2 no more than its requests need.
     pub fn connections(&self) -> u32 {
         match self.settings.max_streams {
             Some(streams) => self.settings.max_active.div_ceil(streams),
@@ -206,13 +205,13 @@ impl NighthawkOptions {
         }
     }
 
-    /// What a worker has `each` of, over all workers.
+    /// The number over all workers, where each has `each`.
     pub fn total(&self, each: u32) -> usize {
         (each as usize).saturating_mul(self.workers)
     }
 }
 
-/// Streams of a connection at most, with HTTP/2 and HTTP/3.
+/// The most streams of a connection, with HTTP/2 and HTTP/3.
 fn max_streams(parsed: &Parsed) -> Result<Option<u32>, String> {
     let old = parsed.on("h2")?;
     let is_multiplexed = match parsed.last("protocol") {
@@ -229,7 +228,7 @@ fn max_streams(parsed: &Parsed) -> Result<Option<u32>, String> {
     Ok(is_multiplexed.then_some(streams))
 }
 
-/// The text and the number of event loops.
+/// The value of `--concurrency` and the number of event loops.
 fn concurrency(parsed: &Parsed) -> Result<(String, usize), String> {
     let text = parsed.last("concurrency").unwrap_or("1");
     let workers = match text {
@@ -282,7 +281,7 @@ fn one_of<'a>(parsed: &'a Parsed, name: &str, known: &[&str]) -> Result<Option<&
     }
 }
 
-/// A time as Protocol Buffers write it: `.00001s`.
+/// A duration in the JSON format of Protocol Buffers: `.00001s`.
 fn jitter(text: &str) -> Result<Duration, String> {
     let seconds = text.strip_suffix('s').and_then(|seconds| seconds.parse().ok());
     seconds
@@ -313,7 +312,7 @@ fn predicates(parsed: &Parsed, name: &str) -> Result<Option<Vec<(String, u64)>>,
     Ok(Some(list).filter(|list| !list.is_empty()))
 }
 
-/// How the tool is called.
+/// The help text.
 pub const USAGE: &str = "\
 Usage: nighthawk_client [flags] URI
 
@@ -382,7 +381,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_honoured_is_named() {
-        for (line, said) in [
+        for (line, expected) in [
             ("", "give one URI"),
             ("h --h2 -p http2", "--h2 and --protocol"),
             ("h --protocol http4", "--protocol"),
@@ -402,7 +401,7 @@ mod tests {
             ("h --what", "--what"),
         ] {
             let error = read(line).unwrap_err();
-            assert!(error.contains(said), "{line}: {error}");
+            assert!(error.contains(expected), "{line}: {error}");
         }
     }
 }

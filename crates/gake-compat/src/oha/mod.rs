@@ -40,7 +40,7 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
 
 fn run(options: &OhaOptions, native: &NativeResult, console: &Console) -> Result<(), Failure> {
     let run = ToolRun::prepare(options.spec()?, native, console)?;
-    native.beside(options.output.as_deref())?;
+    native.check_conflicts(options.output.as_deref())?;
     let mut file = options.output.as_deref().map(Path::new).map(create).transpose()?;
     let stats = StatsCollector::new(OhaStats::new(options.corrected()));
     let handler = match options.format {
@@ -58,12 +58,12 @@ fn run(options: &OhaOptions, native: &NativeResult, console: &Console) -> Result
         OutputFormat::Text => text(&oha, options.unit),
     };
     match &mut file {
-        Some(file) => file.write_all(foreign::lines(&text).as_bytes()).map_err(unwritten),
+        Some(file) => file.write_all(foreign::lines(&text).as_bytes()).map_err(write_failure),
         None => console.result(&text),
     }
 }
 
-fn unwritten(error: io::Error) -> Failure {
+fn write_failure(error: io::Error) -> Failure {
     Failure::could_not(format!("the result cannot be written: {error}"))
 }
 
@@ -92,7 +92,7 @@ fn csv(
         Some(file) => Box::new(file),
         None => console.output(),
     };
-    out.write_all(CSV_HEADER.as_bytes()).and_then(|()| out.flush()).map_err(unwritten)?;
+    out.write_all(CSV_HEADER.as_bytes()).and_then(|()| out.flush()).map_err(write_failure)?;
     let corrected = options.corrected();
     Ok(rows(out, move |rows, outcome, answer| {
         csv_row(rows, &stats::row(outcome, corrected, answer.status, answer.body_bytes));

@@ -1,4 +1,4 @@
-//! oha's flags, their defaults, and what they are to gake.
+//! oha's flags, their defaults and the resulting spec.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,7 +63,7 @@ const FLAGS: &[Flag] = &[
     value(&["time-unit", "u"]),
     switch(&["stats-success-breakdown"]),
     value(&["worker-threads"]),
-    // gake as oha draws nothing and colours nothing, so these hold as they are.
+    // gake as oha never draws or colours, so these change nothing.
     switch(&["no-tui"]),
     value(&["fps"]),
     switch(&["no-color", "disable-color"]),
@@ -84,7 +84,7 @@ const FLAGS: &[Flag] = &[
     refused(&["debug"], "gake does not show single requests; use `curl -v`"),
 ];
 
-/// What is printed with `--help`.
+/// The output of `--help`.
 pub const USAGE: &str = "\
 Usage: oha [OPTIONS] <URL>
 
@@ -130,18 +130,17 @@ pub enum OutputFormat {
     Quiet,
 }
 
-/// What was asked for.
+/// A command line of oha.
 #[derive(Debug)]
 pub struct OhaOptions {
     /// Time between bursts, and requests in each.
     pub burst: Option<(Duration, u64)>,
     /// The file of the result.
     pub output: Option<String>,
-    /// Its format.
+    /// The format of the result.
     pub format: OutputFormat,
-    /// In what the text shows times.
     pub unit: Option<TimeUnit>,
-    /// Whether responses 2xx and others are shown apart, too.
+    /// Whether 2xx and other responses are also shown separately.
     pub breakdown: bool,
     /// A URL, or a file of them.
     pub target: String,
@@ -149,7 +148,7 @@ pub struct OhaOptions {
     pub parsed: Parsed,
 }
 
-/// What excludes or needs each other.
+/// Checks flags that exclude or require each other.
 fn check(parsed: &Parsed) -> Result<(), String> {
     let given = |name: &str| parsed.last(name).is_some();
     let bodies = ["d", "D", "Z", "form"];
@@ -173,7 +172,7 @@ fn check(parsed: &Parsed) -> Result<(), String> {
             return Err(format!("{} needs {}", dashed(one), dashed(needed)));
         }
     }
-    // It holds whatever it is, since it is about HTTP/2.
+    // Any number is valid, since it only concerns HTTP/2.
     parsed.get::<usize>("p")?;
     parsed.get::<usize>("fps")?;
     let mut rules: Vec<_> = parsed.all("connect-to").map(origin_of).collect();
@@ -194,9 +193,6 @@ fn origin_of(rule: &str) -> &str {
 
 impl OhaOptions {
     /// Reads a command line.
-    ///
-    /// # Errors
-    /// What is wrong, by the name of the flag.
     pub fn read(args: &[String]) -> Result<CommandLine<Self>, String> {
         CommandLine::read(FLAGS, "help", args, Self::of)
     }
@@ -217,8 +213,8 @@ impl OhaOptions {
                 return Err(format!("--output-format {other:?}: write text, json, csv or quiet"));
             }
         };
-        let unit = parsed.read_with("time-unit", |asked| {
-            TimeUnit::read(asked).ok_or_else(|| "it is ns, us, ms, s, m or h".to_owned())
+        let unit = parsed.read_with("time-unit", |requested| {
+            TimeUnit::read(requested).ok_or_else(|| "it is ns, us, ms, s, m or h".to_owned())
         })?;
         let burst = match parsed.read_with("burst-delay", positive_duration)? {
             None => None,
@@ -240,10 +236,10 @@ impl OhaOptions {
         self.parsed.last("latency-correction").is_some() && self.parsed.last("q").is_some()
     }
 
-    /// What it is to gake.
+    /// The spec of the run.
     ///
     /// # Errors
-    /// When a value cannot be meant, or a file cannot be read.
+    /// When a value is not valid or a file cannot be read.
     pub fn spec(&self) -> Result<RunSpec, Failure> {
         let requests = requests::sent(&self.parsed, &self.target)?;
         let scenario = self.scenario(requests.source).map_err(Failure::usage)?;
@@ -265,12 +261,12 @@ impl OhaOptions {
         })
     }
 
-    /// How much, and how long.
+    /// The load and its duration.
     pub(super) fn scenario(&self, source: RequestSource) -> Result<ScenarioSpec, String> {
         let parsed = &self.parsed;
         let connections = parsed.read_with("c", count)?.unwrap_or(50);
         let connections = usize::try_from(connections).unwrap_or(usize::MAX);
-        // To oha a connection of HTTP/1 has one request at a time, whatever -p says.
+        // In oha an HTTP/1 connection has one request at a time, whatever the value of `-p`.
         let streams = self.streams()?.unwrap_or(1);
         let users = connections.saturating_mul(streams);
         let duration = parsed.read_with("z", positive_duration)?;
@@ -280,7 +276,7 @@ impl OhaOptions {
             (Some((delay, size)), _) => {
                 (Some(size as f64 / delay.as_secs_f64()), Process::Bursts { size, jitter: 0 })
             }
-            // oha takes no rate for no bound.
+            // Without a rate oha sends without a limit.
             (None, rate) => (rate.filter(|rate| *rate > 0.0), Process::Uniform),
         };
         let load = match rate {
@@ -301,7 +297,6 @@ impl OhaOptions {
         })
     }
 
-    /// The version of HTTP.
     fn http(&self) -> Result<HttpVersion, String> {
         let version = self.parsed.last("http-version").map(str::trim);
         if self.parsed.on("http2")? {
@@ -330,7 +325,6 @@ impl OhaOptions {
         Ok(self.http()?.is_multiplexed().then_some(streams))
     }
 
-    /// Over which connections.
     pub(super) fn connection(&self) -> Result<ConnectionSpec, String> {
         let parsed = &self.parsed;
         let http = self.http()?;
@@ -338,7 +332,7 @@ impl OhaOptions {
         Ok(ConnectionSpec {
             timeout: parsed.read_with("t", positive_duration)?.unwrap_or(YEAR),
             connect_timeout: connect.unwrap_or(Duration::from_secs(5)),
-            // oha's requests of HTTP/1.0 do not ask for the connection to be kept.
+            // oha's HTTP/1.0 requests do not request keep-alive.
             keepalive: !parsed.on("disable-keepalive")? && http != HttpVersion::Http10,
             max_redirects: parsed.get("redirect")?.unwrap_or(0),
             http,
@@ -355,7 +349,7 @@ impl OhaOptions {
     }
 }
 
-/// A duration, which must have a unit.
+/// A positive duration with a unit.
 fn positive_duration(text: &str) -> Result<Duration, String> {
     if text.trim().parse::<f64>().is_ok() {
         return Err(format!("a unit is missing: {text}s or {text}ms"));

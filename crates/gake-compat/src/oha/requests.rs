@@ -1,4 +1,4 @@
-//! What oha sends: URLs by bodies, and the headers of all.
+//! oha's requests: all combinations of URLs and bodies, with the same headers.
 
 use std::io;
 use std::sync::Arc;
@@ -8,31 +8,30 @@ use gake_wire::basic_authorization;
 
 use crate::flags::Parsed;
 use gake_run::body_file;
-use gake_run::form;
+use gake_run::multipart_form;
 use gake_session::Failure;
 use gake_session::options::values::header as read_header;
 
-/// Different requests held at most: URLs by bodies.
+/// The most different requests: URLs times bodies.
 const REQUESTS_MAX: usize = 1_000_000;
 
-/// What oha calls itself to servers, which they may look for.
+/// oha's User-Agent, on which servers may depend.
 const USER_AGENT: &str = "oha/1.16.0";
 
-/// What is sent.
 #[derive(Debug)]
 pub struct Requests {
     /// The requests, sent in turn.
     pub source: RequestSource,
-    /// What they have in common.
+    /// Their common parts.
     pub defaults: RequestDefaults,
-    /// The file that holds their URLs, when one does.
+    /// The file with their URLs, if there is one.
     pub file: Option<String>,
 }
 
 /// The requests of a command line.
 ///
 /// # Errors
-/// When one cannot be made, or a file cannot be read.
+/// When a request is not valid or a file cannot be read.
 pub fn sent(parsed: &Parsed, target: &str) -> Result<Requests, Failure> {
     let from_file = parsed.on("urls-from-file").map_err(Failure::usage)?;
     let urls = if from_file { lines(target)? } else { vec![target.to_owned()] };
@@ -70,14 +69,14 @@ pub fn sent(parsed: &Parsed, target: &str) -> Result<Requests, Failure> {
     })
 }
 
-/// A body, when there is one.
+/// A body, if there is one.
 type Body = Option<Arc<[u8]>>;
 
-/// The bodies, at least one unless a file is empty, and what a form says
-/// that it is.
+/// The bodies, at least one unless a file is empty, and the content type of a form.
 fn bodies(parsed: &Parsed) -> Result<(Vec<Body>, Option<String>), Failure> {
     if parsed.last("form").is_some() {
-        let (content_type, body) = form(parsed.all("form")).map_err(Failure::could_not)?;
+        let (content_type, body) =
+            multipart_form(parsed.all("form")).map_err(Failure::could_not)?;
         return Ok((vec![Some(body.into())], Some(content_type)));
     }
     if let Some(path) = parsed.last("Z") {
@@ -86,13 +85,13 @@ fn bodies(parsed: &Parsed) -> Result<(Vec<Body>, Option<String>), Failure> {
     }
     let body = match (parsed.last("d"), parsed.last("D")) {
         (Some(text), _) => Some(Arc::from(text.as_bytes())),
-        (None, Some(path)) => Some(body_file(path).map_err(|e| unread(path, &e))?.into()),
+        (None, Some(path)) => Some(body_file(path).map_err(|e| read_failure(path, &e))?.into()),
         (None, None) => None,
     };
     Ok((vec![body], None))
 }
 
-/// The header lines; of those with the same name the last one holds.
+/// The header lines; the last one with a name replaces earlier ones.
 fn headers(parsed: &Parsed, form: Option<String>) -> Result<Vec<(String, String)>, Failure> {
     let mut headers: Vec<(String, String)> = Vec::new();
     let mut set = |name: &str, value: &str| {
@@ -125,12 +124,12 @@ fn headers(parsed: &Parsed, form: Option<String>) -> Result<Vec<(String, String)
 }
 
 fn lines(path: &str) -> Result<Vec<String>, Failure> {
-    let bytes = body_file(path).map_err(|error| unread(path, &error))?;
+    let bytes = body_file(path).map_err(|error| read_failure(path, &error))?;
     let text = String::from_utf8(bytes)
-        .map_err(|error| unread(path, &io::Error::new(io::ErrorKind::InvalidData, error)))?;
+        .map_err(|error| read_failure(path, &io::Error::new(io::ErrorKind::InvalidData, error)))?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-fn unread(path: &str, error: &io::Error) -> Failure {
+fn read_failure(path: &str, error: &io::Error) -> Failure {
     Failure::could_not(format!("{path} cannot be read: {error}"))
 }

@@ -1,4 +1,4 @@
-//! What oha shows of all requests, collected while the run is in progress.
+//! oha's statistics of all requests, collected while the run is in progress.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,27 +9,27 @@ use gake_core::record::{ExchangeEnd, Fault, Histogram, Outcome, Phase, Tally};
 
 use crate::outcome_stats::Phases;
 
-/// What is shown. Its size does not depend on how many requests there are.
+/// The statistics. Their size does not depend on the number of requests.
 #[derive(Debug, Default)]
 pub struct OhaStats {
-    /// From start to end of the responses, or from when they were due.
+    /// The latency of responses from their start, or from when they were due.
     pub latency: Histogram,
-    /// From start to the first byte.
+    /// The time to the first byte.
     pub first_byte: Histogram,
-    /// The latency of responses 2xx and of all others.
+    /// The latencies of 2xx responses and of all others.
     pub breakdown: [Histogram; 2],
-    /// Opening a connection, of the requests that opened one.
+    /// The time to open a connection, for requests that opened one.
     pub dial: Spread,
     /// When responses ended.
     pub rates: OhaRates,
-    /// Responses that ended in their body: by a reset, and by a close.
+    /// Responses that ended within their body: by a reset, and by a close.
     cut: [u64; 2],
     /// Whether latency counts from when a request was due.
     corrected: bool,
 }
 
 impl OhaStats {
-    /// No outcomes yet.
+    /// Statistics without outcomes.
     pub fn new(corrected: bool) -> Self {
         Self { corrected, ..Self::default() }
     }
@@ -61,7 +61,7 @@ impl OhaStats {
         self.rates.record(exchange.done);
     }
 
-    /// Requests without a response by cause in oha's words, in order of the words.
+    /// Requests without a response by cause in oha's words, sorted.
     pub fn errors(&self, tally: &Tally, interrupted: bool) -> Vec<(String, u64)> {
         const IN_BODY: &str = "error reading a body from connection";
         let mut errors: BTreeMap<String, u64> = BTreeMap::new();
@@ -79,7 +79,7 @@ impl OhaStats {
             add(IN_BODY.to_owned(), cut);
             add(cause(fault), count - cut);
         }
-        // What a signal cuts off oha does not count.
+        // oha does not count requests that a signal aborted.
         if !interrupted {
             add(DEADLINE.to_owned(), tally.counts.unfinished);
         }

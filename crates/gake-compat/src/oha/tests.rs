@@ -1,4 +1,4 @@
-//! What a command line of oha is to gake.
+//! Command lines of oha and their specs.
 
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ fn load_flags_mean_what_they_mean_to_oha() {
     assert_eq!(scenario("-n 10k -c3 http://h/").requests, Some(10_000));
     let timed = scenario("-z 1m http://h/");
     assert_eq!((timed.requests, timed.duration), (None, Some(Duration::from_secs(60))));
-    // What is in flight at the end is aborted, unless it is waited for.
+    // Requests in flight at the end are aborted unless oha waits for them.
     assert_eq!(timed.graceful_stop, Duration::ZERO);
     assert!(scenario("-z 1s -w http://h/").graceful_stop > Duration::from_secs(86_400));
     assert_eq!(scenario("-q 2.5 http://h/").load, Load::rate(2.5, Duration::MAX));
@@ -82,7 +82,7 @@ fn load_flags_mean_what_they_mean_to_oha() {
 }
 
 #[test]
-fn requests_say_what_they_are_told_to() {
+fn requests_have_the_given_parts() {
     let sent = sent(
         "-m PUT -d x -T a/b -A c/d -a u:p --host v -H User-Agent:me -H X:1 -H x:2 \
          --disable-compression http://h/",
@@ -128,7 +128,7 @@ fn files_of_lines_are_requests_in_turn() {
 
 #[test]
 fn what_cannot_be_is_refused_by_name() {
-    for (line, said) in [
+    for (line, expected) in [
         ("-x http://p/ http://h/", "-x cannot be honoured"),
         ("--rand-regex-url http://h/", "--rand-regex-url cannot be honoured"),
         ("--db-url a.db http://h/", "--db-url cannot be honoured"),
@@ -148,26 +148,26 @@ fn what_cannot_be_is_refused_by_name() {
         ("http://a/ http://b/", "\"http://b/\" is one URL too many"),
     ] {
         let error = read(line).unwrap_err();
-        assert!(error.contains(said), "{line}: {error}");
+        assert!(error.contains(expected), "{line}: {error}");
     }
     assert!(read("--connect-to a:80:b:1 --connect-to a:81:b:1 http://h/").is_ok());
-    for (line, said) in [
+    for (line, expected) in [
         ("-n 0 http://h/", "at least 1"),
         ("-t 5 http://h/", "a unit is missing"),
         ("-q -1 http://h/", "a number a second"),
         ("--http-version 0.9 http://h/", "--http-version cannot be honoured"),
     ] {
         let error = options(line).spec().unwrap_err().to_string();
-        assert!(error.contains(said), "{line}: {error}");
+        assert!(error.contains(expected), "{line}: {error}");
     }
-    for (line, said) in [
+    for (line, expected) in [
         ("-a foo http://h/", "user:password"),
         ("-H foo http://h/", "Name: value"),
         ("h:80", "it begins with http://"),
         ("--urls-from-file /does/not/exist", "/does/not/exist cannot be read"),
     ] {
         let error = sent(line).unwrap_err().to_string();
-        assert!(error.contains(said), "{line}: {error}");
+        assert!(error.contains(expected), "{line}: {error}");
     }
 }
 

@@ -17,7 +17,7 @@ use crate::NativeResult;
 use crate::tool_run::{OutcomeHandler, ToolRun};
 use gake_session::{Console, Exit, Failure, descriptors};
 
-/// Descriptors that are not connections.
+/// Descriptors for other uses than connections.
 const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
 
 /// Runs the command.
@@ -35,7 +35,9 @@ pub fn run(
         console.plain(options::USAGE);
         return Ok(Exit::Done);
     }
-    native.beside([options.output.as_str()].into_iter().filter(|output| *output != "stdout"))?;
+    native.check_conflicts(
+        [options.output.as_str()].into_iter().filter(|output| *output != "stdout"),
+    )?;
     let (requests, known) = Requests::open(&options)?;
     let requests = Arc::new(requests);
     bound_connections(&mut options);
@@ -71,7 +73,7 @@ pub fn run(
     }
 }
 
-/// As many connections at most as there can be descriptors.
+/// Limits the connections to the available descriptors.
 fn bound_connections(options: &mut VegetaOptions) {
     let most = descriptors::raise().saturating_sub(OTHERS).max(1);
     let most = usize::try_from(most).unwrap_or(usize::MAX);
@@ -84,7 +86,7 @@ fn bound_connections(options: &mut VegetaOptions) {
     }
 }
 
-/// Writes results as they come. `is_read` turns false when the reader has gone.
+/// Writes results as they come. `is_read` becomes false when the reader has closed the pipe.
 fn handler(
     records: Records,
     output: &str,

@@ -1,4 +1,4 @@
-//! `vegeta encode`: results from any encoding to any.
+//! `vegeta encode`: converts results between encodings.
 
 use gake_report::vegeta::{Encoding, ResultWriter};
 
@@ -21,9 +21,6 @@ bytes out, bytes in, error, body (base64), attack, number, method, URL, headers 
 ";
 
 /// Runs the command.
-///
-/// # Errors
-/// When something cannot be read or written.
 pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let Some(parsed) = super::command(FLAGS, USAGE, args, console)? else { return Ok(Exit::Done) };
     let to = parsed.get("to").map_err(Failure::usage)?.unwrap_or(Encoding::Json);
@@ -31,8 +28,8 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let name = parsed.last("output").unwrap_or("stdout");
     let mut writer = ResultWriter::new(files::create(name, console)?, to);
     while let Some(record) = results.next(console)? {
-        writer.write(&record).map_err(|error| files::unwritten(name, &error))?;
+        writer.write(&record).map_err(|error| files::write_failure(name, &error))?;
     }
-    writer.flush().map_err(|error| files::unwritten(name, &error))?;
+    writer.flush().map_err(|error| files::write_failure(name, &error))?;
     Ok(Exit::Done)
 }

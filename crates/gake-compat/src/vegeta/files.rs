@@ -10,8 +10,8 @@ use gake_report::vegeta::{Reader, RecordError, RoundRobin, VegetaRecord};
 use gake_session::Failure;
 use gake_session::console::{Console, stdin};
 
-/// Warnings of a file that are shown; more are counted.
-const TOLD_MAX: u64 = 5;
+/// The most warnings to show for a file; further ones are counted.
+const WARNINGS_MAX: u64 = 5;
 
 /// Bytes read at once.
 const READ_AHEAD: usize = 1 << 16;
@@ -35,7 +35,7 @@ impl ResultFiles {
         Ok(Self { records, warned: 0 })
     }
 
-    /// The next result, with warnings of what cannot be read.
+    /// The next result; invalid records lead to warnings.
     ///
     /// # Errors
     /// When a file holds no results at all.
@@ -44,8 +44,8 @@ impl ResultFiles {
             match self.records.next_record() {
                 Ok(Some(record)) => return Ok(Some(record)),
                 Ok(None) => {
-                    if self.warned > TOLD_MAX {
-                        let more = self.warned - TOLD_MAX;
+                    if self.warned > WARNINGS_MAX {
+                        let more = self.warned - WARNINGS_MAX;
                         console.warn(&format!("{more} more records were left out"));
                     }
                     return Ok(None);
@@ -53,7 +53,7 @@ impl ResultFiles {
                 Err((name, error @ RecordError::Foreign)) => return Err(failure(&name, &error)),
                 Err((name, error)) => {
                     self.warned += 1;
-                    if self.warned <= TOLD_MAX {
+                    if self.warned <= WARNINGS_MAX {
                         console.warn(&format!("{name}: {error}"));
                     }
                 }
@@ -77,23 +77,20 @@ fn failure(name: &str, error: &RecordError) -> Failure {
     Failure::could_not(format!("{name} {error}"))
 }
 
-/// Where a command writes to.
-///
-/// # Errors
-/// When the file cannot be made.
+/// Opens the output of a command.
 pub fn create(name: &str, console: &Console) -> Result<Box<dyn Write + Send>, Failure> {
     Ok(match name {
         "stdout" => console.output(),
         path => {
             let created = gake_files::create(Path::new(path), Access::Mask);
-            let file = created.map_err(|error| unwritten(path, &error))?;
+            let file = created.map_err(|error| write_failure(path, &error))?;
             Box::new(BufWriter::new(file))
         }
     })
 }
 
-/// What a failed write means: a reader who has gone is no failure.
-pub fn unwritten(name: &str, error: &io::Error) -> Failure {
+/// The failure for a failed write; a closed pipe is no error.
+pub fn write_failure(name: &str, error: &io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
         return Failure::OutputClosed;
     }

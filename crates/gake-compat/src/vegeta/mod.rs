@@ -34,9 +34,6 @@ const GLOBAL: &[Flag] = &[
 ];
 
 /// Runs vegeta's command line.
-///
-/// # Errors
-/// When it could not be done.
 pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     let global = parse(GLOBAL, args)?;
     if global.on("version").map_err(Failure::usage)? {
@@ -64,7 +61,7 @@ pub fn main(args: &[String], native: &NativeResult, console: &Console) -> Result
     }
 }
 
-/// Reads the flags of a command, of which `-h` prints the usage: there is nothing more to do then.
+/// Reads the flags of a command; `-h` prints the usage, and nothing else happens.
 fn command(
     flags: &[Flag],
     usage: &str,

@@ -80,40 +80,38 @@ Sends requests to targets at a rate, and writes a result for each.
 Accepted without effect: -workers, -dns-ttl 0. Others are refused: docs/as-vegeta.md
 ";
 
-/// As fast as it can be: rate 0.
+/// Rate 0: as fast as possible.
 const UNBOUNDED: f64 = 0.0;
 
-/// Connections at most when nothing bounds them: Vegeta's own bound on idle ones.
+/// The most connections by default: Vegeta's limit on idle ones.
 const CONNECTIONS: usize = 10_000;
 
-/// How long a request may take when it may take for ever: a year.
-const FOR_EVER: Duration = Duration::from_secs(366 * 86_400);
+/// The time limit of requests without one: a year.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(366 * 86_400);
 
-/// What the spec calls the targets.
+/// The name of the targets in the spec.
 pub const TARGETS: &str = "targets";
 
-/// What the command line asks for.
+/// A command line of `vegeta attack`.
 #[derive(Debug)]
 pub struct VegetaOptions {
     /// The attack's name; may be empty.
     pub name: String,
     /// The file of the targets; `stdin` is standard input.
     pub targets: String,
-    /// Their format.
     pub format: TargetFormat,
-    /// Whether only help is asked for.
+    /// Whether it only requests help.
     pub help: bool,
     /// Whether targets are read as they are needed.
     pub lazy: bool,
-    /// Where results go; `stdout` is standard output.
+    /// The destination of results; `stdout` is standard output.
     pub output: String,
     /// A body for targets without one.
     pub body: Option<PathBuf>,
     /// Headers for all targets.
     pub headers: Vec<(String, String)>,
-    /// Redirects that are followed; `None` takes one as the response.
+    /// The most redirects to follow; `None` treats a redirect as the response.
     pub redirects: Option<u32>,
-    /// What it is to gake.
     pub spec: RunSpec,
 }
 
@@ -121,7 +119,7 @@ impl VegetaOptions {
     /// Reads the flags.
     ///
     /// # Errors
-    /// The first one that is wrong or cannot be honoured, by name.
+    /// When a flag is not valid or not supported; the error names the first.
     pub fn read(args: &[String], cpus: Option<usize>) -> Result<Self, String> {
         let parsed = super::parse(FLAGS, args).map_err(|failure| failure.to_string())?;
         if let Some(operand) = parsed.operands.first() {
@@ -141,7 +139,7 @@ impl VegetaOptions {
             headers.push(("Transfer-Encoding".to_owned(), "chunked".to_owned()));
         }
         let timeout = parsed.read_with("timeout", duration)?.unwrap_or(Duration::from_secs(30));
-        let timeout = if timeout.is_zero() { FOR_EVER } else { timeout };
+        let timeout = if timeout.is_zero() { LONGEST_TIMEOUT } else { timeout };
         let spec = RunSpec {
             threads: cpus,
             connection: connection(&parsed, timeout, redirects)?,
@@ -167,7 +165,7 @@ impl VegetaOptions {
     }
 }
 
-/// How much, and how long.
+/// The load and its duration.
 fn scenario(parsed: &Parsed, timeout: Duration) -> Result<ScenarioSpec, String> {
     let rate = parsed.read_with("rate", rate)?.unwrap_or(50.0);
     let max_workers = parsed.get::<u64>("max-workers")?;
@@ -175,7 +173,7 @@ fn scenario(parsed: &Parsed, timeout: Duration) -> Result<ScenarioSpec, String> 
         return Err("-rate=0 requires setting -max-workers".to_owned());
     }
     let duration = parsed.read_with("duration", duration)?.filter(|time| !time.is_zero());
-    // How many there are at first is of no meaning here: one more costs nothing.
+    // The initial number of workers has no meaning here.
     parsed.get::<u64>("workers")?;
     let per_host = match parsed.get::<usize>("max-connections")? {
         None | Some(0) => usize::MAX,
@@ -201,7 +199,6 @@ fn scenario(parsed: &Parsed, timeout: Duration) -> Result<ScenarioSpec, String> 
     })
 }
 
-/// Over which connections.
 fn connection(
     parsed: &Parsed,
     timeout: Duration,
@@ -216,7 +213,7 @@ fn connection(
         keepalive: !no_keepalive,
         http: match (parsed.on("h2c")?, parsed.last("http2").is_none() || parsed.on("http2")?) {
             (true, _) => HttpVersion::Http2,
-            // When the server can do it, over TLS.
+            // If the server supports it, over TLS.
             (false, true) => HttpVersion::Auto,
             (false, false) => HttpVersion::Http11,
         },
@@ -231,7 +228,7 @@ fn connection(
     })
 }
 
-/// What TLS trusts and shows.
+/// The trusted and the client certificates of TLS.
 fn tls(parsed: &Parsed) -> Result<TlsSpec, String> {
     let certificate = parsed.last("cert").map(PathBuf::from);
     let key = parsed.last("key").map(PathBuf::from);
@@ -249,7 +246,7 @@ fn tls(parsed: &Parsed) -> Result<TlsSpec, String> {
     })
 }
 
-/// What has a meaning that HTTP/1.1 over connections of our own cannot give.
+/// Refuses flags whose meaning gake's connections cannot provide.
 fn refuse(parsed: &Parsed) -> Result<(), String> {
     let no = |name: &str, why: &str| Err(format!("-{name} cannot be honoured: {why}"));
     if parsed.last("dns-ttl").is_some_and(|ttl| !matches!(ttl, "0" | "0s")) {
@@ -293,7 +290,7 @@ fn header(line: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Bytes: `1024`, `10KB`, `1MB`, with units of 1,024; -1 is without bound.
+/// A number of bytes: `1024`, `10KB`, `1MB`, with units of 1,024; -1 means no limit.
 fn max_body(text: &str) -> Result<usize, String> {
     const UNITS: [(&str, u32); 6] = [("B", 0), ("K", 10), ("M", 20), ("G", 30), ("T", 40), ("", 0)];
     if text == "-1" {
@@ -375,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn go_syntax_and_switches_with_a_word_of_their_own() {
+    fn go_syntax_and_switches_with_separate_values() {
         let line = "-rate 10/1s --duration=2s -lazy -keepalive false -insecure=true -redirects -1";
         let options = read(line).unwrap();
         assert!(options.lazy && options.spec.tls.insecure);
@@ -387,7 +384,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_honoured_is_refused_by_name() {
-        for (line, said) in [
+        for (line, expected) in [
             ("-rate=0", "-max-workers"),
             ("-resolvers 1.1.1.1", "-resolvers"),
             ("-dns-ttl 5s", "-dns-ttl"),
@@ -400,7 +397,7 @@ mod tests {
             ("file.txt", "file.txt"),
         ] {
             let error = read(line).unwrap_err();
-            assert!(error.contains(said), "{line}: {error}");
+            assert!(error.contains(expected), "{line}: {error}");
         }
         assert!(read("-rate 0 -max-workers 5 -http2 -dns-ttl 0 -h2c=false").is_ok());
         let roots = read("-root-certs a.pem,b.pem").unwrap().spec.tls.ca_certificates;

@@ -24,13 +24,10 @@ for each attack's successes and one for its errors.
   -output      a file (default stdout)
 ";
 
-/// Points held at most, over all lines: 16 bytes each. Later ones are left out, with a warning.
+/// The most points over all lines, 16 bytes each. Later ones are left out, with a warning.
 const POINTS_MAX: usize = 20_000_000;
 
 /// Runs the command.
-///
-/// # Errors
-/// When something cannot be read or written.
 pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let Some(parsed) = super::command(FLAGS, USAGE, args, console)? else { return Ok(Exit::Done) };
     let threshold = parsed.get("threshold").map_err(Failure::usage)?;
@@ -46,16 +43,16 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let mut out = files::create(name, console)?;
     out.write_all(page.as_bytes())
         .and_then(|()| out.flush())
-        .map_err(|error| files::unwritten(name, &error))?;
+        .map_err(|error| files::write_failure(name, &error))?;
     Ok(Exit::Done)
 }
 
-/// Time and latency of each request of an attack, those that succeeded and those that did not.
+/// Time and latency of each request of an attack, successes and errors separately.
 #[derive(Default)]
 struct Attack {
-    /// When its first request was sent, in Unix nanoseconds.
+    /// The start of its first request, in Unix nanoseconds.
     began: i64,
-    /// Instants are from 1970 until every record was seen.
+    /// Times are Unix times until every record has been read.
     ok: Vec<(i64, i64)>,
     errors: Vec<(i64, i64)>,
 }

@@ -9,24 +9,24 @@ use gake_wire::{HttpRequest, Wire};
 use super::targets::Requests;
 use crate::go_errors;
 
-/// Makes results.
+/// Converts outcomes to results.
 #[derive(Debug)]
 pub struct Records {
     /// The attack's name.
     pub name: String,
-    /// When the attack started, in Unix nanoseconds.
+    /// The start of the attack, in Unix nanoseconds.
     pub started_unix_ns: u64,
-    /// What was sent.
+    /// The requests that were sent.
     pub requests: Arc<Requests>,
-    /// Where to.
+    /// The connections' targets.
     pub wires: Vec<Arc<Wire>>,
-    /// Redirects that were followed; `None` takes one as the response.
+    /// The most redirects to follow; `None` treats a redirect as the response.
     pub redirects: Option<u32>,
 }
 
 impl Records {
-    /// The result of an arrival. Its time begins when it was due, as everywhere in gake: Vegeta's
-    /// begins when one of its workers takes it, which is later when they are all busy.
+    /// The result of an arrival. Its time starts when it was due, as everywhere in gake; in Vegeta
+    /// it starts when a worker takes it, which is later if all are busy.
     pub fn of(&self, outcome: &Outcome) -> VegetaRecord {
         let nanos = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let sent = self.requests.sent(outcome.arrival.number);
@@ -75,7 +75,7 @@ impl Records {
         record
     }
 
-    /// A redirect that `-redirects 0` takes for an error.
+    /// Whether it is a redirect, which `-redirects 0` treats as an error.
     fn is_refused_redirect(&self, status: u16, kept: Option<&CapturedResponse>) -> bool {
         let leads = |kept: &CapturedResponse| {
             kept.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("location"))
@@ -89,7 +89,7 @@ impl Records {
     fn fault(&self, request: Option<&HttpRequest>, fault: Fault, outcome: &Outcome) -> String {
         let begun = outcome.exchange.captured.as_ref().is_some_and(|kept| !kept.headers.is_empty());
         match fault {
-            // While the body is read there is no request to name any more.
+            // While the body is read, Go's error does not name the request.
             Fault::ClosedEarly(_) if begun => "unexpected EOF".to_owned(),
             Fault::ClosedEarly(_) => self.go_error(request, "EOF"),
             Fault::RedirectLimit => {
@@ -98,8 +98,8 @@ impl Records {
             }
             fault => {
                 let address = self.address(request);
-                // Before a connection stands, Go names its own end too, which is Vegeta's default
-                // `-laddr`.
+                // Before a connection is open, Go also names the local address, which is Vegeta's
+                // default `-laddr`.
                 let ends = if fault.is_before_connection() {
                     format!("0.0.0.0:0->{address}")
                 } else {
@@ -119,7 +119,7 @@ impl Records {
         )
     }
 
-    /// The address that a request goes to.
+    /// The address to which a request is sent.
     fn address(&self, request: Option<&HttpRequest>) -> String {
         let location = request.and_then(|request| gake_wire::Location::parse(&request.url).ok());
         let authority = location.as_ref().map(gake_wire::Location::authority);
@@ -132,8 +132,8 @@ impl Records {
     }
 }
 
-/// Header lines as Go's map has them: names in canonical case, values of one name together, and
-/// without what the transport itself makes use of.
+/// Header lines as in Go's map: canonical names, values of a name together, and without headers
+/// that the transport uses itself.
 fn headers(kept: &CapturedResponse) -> Headers {
     let mut headers = Headers::new();
     for (name, value) in &kept.headers {

@@ -1,5 +1,5 @@
-//! The requests of an attack: its targets in turn, or as they come when it is lazy, each with the
-//! headers that Vegeta adds.
+//! The requests of an attack: its targets in turn, or as they are read in a lazy attack, each with
+//! the headers that Vegeta adds.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,20 +16,20 @@ use super::options::VegetaOptions;
 use gake_session::Failure;
 use gake_session::console::stdin;
 
-/// Targets held at most when all are read beforehand.
+/// The most targets when all are read in advance.
 const TARGETS_MAX: usize = 1_000_000;
 
 /// Targets that a lazy attack reads ahead.
 const AHEAD: usize = 1_024;
 
-/// What Go's client calls itself.
+/// The User-Agent of Go's client.
 const USER_AGENT: (&str, &str) = ("User-Agent", "Go-http-client/1.1");
 
-/// Makes the attack's requests, and remembers them for its results.
+/// Creates the attack's requests, and keeps them for its results.
 #[derive(Debug)]
 pub struct Requests {
     source: Source,
-    /// Of a lazy attack, by number, until the result is written.
+    /// The requests of a lazy attack by number, until the result is written.
     sent: Mutex<HashMap<u64, Arc<WeightedRequest>>>,
     /// Why reading targets ended early.
     fault: Arc<Mutex<Option<String>>>,
@@ -37,18 +37,15 @@ pub struct Requests {
 
 #[derive(Debug)]
 enum Source {
-    /// Round and round.
+    /// A fixed list, in turn.
     Fixed(Vec<Arc<WeightedRequest>>),
-    /// As they are read. One who waits holds the lock.
+    /// Targets as they are read. A waiting task holds the lock.
     Lazy(tokio::sync::Mutex<Receiver<WeightedRequest>>),
 }
 
 impl Requests {
-    /// Opens the targets; reads all of them, or the first one when the attack is lazy. These are
-    /// returned too.
-    ///
-    /// # Errors
-    /// When they cannot be read, or there are no targets.
+    /// Opens the targets and reads all of them, or the first one of a lazy attack. Returns these,
+    /// too.
     pub fn open(options: &VegetaOptions) -> Result<(Self, Vec<WeightedRequest>), Failure> {
         let mut reading = TargetReader::open(options)?;
         let fault = Arc::default();
@@ -75,7 +72,7 @@ impl Requests {
         Ok((requests, known))
     }
 
-    /// What arrival `number` sent; of a lazy attack only once.
+    /// The request of arrival `number`; available once in a lazy attack.
     pub fn sent(&self, number: u64) -> Option<Arc<WeightedRequest>> {
         match &self.source {
             Source::Fixed(requests) => Some(Arc::clone(in_turn(requests, number))),
@@ -116,7 +113,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads on a thread of its own, and no further ahead than the queue is long.
+/// Reads on a separate thread, at most a queue's length ahead.
 fn lazy(
     reading: TargetReader,
     first: WeightedRequest,
@@ -127,7 +124,7 @@ fn lazy(
         for request in std::iter::once(Ok(first)).chain(reading) {
             match request {
                 Ok(request) => {
-                    // Nobody receives any more once the attack is over.
+                    // The receiver is gone after the attack.
                     if sender.blocking_send(request).is_err() {
                         return;
                     }
@@ -143,7 +140,7 @@ fn lazy(
     Ok(Source::Lazy(tokio::sync::Mutex::new(receiver)))
 }
 
-/// Targets read one by one, as requests.
+/// Reads targets one by one and converts them to requests.
 struct TargetReader {
     targets: Targets<Box<dyn BufRead + Send>>,
     name: String,
@@ -185,7 +182,7 @@ impl TargetReader {
     }
 
     fn request_of(&mut self, target: Target) -> Result<WeightedRequest, String> {
-        // `http://:80` is this machine, as Go dials it.
+        // `http://:80` means this machine, as in Go.
         let url = target.url.replacen("://:", "://localhost:", 1);
         Location::parse(&url).map_err(|error| error.to_string())?;
         let own = match target.body {

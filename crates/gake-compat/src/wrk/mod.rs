@@ -1,7 +1,7 @@
 //! gake as wrk and wrk2.
 //!
-//! wrk is our closed loop over `-c` users, wrk2 our open loop at `-R` over `-c` connections. Both
-//! wait for a response however long it takes: their `--timeout` only counts.
+//! wrk is gake's closed loop over `-c` users, wrk2 its open loop at `-R` over `-c` connections.
+//! Both wait for a response without a limit: their `--timeout` only counts.
 
 mod options;
 mod report;
@@ -19,26 +19,20 @@ use report::{Distribution, Figures, SocketErrors, backfilled, closing, opening};
 use crate::NativeResult;
 use crate::tool_run::{NEVER, ToolResult, ToolRun, is_connect_fault, responses};
 use gake_session::{Console, Exit, Failure};
-use options::{Objection, Tool, WrkOptions};
+use options::{Tool, WrkOptions, WrkOptionsError};
 
-/// How long wrk's threads take to notice that the time is over.
+/// The time within which wrk's threads notice the end.
 const DRAIN: Duration = Duration::from_millis(100);
 
-/// What either tool says when it is called wrongly, or cannot start.
+/// The exit code for a command line that is not valid, and for a failed start.
 const WRONG: Exit = Exit::Tool(1);
 
 /// `gake as wrk`.
-///
-/// # Errors
-/// Why it cannot be run as asked.
 pub fn wrk(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     run(Tool::Wrk, args, native, console)
 }
 
 /// `gake as wrk2`.
-///
-/// # Errors
-/// Why it cannot be run as asked.
 pub fn wrk2(args: &[String], native: &NativeResult, console: &Console) -> Result<Exit, Failure> {
     run(Tool::Wrk2, args, native, console)
 }
@@ -51,8 +45,8 @@ fn run(
 ) -> Result<Exit, Failure> {
     let options = match WrkOptions::read(tool, args) {
         Ok(options) => options,
-        Err(Objection::Refused(why)) => return Err(Failure::could_not(why)),
-        Err(Objection::Usage(why)) => {
+        Err(WrkOptionsError::Refused(why)) => return Err(Failure::could_not(why)),
+        Err(WrkOptionsError::Usage(why)) => {
             if let Some(why) = why {
                 console.error(&why);
             }
@@ -71,10 +65,10 @@ fn run(
     console.result(&opening(&options.url, duration, threads, connections))?;
     let mut rates = Histogram::new();
     let seconds = duration.as_secs();
-    let result = run.run(None, |moment| {
-        // The last one holds what came after the end.
-        if moment.second.second <= seconds {
-            rates.record(moment.second.tally.counts.ended() / threads as u64);
+    let result = run.run(None, |update| {
+        // The last second includes everything after the end.
+        if update.second.second <= seconds {
+            rates.record(update.second.tally.counts.ended() / threads as u64);
         }
         None
     })?;
@@ -82,7 +76,6 @@ fn run(
     Ok(Exit::Done)
 }
 
-/// What it is to gake.
 fn spec(options: &WrkOptions) -> RunSpec {
     let load = match options.rate {
         Some(rate) => Load::rate(rate, options.duration),
@@ -98,7 +91,7 @@ fn spec(options: &WrkOptions) -> RunSpec {
     };
     let mut spec = RunSpec { threads: Some(options.threads), ..RunSpec::new(scenario) };
     spec.connection.timeout = NEVER;
-    // Neither looks at certificates.
+    // Neither tool verifies certificates.
     spec.tls = TlsSpec { insecure: true, ..TlsSpec::default() };
     spec
 }
@@ -122,7 +115,7 @@ fn report(options: &WrkOptions, result: &ToolResult, rates: &Histogram) -> Strin
     let service = tally.latency.of(LatencyMetric::Service);
     let (latency, distribution) = match options.tool {
         Tool::Wrk => {
-            // What one connection needed for a request on the mean.
+            // The mean time of a request on one connection.
             let each = requests / options.connections as u64;
             let interval = run.elapsed.checked_div(each).unwrap_or(0);
             let shown =
@@ -171,8 +164,8 @@ fn socket_errors(tally: &Tally, timeout: Nanos) -> SocketErrors {
         histogram.count() - histogram.count_up_to(timeout)
     };
     let answered = over(LatencyMetric::Service);
-    // Without a rate a request is due when it is sent, so what waited longer than the time-out and
-    // got no response is one that was still in flight at the end.
+    // Without a rate a request is due when it is sent, so a request that took longer than the
+    // time-out and got no response was still in flight at the end.
     let unanswered = (over(LatencyMetric::OkResponse) + over(LatencyMetric::OtherResponse))
         .saturating_sub(answered)
         .min(tally.counts.unfinished);

@@ -9,7 +9,7 @@ use crate::flags::{Flag, Grammar, Parsed, refused, switch, value};
 use crate::tool_run::THREADS_MAX;
 use gake_session::options::values::header as read_header;
 
-/// Which of the two.
+/// One of the two tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     /// wrk: a closed loop.
@@ -18,29 +18,26 @@ pub enum Tool {
     Wrk2,
 }
 
-/// Why there are no options.
+/// The end of a command line without options.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Objection {
-    /// The tool itself would show its usage, after this sentence if there is one.
+pub enum WrkOptionsError {
+    /// The tool shows its usage, after this sentence if there is one.
     Usage(Option<String>),
-    /// gake cannot honour it.
+    /// gake does not support it.
     Refused(String),
 }
 
-/// What was asked for.
+/// A command line of wrk or wrk2.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrkOptions {
-    /// Which of the two.
     pub tool: Tool,
     /// The target.
     pub url: String,
-    /// Threads.
     pub threads: usize,
     /// Connections over all threads.
     pub connections: usize,
-    /// How long.
     pub duration: Duration,
-    /// From when on a request counts as a time-out.
+    /// The duration from which a request counts as a time-out.
     pub timeout: Duration,
     /// Requests a second over all threads (wrk2).
     pub rate: Option<f64>,
@@ -48,13 +45,13 @@ pub struct WrkOptions {
     pub headers: Vec<(String, String)>,
     /// Whether the distribution of latencies is shown.
     pub latency: bool,
-    /// Whether that of the uncorrected ones is shown too (wrk2).
+    /// Whether the distribution of uncorrected latencies is shown, too (wrk2).
     pub uncorrected: bool,
     /// Whether the version is shown first.
     pub version: bool,
 }
 
-/// The flags of both, by the name under which they are asked for.
+/// The flags of both, by their names as keys.
 const COMMON: [Flag; 9] = [
     value(&["c", "connections"]),
     value(&["d", "duration"]),
@@ -67,29 +64,26 @@ const COMMON: [Flag; 9] = [
     switch(&["h", "help"]),
 ];
 
-/// What wrk2 has besides. gake sends one request at a time on a connection, so that each is a
+/// Additional flags of wrk2. gake sends one request at a time on a connection, so that each is a
 /// batch of its own and `-B` changes nothing.
 const WRK2: [Flag; 3] =
     [value(&["R", "rate"]), switch(&["U", "u_latency"]), switch(&["B", "batch_latency"])];
 
-/// The same for wrk: a rate there is a mistake that must not pass as a test without one.
+/// Additional flags of wrk: a rate is refused, since it must not pass as a test without one.
 const WRK: [Flag; 1] = [refused(&["R", "rate"], "wrk has no rate; use `gake as wrk2`")];
 
 impl WrkOptions {
     /// Reads a command line.
-    ///
-    /// # Errors
-    /// Why there are no options.
-    pub fn read(tool: Tool, args: &[String]) -> Result<Self, Objection> {
+    pub fn read(tool: Tool, args: &[String]) -> Result<Self, WrkOptionsError> {
         let own = match tool {
             Tool::Wrk => &WRK[..],
             Tool::Wrk2 => &WRK2[..],
         };
-        let usage = |why| Objection::Usage(Some(why));
+        let usage = |why| WrkOptionsError::Usage(Some(why));
         let parsed = Parsed::read(Grammar::GetoptLong, &[&COMMON[..], own].concat(), args)
             .map_err(|error| usage(error.into()))?;
         if parsed.last("s").is_some() {
-            return Err(Objection::Refused(
+            return Err(WrkOptionsError::Refused(
                 "-s cannot be honoured: gake runs no Lua; write the script in JavaScript and run \
                  it with `gake run script.js`"
                     .to_owned(),
@@ -100,32 +94,32 @@ impl WrkOptions {
         if !on("h")? {
             url = rest.next();
         }
-        let url = url.ok_or(Objection::Usage(None))?;
+        let url = url.ok_or(WrkOptionsError::Usage(None))?;
         if let Some(more) = rest.next() {
-            return Err(Objection::Refused(format!(
+            return Err(WrkOptionsError::Refused(format!(
                 "{more:?} after the URL is for a Lua script, which gake does not run"
             )));
         }
         if !url.contains("://") || Location::parse(url).is_err() {
             return Err(usage(format!("invalid URL: {url}")));
         }
-        let count = |name, default| -> Result<u64, Objection> {
+        let count = |name, default| -> Result<u64, WrkOptionsError> {
             Ok(parsed.read_with(name, scan_count).map_err(usage)?.unwrap_or(default))
         };
-        let time = |name, default| -> Result<Duration, Objection> {
+        let time = |name, default| -> Result<Duration, WrkOptionsError> {
             let seconds = parsed.read_with(name, scan_time).map_err(usage)?.unwrap_or(default);
             Ok(Duration::from_secs(seconds))
         };
         let (threads, connections) = (count("t", 2)?, count("c", 10)?);
         let (duration, timeout) = (time("d", 10)?, time("T", 2)?);
         if threads == 0 || duration.is_zero() {
-            return Err(Objection::Usage(None));
+            return Err(WrkOptionsError::Usage(None));
         }
         if connections < threads {
             return Err(usage("number of connections must be >= threads".to_owned()));
         }
         if threads > THREADS_MAX {
-            return Err(Objection::Refused(format!(
+            return Err(WrkOptionsError::Refused(format!(
                 "-t {threads} is more than the {THREADS_MAX} threads gake starts; more than the \
                  cores only cost"
             )));
@@ -148,20 +142,20 @@ impl WrkOptions {
     }
 }
 
-/// Requests a second, which wrk2 must have.
-fn rate(tool: Tool, rate: u64) -> Result<Option<f64>, Objection> {
+/// Requests a second, which wrk2 requires.
+fn rate(tool: Tool, rate: u64) -> Result<Option<f64>, WrkOptionsError> {
     match (tool, rate) {
         (Tool::Wrk, _) => Ok(None),
         (Tool::Wrk2, 0) => {
             let why = "Throughput MUST be specified with the --rate or -R option";
-            Err(Objection::Usage(Some(why.to_owned())))
+            Err(WrkOptionsError::Usage(Some(why.to_owned())))
         }
         (Tool::Wrk2, rate) => Ok(Some(rate as f64)),
     }
 }
 
 impl Tool {
-    /// How the tool is called.
+    /// The help text.
     pub fn usage(self) -> &'static str {
         match self {
             Self::Wrk => WRK_USAGE,
@@ -208,7 +202,7 @@ mod tests {
     use super::*;
     use crate::testing::words;
 
-    fn read(tool: Tool, line: &str) -> Result<WrkOptions, Objection> {
+    fn read(tool: Tool, line: &str) -> Result<WrkOptions, WrkOptionsError> {
         WrkOptions::read(tool, &words(line))
     }
 
@@ -236,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_wrk_objects_to() {
-        for (line, said) in [
+        for (line, expected) in [
             ("-c 1 -t 2 http://h/", "number of connections must be >= threads"),
             ("localhost/", "invalid URL: localhost/"),
             ("--bad http://h/", "no flag --bad"),
@@ -244,19 +238,21 @@ mod tests {
             ("-H nocolon http://h/", "Name: value"),
             ("-R 5 http://h/", "gake as wrk2"),
         ] {
-            let Err(Objection::Usage(Some(why))) = read(Tool::Wrk, line) else { panic!("{line}") };
-            assert!(why.contains(said), "{line}: {why}");
+            let Err(WrkOptionsError::Usage(Some(why))) = read(Tool::Wrk, line) else {
+                panic!("{line}")
+            };
+            assert!(why.contains(expected), "{line}: {why}");
         }
         for line in ["", "-h http://h/", "-d 0 http://h/", "-t 0 http://h/"] {
-            assert_eq!(read(Tool::Wrk, line), Err(Objection::Usage(None)), "{line}");
+            assert_eq!(read(Tool::Wrk, line), Err(WrkOptionsError::Usage(None)), "{line}");
         }
-        assert!(matches!(read(Tool::Wrk2, "http://h/"), Err(Objection::Usage(Some(_)))));
+        assert!(matches!(read(Tool::Wrk2, "http://h/"), Err(WrkOptionsError::Usage(Some(_)))));
     }
 
     #[test]
     fn what_gake_refuses() {
         for line in ["-s x.lua http://h/", "http://h/ -- a", "-c 2k -t 2k http://h/"] {
-            assert!(matches!(read(Tool::Wrk, line), Err(Objection::Refused(_))), "{line}");
+            assert!(matches!(read(Tool::Wrk, line), Err(WrkOptionsError::Refused(_))), "{line}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From the workers of a slice to frames.
+//! Forwarding of the workers' figures as frames.
 
 use std::io;
 use std::sync::Arc;
@@ -6,99 +6,98 @@ use std::sync::mpsc::Sender;
 
 use gake_core::plan::Plan;
 use gake_core::record::Interval;
-use gake_run::{Message, PartLog, RunHandle, Stop, WrittenLog, beside};
+use gake_run::{Message, RunHandle, SliceLog, SliceLogWriter, Stop, beside};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::voice::ScriptVoice;
+use super::script_reporter::ScriptReporter;
 use crate::frame::Frame;
-use crate::message::LastWord;
+use crate::message::AgentEnd;
 
-/// The log of a slice.
-pub(crate) struct SliceLog {
-    pub(crate) log: PartLog,
-    /// When the slice starts, in ns since 1970.
+/// A log to be started with the slice.
+pub(crate) struct LogStart {
+    pub(crate) log: SliceLog,
+    /// The start of the slice, in Unix nanoseconds.
     pub(crate) started_unix_ns: u64,
-    /// Where the sentences go that say what it lacks.
-    pub(crate) lacks: Sender<String>,
+    /// Receives losses of the log, in sentences.
+    pub(crate) losses: Sender<String>,
 }
 
-/// Turns what the workers hand over into frames, to the end of the slice, on a thread of its own.
-/// The frames that nobody has received yet are bounded by what the agent keeps. The log is whole
-/// before the last frame.
+/// Sends the workers' messages as frames until the slice ends, on its own thread. The outbox of the
+/// agent bounds unsent frames. The log is complete before the last frame.
 pub(crate) fn forward(
     running: RunHandle,
     plan: Arc<Plan>,
     frames: UnboundedSender<Frame>,
-    voice: Option<Arc<ScriptVoice>>,
-    log: Option<SliceLog>,
+    reporter: Option<Arc<ScriptReporter>>,
+    log: Option<LogStart>,
 ) {
     let forward = move || {
         let mut forwarder = Forwarder { running, frames, ended: 0, log_lost: 0 };
-        // What accompanies an open loop must not delay its arrivals; what is left after the last
-        // one must not wait for a core.
+        // During an open loop this thread must not delay arrivals; afterwards it must not wait for
+        // a core.
         let mut written = None;
         let forwarded = beside(&plan, || {
-            written = log.map(|log| Written::start(log, &plan));
+            written = log.map(|log| RunningLog::start(log, &plan));
             forwarder.forward(true)
         });
         let forwarded = forwarded.and_then(|()| forwarder.forward(false));
         let Forwarder { running, frames, log_lost, .. } = forwarder;
         let last = match forwarded {
-            Ok(()) => Frame::last(&LastWord {
+            Ok(()) => Frame::last(&AgentEnd {
                 rss_bytes: running.memory.highest(),
                 cores: std::thread::available_parallelism().map_or(1, usize::from),
             }),
-            Err(why) => Frame::gave_up(&why),
+            Err(why) => Frame::aborted(&why),
         };
         running.join();
-        if let Some(voice) = voice {
-            voice.end();
+        if let Some(reporter) = reporter {
+            reporter.end();
         }
         if let Some(written) = written {
             written.finish(log_lost);
         }
-        // The agent may have given the run up.
+        // The agent may have aborted the run.
         let _ = frames.send(last);
     };
     let started = std::thread::Builder::new().name("gake-forward".to_owned()).spawn(forward);
-    // Without the thread the frames end, which the agent notices.
+    // Without the thread the channel closes, which the agent notices.
     drop(started);
 }
 
 /// A log in progress.
-struct Written {
-    log: io::Result<WrittenLog>,
-    lacks: Sender<String>,
+struct RunningLog {
+    log: io::Result<SliceLogWriter>,
+    losses: Sender<String>,
 }
 
-impl Written {
-    fn start(log: SliceLog, plan: &Plan) -> Self {
-        let SliceLog { log, started_unix_ns, lacks } = log;
-        Self { log: log.start(plan, started_unix_ns), lacks }
+impl RunningLog {
+    fn start(log: LogStart, plan: &Plan) -> Self {
+        let LogStart { log, started_unix_ns, losses } = log;
+        Self { log: log.start(plan, started_unix_ns), losses }
     }
 
-    /// Waits for the last line; `lost` requests were not passed to it.
+    /// Waits for the end of the log; `lost` requests were not passed to it.
     fn finish(self, lost: u64) {
         let sentences = match self.log {
             Ok(log) => log.finish(lost),
             Err(error) => vec![format!("the log's thread could not be started: {error}")],
         };
-        // An agent that has given the run up does not want to know.
-        sentences.into_iter().try_for_each(|text| self.lacks.send(text)).unwrap_or_default();
+        // The agent may have aborted the run.
+        sentences.into_iter().try_for_each(|text| self.losses.send(text)).unwrap_or_default();
     }
 }
 
 struct Forwarder {
     running: RunHandle,
     frames: UnboundedSender<Frame>,
-    /// Workers whose end is forwarded.
+    /// Number of workers that have ended.
     ended: usize,
     /// Requests that the log could not take in time.
     log_lost: u64,
 }
 
 impl Forwarder {
-    /// Forwards to the end; with `beside_workers`, no longer than there are workers to delay.
+    /// Forwards until the end; with `beside_workers`, only while there are workers to delay.
     fn forward(&mut self, beside_workers: bool) -> Result<(), String> {
         while self.ended < self.running.workers {
             if beside_workers && self.running.has_ended() {
@@ -109,7 +108,7 @@ impl Forwarder {
                 .map_err(|_| "a worker thread ended unexpectedly; this is a bug".to_owned())?;
             let frame = Frame::of(&message).map_err(|error| error.to_string())?;
             if self.frames.send(frame).is_err() {
-                // Nobody wants the rest.
+                // The agent has aborted the run.
                 self.running.stop.stop(Stop::Now);
             }
             match message {
@@ -123,12 +122,12 @@ impl Forwarder {
         Ok(())
     }
 
-    /// Gives a worker its tallies back, whose memory is warm.
+    /// Returns tallies to their worker for reuse.
     fn give_back(&self, interval: Interval) {
         let Some(spares) = self.running.spares.get(interval.worker) else { return };
         for mut part in interval.scenarios {
             part.tally.clear();
-            // A worker that has ended needs no more.
+            // The worker may have ended.
             let _ = spares.send(part.tally);
         }
     }

@@ -1,4 +1,4 @@
-//! The slice of a run that an agent has.
+//! A slice of a run on an agent.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -11,26 +11,26 @@ use gake_core::clock::{Clock, SECOND};
 use gake_core::plan::Plan;
 use gake_core::schedule::Slice;
 use gake_run::script::LoadedScript;
-use gake_run::{PartLog, PreparedRun, RunClock, Stop, StopHandle, Takeover};
+use gake_run::{PreparedRun, RunClock, SliceLog, Stop, StopHandle, Takeover};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::forward::{SliceLog, forward};
-use super::slice_state::{Outcome, SliceState, next_second};
-use super::voice::ScriptVoice;
+use super::forward::{LogStart, forward};
+use super::script_reporter::ScriptReporter;
+use super::slice_state::{SliceOutcome, SliceState, next_second};
 use crate::allow::SliceBounds;
 use crate::frame::{self, Frame, HEADER};
 use crate::message::{
-    Control, Handover, HandoverAnswer, StopOrder, control_purpose, control_subject,
-    figures_purpose, figures_subject, opened,
+    Control, Handover, HandoverReply, StopOrder, control_purpose, control_subject, figures_purpose,
+    figures_subject, open_json,
 };
 use crate::token::{FleetToken, SEAL};
 
-/// Bytes of a message beside seal, header and content.
+/// Bytes of a message besides seal, header and content.
 const MARGIN: usize = 1_024;
 
-/// The slice of a run that an agent has.
+/// A slice of a run on an agent.
 pub(crate) struct SliceRun {
-    /// The run's id.
+    /// The id of the run.
     pub(crate) run: String,
     purpose: String,
     subject: String,
@@ -38,43 +38,43 @@ pub(crate) struct SliceRun {
     control: Subscriber,
     ready: Option<PreparedRun>,
     script: Option<SliceScript>,
-    log: Option<PartLog>,
-    workers: Option<Workers>,
+    log: Option<SliceLog>,
+    workers: Option<SliceWorkers>,
     state: SliceState,
     bounds: SliceBounds,
 }
 
 /// The workers of a slice that has started.
-struct Workers {
+struct SliceWorkers {
     stop: StopHandle,
     takeover: Takeover,
     clock: RunClock,
     frames: UnboundedReceiver<Frame>,
-    /// What the log lacks, in sentences, before the last frame.
-    log_lacks: Receiver<String>,
+    /// Losses of the log, in sentences, before the last frame.
+    log_losses: Receiver<String>,
 }
 
-/// The script of a slice, and what it says.
+/// The script of a slice, and the reporter of its events.
 pub(crate) struct SliceScript {
     pub(crate) script: LoadedScript,
-    pub(crate) voice: Arc<ScriptVoice>,
+    pub(crate) reporter: Arc<ScriptReporter>,
 }
 
 impl SliceScript {
-    /// The script may end the test from here on: its own slice at once.
+    /// Connects the script: it may abort the test from now on, which stops its own slice
+    /// immediately.
     fn connect(&self, frames: &UnboundedSender<Frame>, stop: StopHandle) {
-        self.voice.connect(frames);
-        let voice = Arc::clone(&self.voice);
-        self.script.on_fail(move || voice.fail());
-        let voice = Arc::clone(&self.voice);
+        self.reporter.connect(frames);
+        let reporter = Arc::clone(&self.reporter);
+        self.script.on_fail(move || reporter.fail());
+        let reporter = Arc::clone(&self.reporter);
         self.script.on_abort(move |reason| {
-            voice.abort(reason);
+            reporter.abort(reason);
             stop.stop(Stop::Now);
         });
     }
 }
 
-/// What a slice waits for.
 pub(crate) enum SliceInput {
     Control(async_nats::Message),
     Frame(Option<Frame>),
@@ -85,7 +85,7 @@ impl SliceRun {
     pub(crate) fn new(
         (run, index, alone_max): (String, usize, Duration),
         plan: Arc<Plan>,
-        (ready, script, log): (PreparedRun, Option<SliceScript>, Option<PartLog>),
+        (ready, script, log): (PreparedRun, Option<SliceScript>, Option<SliceLog>),
         control: Subscriber,
         bounds: SliceBounds,
     ) -> Self {
@@ -104,7 +104,7 @@ impl SliceRun {
         }
     }
 
-    /// Listens to the coordinator of a run.
+    /// Subscribes to control messages of a run.
     pub(crate) async fn listen(
         client: &Client,
         run: &str,
@@ -115,42 +115,42 @@ impl SliceRun {
     /// Starts the workers at an epoch of this machine's monotonic clock.
     ///
     /// # Errors
-    /// Why they do not start, in a sentence.
+    /// Why they cannot start, in a sentence.
     pub(crate) fn start(&mut self, epoch: u64) -> Result<(), String> {
         let now = gake_run::monotonic_now();
         if epoch <= now {
-            return Err("the order to start came after the start".to_owned());
+            return Err("the order to start came too late".to_owned());
         }
-        let ready = self.ready.take().ok_or("it has started already")?;
+        let ready = self.ready.take().ok_or("it has already started")?;
         let running = ready.start_at(epoch);
         let (sender, frames) = unbounded_channel();
-        let (lacks, log_lacks) = channel();
-        self.workers = Some(Workers {
+        let (losses, log_losses) = channel();
+        self.workers = Some(SliceWorkers {
             stop: running.stop.clone(),
             takeover: running.takeover.clone(),
             clock: running.clock.clone(),
             frames,
-            log_lacks,
+            log_losses,
         });
         self.state.start(Instant::now());
         if let Some(script) = &self.script {
             script.connect(&sender, running.stop.clone());
         }
-        let voice = self.script.as_ref().map(|script| Arc::clone(&script.voice));
+        let reporter = self.script.as_ref().map(|script| Arc::clone(&script.reporter));
         let started_unix_ns = gake_run::unix_now() + (epoch - now);
-        let log = self.log.take().map(|log| SliceLog { log, started_unix_ns, lacks });
-        forward(running, Arc::clone(&self.plan), sender, voice, log);
+        let log = self.log.take().map(|log| LogStart { log, started_unix_ns, losses });
+        forward(running, Arc::clone(&self.plan), sender, reporter, log);
         Ok(())
     }
 
-    /// What the log of a slice that is done lacks, in sentences.
-    pub(crate) fn log_lacks(&self) -> Vec<String> {
+    /// Losses of the log of a completed slice, in sentences.
+    pub(crate) fn log_losses(&self) -> Vec<String> {
         self.workers
             .as_ref()
-            .map_or_else(Vec::new, |workers| workers.log_lacks.try_iter().collect())
+            .map_or_else(Vec::new, |workers| workers.log_losses.try_iter().collect())
     }
 
-    /// Waits for what comes next.
+    /// Waits for the next input.
     pub(crate) async fn next(&mut self) -> SliceInput {
         let workers = self.workers.as_mut().filter(|_| !self.state.is_complete);
         let frame = async {
@@ -165,19 +165,19 @@ impl SliceRun {
         }
     }
 
-    /// Applies what the coordinator says; what it takes over, in sentences.
+    /// Applies a control message. Returns descriptions of arrivals that it takes over.
     pub(crate) async fn apply(
         &mut self,
         client: &Client,
         token: &FleetToken,
         bytes: &[u8],
-    ) -> (Outcome, Vec<String>) {
+    ) -> (SliceOutcome, Vec<String>) {
         let purpose = control_purpose(&self.run);
-        let Some(control) = opened::<Control>(token, &purpose, bytes) else {
-            return (Outcome::Kept, Vec::new());
+        let Some(control) = open_json::<Control>(token, &purpose, bytes) else {
+            return (SliceOutcome::InProgress, Vec::new());
         };
         let applied = self.state.apply(&control, Instant::now());
-        if applied.outcome != Outcome::Kept {
+        if applied.outcome != SliceOutcome::InProgress {
             return (applied.outcome, Vec::new());
         }
         if let Some(workers) = &self.workers {
@@ -190,14 +190,14 @@ impl SliceRun {
         for (number, frame) in applied.again {
             self.send(client, token, number, &frame).await;
         }
-        let mut told = Vec::new();
+        let mut taken_over = Vec::new();
         for handover in applied.handovers {
-            told.push(self.take_over(client, token, &handover).await);
+            taken_over.push(self.take_over(client, token, &handover).await);
         }
-        (Outcome::Kept, told)
+        (SliceOutcome::InProgress, taken_over)
     }
 
-    /// Takes arrivals of another agent over, when it can; what it does, in a sentence.
+    /// Takes over arrivals of a lost agent if possible, and returns a description.
     async fn take_over(
         &mut self,
         client: &Client,
@@ -212,8 +212,8 @@ impl SliceRun {
         let is_possible = can && load.is_some_and(|load| self.bounds.budget.take(load, of));
         let now = self.workers.as_ref().map_or(0, |workers| workers.clock.now());
         let from = is_possible.then(|| next_second(now.max(not_before)));
-        // The answer comes before any figure of these arrivals.
-        self.pass_on(client, token, Some(Frame::handover(&HandoverAnswer { id, from }))).await;
+        // The reply must precede any figure of these arrivals.
+        self.pass_on(client, token, Some(Frame::handover(&HandoverReply { id, from }))).await;
         let (Some(workers), Some(from)) = (&self.workers, from) else {
             return format!("arrivals of a lost agent were refused: 1 of {of}");
         };
@@ -222,68 +222,69 @@ impl SliceRun {
         format!("from second {second} on, 1 of {of} arrivals is taken over from a lost agent")
     }
 
-    /// Sends what the workers handed over.
+    /// Stores and sends a frame from the workers.
     pub(crate) async fn pass_on(
         &mut self,
         client: &Client,
         token: &FleetToken,
         frame: Option<Frame>,
     ) {
-        let frame = frame.unwrap_or_else(|| Frame::gave_up("its thread could not be started"));
+        let frame = frame.unwrap_or_else(|| Frame::aborted("its thread could not be started"));
         let number = self.state.keep(frame.clone(), Instant::now());
         self.send(client, token, number, &frame).await;
     }
 
-    /// Sends a frame, unless there is no connection: then it waits in the outbox.
+    /// Sends a frame. Without a connection it stays in the outbox.
     async fn send(&mut self, client: &Client, token: &FleetToken, number: u64, frame: &Frame) {
-        let part = client.max_payload().saturating_sub(SEAL + HEADER + MARGIN);
-        for part in frame.parts(number, part) {
-            self.publish(client, token, &part).await;
+        let size = client.max_payload().saturating_sub(SEAL + HEADER + MARGIN);
+        for chunk in frame.chunks(number, size) {
+            self.publish(client, token, &chunk).await;
         }
     }
 
-    async fn publish(&mut self, client: &Client, token: &FleetToken, part: &[u8]) {
+    async fn publish(&mut self, client: &Client, token: &FleetToken, chunk: &[u8]) {
         if client.connection_state() == State::Connected {
-            let sealed = token.seal(&self.purpose, part);
-            // What is lost on its way is sent again.
+            let sealed = token.seal(&self.purpose, chunk);
+            // Lost messages are resent.
             let _ = client.publish(self.subject.clone(), sealed.into()).await;
             self.state.sent = Instant::now();
         }
     }
 
-    /// Looks after the slice, several times a second.
-    pub(crate) async fn look(&mut self, client: &Client, token: &FleetToken) -> Outcome {
+    /// Periodic checks of the slice.
+    pub(crate) async fn look(&mut self, client: &Client, token: &FleetToken) -> SliceOutcome {
         let now = Instant::now();
         let is_connected = client.connection_state() == State::Connected;
         let outcome = self.state.look(now, is_connected);
         self.end_in_time();
-        if let Some(SliceScript { voice, .. }) = &self.script {
-            voice.hold(self.state.is_behind());
+        if let Some(SliceScript { reporter, .. }) = &self.script {
+            reporter.hold(self.state.is_behind());
         }
-        if outcome == Outcome::Kept && self.state.is_quiet(now) {
-            self.publish(client, token, &frame::alive()).await;
+        if outcome == SliceOutcome::InProgress && self.state.is_quiet(now) {
+            self.publish(client, token, &frame::heartbeat()).await;
         }
         outcome
     }
 
-    /// Ends what goes on past the bounds, whatever the plan says.
+    /// Aborts the slice at its time limit, whatever the plan is.
     fn end_in_time(&mut self) {
         let Some(workers) = &self.workers else { return };
         let now = Duration::from_nanos(workers.clock.now());
         if self.bounds.end.take_if(|end| now > *end).is_some() {
             workers.stop.stop(Stop::Now);
-            if let Some(SliceScript { voice, .. }) = &self.script {
-                voice.warn("the agent's --max-duration is over: what was in flight was cut");
+            if let Some(SliceScript { reporter, .. }) = &self.script {
+                reporter
+                    .warn("the agent's --max-duration is over: requests in flight were aborted");
             }
         }
     }
 
-    /// Ends it at once, and says why to the coordinator.
-    pub(crate) async fn give_up(&mut self, client: &Client, token: &FleetToken, why: &str) {
+    /// Aborts the slice and sends the reason to the coordinator.
+    pub(crate) async fn abort(&mut self, client: &Client, token: &FleetToken, why: &str) {
         if let Some(workers) = &self.workers {
             workers.stop.stop(Stop::Now);
         }
-        self.pass_on(client, token, Some(Frame::gave_up(why))).await;
+        self.pass_on(client, token, Some(Frame::aborted(why))).await;
     }
 }
 

@@ -1,15 +1,15 @@
-//! The journal of a run: what its coordinator took and decided, in order, so that another one can
-//! go on with it. No network, no clock.
+//! The journal of a run: the frames and decisions of its coordinator, in order, so that another one
+//! can take over. Sans-IO.
 //!
-//! | part of an entry, behind its seal | bytes |
+//! | field of an entry, behind its seal | bytes |
 //! | --- | --- |
 //! | the generation: which coordinator wrote it | 4, low byte first |
 //! | its number among the entries of this coordinator, from 0 | 8 |
 //! | its kind | 1 |
 //! | its content | the rest |
 //!
-//! Agents keep a frame until its entry is stored: what a coordinator takes with it when it dies is
-//! sent again to the next one.
+//! Agents keep a frame until its entry is stored: what a dead coordinator had not stored is resent
+//! to the next one.
 
 pub(crate) mod description;
 pub(crate) mod stream;
@@ -26,65 +26,63 @@ use crate::message::StopOrder;
 /// Bytes before the content.
 const HEADER: usize = 13;
 
-/// Entries are written again from the first one that is not stored, when nothing moved for this
-/// long.
+/// When nothing was stored for this long, entries are resent from the first one that is not stored.
 const AGAIN: Duration = Duration::from_millis(1_500);
 
-/// The same when NATS has stored later entries, but not the first one: it was lost. Answers may
-/// overtake each other by less.
+/// The same when NATS has stored later entries but not the first, which was lost. Replies are
+/// reordered by less than this.
 const GAP_MAX: Duration = Duration::from_millis(200);
 
-/// With a connection, a journal that stores nothing for longer is given up.
+/// With a connection, a journal that stores nothing for longer is abandoned.
 const STUCK_MAX: Duration = Duration::from_secs(10);
 
-/// Bytes that may wait to be stored.
+/// Maximum bytes that may wait to be stored.
 const BYTES_MAX: usize = 256 << 20;
 
-/// What a coordinator took or decided.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Entry {
-    /// A part of the run's description, encrypted, and whether it is the last.
+pub(crate) enum JournalEntry {
+    /// A chunk of the run's description, encrypted, and whether it is the last.
     Description(Bytes, bool),
-    /// The order to start comes: the epoch on the first coordinator's monotonic clock, and in ns
-    /// since 1970.
+    /// The order to start follows: the epoch on the first coordinator's monotonic clock, and in
+    /// Unix nanoseconds.
     Started(u64, u64),
-    /// A part of a frame of the agent with this index, taken at this instant of the run.
-    Part(usize, Nanos, Bytes),
+    /// A chunk of a frame of the agent with this index, received at this instant of the run.
+    Chunk(usize, Nanos, Bytes),
     /// A decision about the agents.
     Decision(Decision),
-    /// A coordinator of this generation goes on; entries of earlier ones do not count from here on.
+    /// A coordinator of this generation takes over; later entries of earlier ones are ignored.
     Attached,
-    /// Everything is here, and what follows the run begins: the `teardown` of a script.
+    /// The run is complete, and the `teardown` of a script starts.
     Over,
 }
 
-/// What a look at the agents led to.
+/// The outcome of a periodic check.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Decision {
-    /// When, since the epoch.
+    /// The instant, since the epoch.
     pub(crate) at: Nanos,
-    /// Agents that are given up, and why.
+    /// Agents that are lost, and why.
     pub(crate) lost: Vec<(usize, String)>,
-    /// When the run was told to stop.
+    /// When the run was stopped.
     pub(crate) stopped: Option<Nanos>,
-    /// What is asked of the run.
+    /// The stop state of the run.
     pub(crate) asked: StopOrder,
-    /// Who else than the run itself asked for that.
+    /// Who stopped the run, other than the run itself.
     pub(crate) stopped_by: Option<StoppedBy>,
 }
 
-/// Who told a run to stop that had no reason of its own.
+/// Who stopped a run, other than the run itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StoppedBy {
-    /// Somebody, from elsewhere ([`Stopped::ask`](crate::Stopped::ask)).
+    /// A request ([`StopRecipient::request_stop`](crate::StopRecipient::request_stop)).
     Request,
-    /// Whoever interrupted its coordinator ([`FleetSettings::interrupt`]).
+    /// An interrupt of the coordinator ([`FleetSettings::interrupt`]).
     ///
     /// [`FleetSettings::interrupt`]: crate::FleetSettings::interrupt
     Interrupt,
 }
 
-impl Entry {
+impl JournalEntry {
     /// The entry as it is stored, before its seal.
     pub(crate) fn encode(&self, generation: u32, number: u64) -> Bytes {
         let mut bytes = Vec::with_capacity(HEADER + 64);
@@ -100,7 +98,7 @@ impl Entry {
                 bytes.extend_from_slice(&epoch.to_le_bytes());
                 bytes.extend_from_slice(&unix_ns.to_le_bytes());
             }
-            Self::Part(index, now, part) => {
+            Self::Chunk(index, now, part) => {
                 bytes.push(b'P');
                 bytes.extend_from_slice(&(*index as u32).to_le_bytes());
                 bytes.extend_from_slice(&now.to_le_bytes());
@@ -108,7 +106,7 @@ impl Entry {
             }
             Self::Decision(decision) => {
                 bytes.push(b'D');
-                // Numbers and texts: this cannot fail.
+                // Numbers and strings: this cannot fail.
                 bytes.extend(serde_json::to_vec(decision).unwrap_or_default());
             }
             Self::Attached => bytes.push(b'A'),
@@ -129,7 +127,7 @@ impl Entry {
                 let (index, rest) = content.split_first_chunk::<4>()?;
                 let (now, part) = rest.split_first_chunk::<8>()?;
                 let part = content.slice_ref(part);
-                Self::Part(u32::from_le_bytes(*index) as usize, u64::from_le_bytes(*now), part)
+                Self::Chunk(u32::from_le_bytes(*index) as usize, u64::from_le_bytes(*now), part)
             }
             b'D' => Self::Decision(serde_json::from_slice(&content).ok()?),
             b'A' => Self::Attached,
@@ -139,17 +137,16 @@ impl Entry {
     }
 }
 
-/// An entry by which the coordinator of `generation` goes on.
+/// The entry with which the coordinator of `generation` takes over.
 pub(crate) fn attached(generation: u32) -> Bytes {
-    Entry::Attached.encode(generation, 0)
+    JournalEntry::Attached.encode(generation, 0)
 }
 
-/// The generation of an entry.
 pub(crate) fn generation(entry: &[u8]) -> Option<u32> {
     entry.first_chunk().copied().map(u32::from_le_bytes)
 }
 
-/// Reads a journal from its start: each entry once, in the order of its number.
+/// Reads a journal from its start: each entry once, in order of its number.
 #[derive(Debug, Default)]
 pub(crate) struct JournalReader {
     generation: u32,
@@ -157,9 +154,8 @@ pub(crate) struct JournalReader {
 }
 
 impl JournalReader {
-    /// The entry in these bytes, unless it was written before or by a coordinator that has been
-    /// replaced.
-    pub(crate) fn take(&mut self, bytes: &Bytes) -> Option<Entry> {
+    /// Decodes an entry; `None` for duplicates and entries of a coordinator that was replaced.
+    pub(crate) fn take(&mut self, bytes: &Bytes) -> Option<JournalEntry> {
         let (generation, rest) = bytes.split_first_chunk()?;
         let (number, rest) = rest.split_first_chunk()?;
         let (kind, content) = rest.split_first()?;
@@ -174,62 +170,62 @@ impl JournalReader {
             return None;
         }
         self.next += 1;
-        Entry::decode(*kind, bytes.slice_ref(content))
+        JournalEntry::decode(*kind, bytes.slice_ref(content))
     }
 }
 
-/// Entries on their way to the journal, and which frames of agents are stored.
+/// A journal being written, and the frames that are stored in it.
 #[derive(Debug)]
 pub(crate) struct Journal {
     generation: u32,
-    /// The number of the first entry that is not stored.
+    /// The number of the first unstored entry.
     first: u64,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingEntry>,
     bytes: usize,
-    /// How many of those waiting were sent in this attempt.
+    /// Number of waiting entries that were sent in this attempt.
     sent: usize,
     attempt: u32,
-    /// Entries after the first that this attempt has stored.
+    /// Entries after the first one that this attempt has stored.
     later: BTreeSet<u64>,
     /// Since when there are such entries.
     gap: Option<Instant>,
-    /// How many frames of each agent are stored.
+    /// Number of stored frames by agent.
     frames: Vec<u64>,
-    /// How many of those waiting decide what agents are told.
+    /// Number of waiting entries with decisions.
     decisions: usize,
-    /// When something was stored, or sent again, last.
+    /// The latest time at which an entry was stored, or entries were resent.
     moved: Instant,
-    /// When something was stored last, or nothing waited.
+    /// The latest time at which an entry was stored, or none waited.
     stored: Instant,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingEntry {
     bytes: Bytes,
-    meaning: Meaning,
+    effect: EntryEffect,
 }
 
-/// What depends on an entry being stored.
+/// What the storing of an entry permits.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Meaning {
-    /// An agent, and how many of its frames are stored with the entry.
+pub(crate) struct EntryEffect {
+    /// The agent and number of frames that may be acknowledged.
     pub(crate) frames: Option<(usize, u64)>,
-    /// Whether it decides what agents are told.
+    /// Whether it is a decision, which agents may learn then.
     pub(crate) is_decision: bool,
 }
 
-/// An entry to be written now.
+/// An entry to be written.
 #[derive(Debug)]
-pub(crate) struct Unsent {
-    /// An answer to an earlier attempt says nothing of the order in which entries are stored.
+pub(crate) struct EntryWrite {
+    /// Replies to earlier attempts are ignored, since they may have been stored out of order.
     pub(crate) attempt: u32,
     pub(crate) number: u64,
     pub(crate) bytes: Bytes,
 }
 
 impl Journal {
-    /// The journal of a coordinator of `generation`, from its entry `first` on; `frames` is how many
-    /// frames of each agent are stored already.
+    /// The journal of a coordinator of `generation`, starting at entry number `first`; `frames` are
+    /// stored already, by agent.
     pub(crate) fn new((generation, first): (u32, u64), frames: Vec<u64>, now: Instant) -> Self {
         Self {
             generation,
@@ -247,43 +243,44 @@ impl Journal {
         }
     }
 
-    /// How many frames of each agent are stored.
+    /// Number of stored frames by agent.
     pub(crate) fn frames(&self) -> &[u64] {
         &self.frames
     }
 
-    /// Whether everything is stored.
+    /// Whether all entries are stored.
     pub(crate) fn is_stored(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Whether a decision is not stored yet, so that agents must not be told.
+    /// Whether a decision is not stored yet, which agents must not learn.
     pub(crate) fn is_deciding(&self) -> bool {
         self.decisions > 0
     }
 
-    /// Writes an entry.
-    pub(crate) fn push(&mut self, entry: &Entry, meaning: Meaning, now: Instant) {
+    /// Adds an entry.
+    pub(crate) fn push(&mut self, entry: &JournalEntry, effect: EntryEffect, now: Instant) {
         if self.waiting.is_empty() {
             (self.moved, self.stored) = (now, now);
         }
         let number = self.first + self.waiting.len() as u64;
         let bytes = entry.encode(self.generation, number);
         self.bytes += bytes.len();
-        self.decisions += usize::from(meaning.is_decision);
-        self.waiting.push_back(Waiting { bytes, meaning });
+        self.decisions += usize::from(effect.is_decision);
+        self.waiting.push_back(PendingEntry { bytes, effect });
     }
 
-    /// The next entry that was not sent yet.
-    pub(crate) fn unsent(&mut self) -> Option<Unsent> {
+    /// The next entry to be sent.
+    pub(crate) fn unsent(&mut self) -> Option<EntryWrite> {
         let waiting = self.waiting.get(self.sent)?;
         let number = self.first + self.sent as u64;
         self.sent += 1;
-        Some(Unsent { attempt: self.attempt, number, bytes: waiting.bytes.clone() })
+        Some(EntryWrite { attempt: self.attempt, number, bytes: waiting.bytes.clone() })
     }
 
-    /// The entry with this number is stored, as it was sent in an attempt. Those of one attempt are
-    /// stored in order, however their answers come; one after a lost one is stored again.
+    /// Handles the acknowledgement of an entry that was sent in an attempt. Entries of one attempt
+    /// are stored in order, whatever the order of replies; entries after a lost one are stored
+    /// again.
     pub(crate) fn stored(&mut self, attempt: u32, number: u64, now: Instant) {
         let sent = self.first..self.first + self.sent as u64;
         if attempt != self.attempt || !sent.contains(&number) {
@@ -307,40 +304,39 @@ impl Journal {
         self.first += 1;
         self.sent -= 1;
         self.bytes -= entry.bytes.len();
-        self.decisions -= usize::from(entry.meaning.is_decision);
-        if let Some((agent, count)) = entry.meaning.frames
+        self.decisions -= usize::from(entry.effect.is_decision);
+        if let Some((agent, count)) = entry.effect.frames
             && let Some(frames) = self.frames.get_mut(agent)
         {
             *frames = count;
         }
     }
 
-    /// Sends everything again that is not stored.
+    /// Resends all unstored entries.
     fn begin_attempt(&mut self) {
         self.attempt += 1;
         (self.sent, self.gap) = (0, None);
         self.later.clear();
     }
 
-    /// Looks after the entries, several times a second: everything is sent again when nothing
-    /// moved for long.
+    /// Periodic check: resends entries when nothing was stored for long.
     ///
     /// # Errors
-    /// Why the journal cannot be kept.
+    /// Why the journal must be abandoned.
     pub(crate) fn look(&mut self, now: Instant, is_connected: bool) -> Result<(), &'static str> {
         if self.bytes > BYTES_MAX {
-            return Err("NATS is too slow for it");
+            return Err("NATS is too slow for the journal");
         }
         if self.waiting.is_empty() || !is_connected {
             (self.moved, self.stored) = (now, now);
-            // What was under way when the connection broke may be lost.
+            // Entries in flight when the connection broke may be lost.
             if !is_connected && self.sent > 0 {
                 self.begin_attempt();
             }
             return Ok(());
         }
         if now.duration_since(self.stored) > STUCK_MAX {
-            return Err("NATS does not store it");
+            return Err("NATS does not store the journal");
         }
         let is_lost = self.gap.is_some_and(|since| now.duration_since(since) >= GAP_MAX);
         if is_lost || now.duration_since(self.moved) >= AGAIN {
@@ -358,21 +354,21 @@ mod tests {
 
     use super::*;
 
-    fn part(number: u64) -> Entry {
-        Entry::Part(number as usize % 3, number * 7, Bytes::from(number.to_string()))
+    fn part(number: u64) -> JournalEntry {
+        JournalEntry::Chunk(number as usize % 3, number * 7, Bytes::from(number.to_string()))
     }
 
     #[test]
-    fn entries_come_back() {
+    fn entries_are_decoded() {
         let decision =
             Decision { at: 9, lost: vec![(1, "it is silent".to_owned())], ..Decision::default() };
         let entries = [
-            Entry::Description(Bytes::from_static(b"x"), false),
-            Entry::Description(Bytes::new(), true),
-            Entry::Started(5, 6),
+            JournalEntry::Description(Bytes::from_static(b"x"), false),
+            JournalEntry::Description(Bytes::new(), true),
+            JournalEntry::Started(5, 6),
             part(5),
-            Entry::Decision(decision),
-            Entry::Over,
+            JournalEntry::Decision(decision),
+            JournalEntry::Over,
         ];
         let mut reader = JournalReader::default();
         for (number, entry) in entries.iter().enumerate() {
@@ -384,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coordinator_that_was_replaced_writes_nothing_more() {
+    fn entries_of_a_replaced_coordinator_are_ignored() {
         let mut reader = JournalReader::default();
         assert_eq!(reader.take(&part(0).encode(4, 0)), Some(part(0)));
         assert_eq!(reader.take(&attached(6)), None);
@@ -394,12 +390,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_sent_again_soon() {
+    fn lost_entries_are_resent_soon() {
         let start = Instant::now();
         let mut journal = Journal::new((3, 0), vec![0; 3], start);
-        (0..4).for_each(|number| journal.push(&part(number), Meaning::default(), start));
+        (0..4).for_each(|number| journal.push(&part(number), EntryEffect::default(), start));
         while journal.unsent().is_some() {}
-        // Answers that overtake each other are no loss.
+        // Reordered replies are not a loss.
         journal.stored(0, 1, start);
         journal.stored(0, 0, start);
         assert_eq!(journal.first, 2);
@@ -410,26 +406,26 @@ mod tests {
         let again: Vec<_> = again.iter().map(|unsent| (unsent.attempt, unsent.number)).collect();
         assert_eq!(again, [(1, 2), (1, 3)]);
         journal.stored(0, 2, start);
-        assert_eq!(journal.first, 2, "an answer to an earlier attempt");
+        assert_eq!(journal.first, 2, "a reply to an earlier attempt");
         journal.stored(1, 3, start);
         journal.stored(1, 2, start);
         assert!(journal.is_stored());
     }
 
     proptest! {
-        /// Whatever is lost on the way, what counts as stored is read, in order.
+        /// Whatever is lost, entries that count as stored are read in order.
         #[test]
-        fn what_counts_as_stored_is_read(
+        fn stored_entries_are_read(
             steps in vec((0u8..4, any::<bool>(), any::<bool>()), 0..80),
         ) {
             let start = Instant::now();
             let mut now = start;
             let mut journal = Journal::new((3, 0), vec![0; 3], start);
-            let (mut stream, mut answers, mut pushed) = (Vec::new(), VecDeque::new(), 0);
-            for (step, is_lost, is_unanswered) in steps {
+            let (mut stream, mut replies, mut pushed) = (Vec::new(), VecDeque::new(), 0);
+            for (step, is_lost, is_reply_lost) in steps {
                 match step {
                     0 => {
-                        journal.push(&part(pushed), Meaning::default(), now);
+                        journal.push(&part(pushed), EntryEffect::default(), now);
                         pushed += 1;
                     }
                     1 => while let Some(unsent) = journal.unsent() {
@@ -437,14 +433,14 @@ mod tests {
                             continue;
                         }
                         stream.push(unsent.bytes.clone());
-                        if !is_unanswered {
-                            answers.push_back((unsent.attempt, unsent.number));
+                        if !is_reply_lost {
+                            replies.push_back((unsent.attempt, unsent.number));
                         }
                     },
                     2 => {
-                        // The last answer first, sometimes.
-                        let answer = if is_lost { answers.pop_back() } else { answers.pop_front() };
-                        if let Some((attempt, number)) = answer {
+                        // Sometimes replies are reordered.
+                        let reply = if is_lost { replies.pop_back() } else { replies.pop_front() };
+                        if let Some((attempt, number)) = reply {
                             journal.stored(attempt, number, now);
                         }
                     }

@@ -1,8 +1,8 @@
-//! Which agents are there.
+//! Listing agents.
 
 use std::collections::BTreeMap;
 
-use super::find::{ROUND, greetings};
+use super::finder::{ROUND, greetings};
 use crate::{FleetError, FleetToken, NatsSettings};
 
 /// An agent at a NATS server.
@@ -14,29 +14,29 @@ pub struct ListedAgent {
     pub host: String,
     /// The version of gake.
     pub version: String,
-    /// Most worker threads.
+    /// Maximum number of worker threads.
     pub cores: usize,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
-    /// The run that it has a slice of.
+    /// The run of which it has a slice.
     pub run: Option<String>,
 }
 
 /// The agents at a NATS server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentList {
-    /// Those with this token, in the order of their names.
+    /// Agents with this token, in order of their names.
     pub agents: Vec<ListedAgent>,
-    /// The names of those with another one.
+    /// The names of agents with another token.
     pub other_token: Vec<String>,
 }
 
 impl AgentList {
-    /// Asks once who is there. Blocks.
+    /// Discovers agents once. Blocks.
     ///
     /// # Errors
     /// When NATS cannot be used.
-    pub fn ask(nats: &NatsSettings, token: &FleetToken) -> Result<Self, FleetError> {
+    pub fn fetch(nats: &NatsSettings, token: &FleetToken) -> Result<Self, FleetError> {
         let mut list = Self::default();
         super::runtime()?.block_on(async {
             let client = nats.connect("gake").await?;

@@ -1,16 +1,16 @@
-//! The coordinator: finds agents, starts them together, joins what they record.
+//! The coordinator: finds agents, starts them together, joins their figures.
 
-mod ask;
+mod admin;
+mod clock_offset;
 mod clocks;
-pub(crate) mod conduct;
-mod feed;
-mod find;
+pub(crate) mod controller;
+mod coordinator_loop;
+mod finder;
 pub(crate) mod join;
 pub(crate) mod journal;
 mod list;
-pub(crate) mod lost;
+pub(crate) mod lost_arrivals;
 mod measure;
-mod offset;
 mod orphan;
 mod outage;
 mod settings;
@@ -22,24 +22,24 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-pub use ask::{AgentLogLine, Stopped};
+pub use admin::{AgentLogLine, StopRecipient};
 use async_nats::{Client, Subscriber};
-use conduct::Conduct;
-pub use feed::FleetListener;
-use feed::{LostAgents, call_off};
-use find::{Chosen, Finder, Offered};
+use controller::Controller;
+pub use coordinator_loop::FleetListener;
+use coordinator_loop::{LostAgents, release_agents};
+use finder::{AssignedAgent, Finder, SliceOffer};
 use gake_core::clock::{SECOND, nanos};
 use gake_core::record::{AgentRecord, Run, RunEnd, RunEvent};
 use gake_core::spec::RunSpec;
-use gake_run::script::{LostParts, SetUp};
-use gake_run::{Prepared, RemoteWorkers, RunError, RunHandle, Stop, StopHandle, agent_record};
+use gake_run::script::{LostSlices, SetupResult};
+use gake_run::{RemoteWorkers, ResolvedRun, RunError, RunHandle, Stop, StopHandle, agent_record};
 use gake_text::duration::format_duration;
 use join::{Joiner, Member};
 pub use journal::StoppedBy;
 use journal::description::RunDescription;
 use journal::stream::JournalStream;
 pub use list::{AgentList, ListedAgent};
-use orphan::Adopted;
+use orphan::AdoptedRun;
 pub use orphan::Orphan;
 pub use settings::{FleetSettings, OnLoss};
 use start::LEAD;
@@ -47,9 +47,9 @@ use tokio::runtime::Runtime;
 
 use crate::FleetError;
 use crate::allow::for_agents;
-use crate::files::{recordings, take_along};
+use crate::files::{collect_files, recordings};
 use crate::message::figures_subject;
-use crate::script::{DescribedScript, ScriptListener, ScriptParcel, take_script};
+use crate::script::{JournalScript, ScriptListener, ScriptParcel, script_offer};
 use crate::token::random_text;
 
 /// Agents that are ready for a run.
@@ -59,14 +59,14 @@ pub struct Fleet {
     runtime: Option<Runtime>,
     client: Client,
     figures: Option<Subscriber>,
-    agents: Vec<Chosen>,
+    agents: Vec<AssignedAgent>,
     plan: Arc<gake_core::plan::Plan>,
     seed: u64,
-    origin: Origin,
+    origin: FleetOrigin,
     started_unix_ns: u64,
     /// Ends the run.
     stop: Option<StopHandle>,
-    feed: Option<JoinHandle<Conduct>>,
+    feed: Option<JoinHandle<Controller>>,
     aborted: Option<String>,
     left: Option<String>,
     is_stopped: bool,
@@ -74,20 +74,20 @@ pub struct Fleet {
     lost: usize,
     unreplaced: usize,
     was_over: bool,
-    /// Hears what scripts do.
+    /// Receives events of scripts.
     listener: Option<ScriptListener>,
-    /// Hears what happens to agents.
+    /// Receives events of agents.
     events: Option<FleetListener>,
     lost_now: LostAgents,
 }
 
-/// Where the run of a fleet comes from.
-enum Origin {
-    /// This process starts it, with its journal: the stream, which coordinator this is, and the
-    /// entries so far. Or without one; why.
+/// The process that starts the run of a fleet.
+enum FleetOrigin {
+    /// This process starts it. The journal: stream, generation and number of entries; or why there
+    /// is none.
     New(Result<(JournalStream, u32, u64), String>),
     /// Another process started it.
-    Adopted(Adopted),
+    AdoptedRun(AdoptedRun),
 }
 
 impl std::fmt::Debug for Fleet {
@@ -97,59 +97,61 @@ impl std::fmt::Debug for Fleet {
 }
 
 impl Fleet {
-    /// Finds agents and gives each its slice of `spec`, which `prepared` was made of. They wait for
-    /// the start then. Blocks.
+    /// Finds agents and prepares a slice of `spec` on each, from which `prepared` was made. They
+    /// wait for the start then. Blocks.
     ///
     /// # Errors
-    /// When NATS cannot be used, agents are missing, or one of them refuses its slice.
+    /// When NATS cannot be used, agents are missing, or one refuses its slice.
     pub fn assemble(
         settings: FleetSettings,
         spec: &RunSpec,
-        prepared: &Prepared,
+        prepared: &ResolvedRun,
     ) -> Result<Self, FleetError> {
-        let mut told = for_agents(spec).map_err(FleetError::Spec)?;
-        let files = take_along(&mut told)?;
-        let offered = Offered::spec(&told, files)?;
-        Self::gather(settings, (spec, &told), (&offered, Ok(None)), prepared)
+        let mut sent = for_agents(spec).map_err(FleetError::Spec)?;
+        let files = collect_files(&mut sent)?;
+        let offer = SliceOffer::spec(&sent, files)?;
+        Self::find_and_offer(settings, (spec, &sent), (&offer, Ok(None)), prepared)
     }
 
-    /// As [`assemble`](Self::assemble), for a script: each agent makes its users of `parcel`, and
-    /// gives them what `setup` returned. `spec` and `prepared` are those of the script; `listener`
-    /// hears what it does on the agents.
+    /// As [`assemble`](Self::assemble), for a script: each agent creates users of `parcel` with the
+    /// return value of `setup`. `spec` and `prepared` are the script's; `listener` receives its
+    /// events on agents.
     ///
     /// # Errors
-    /// Likewise, and when the script cannot run on agents.
+    /// As [`assemble`](Self::assemble), and when the script cannot run on agents.
     pub fn assemble_script(
         settings: FleetSettings,
-        (spec, prepared): (&RunSpec, &Prepared),
-        (parcel, set_up): (&ScriptParcel, &SetUp),
+        (spec, prepared): (&RunSpec, &ResolvedRun),
+        (parcel, set_up): (&ScriptParcel, &SetupResult),
         listener: ScriptListener,
     ) -> Result<Self, FleetError> {
         let settings = FleetSettings { needs_scripts: true, ..settings };
-        let mut told = for_agents(spec).map_err(FleetError::Spec)?;
-        let mut files = take_along(&mut told)?;
-        let (offer, script_files) = take_script(parcel, set_up.data.as_deref())?;
+        let mut sent = for_agents(spec).map_err(FleetError::Spec)?;
+        let mut files = collect_files(&mut sent)?;
+        let (script_offer, script_files) = script_offer(parcel, set_up.data.as_deref())?;
         files.extend(script_files);
-        let offered = Offered::script((offer, files), &told)?;
-        let described = settings.keeps_journal.then(|| DescribedScript::new(parcel, set_up));
-        let described = described.transpose();
-        let mut fleet = Self::gather(settings, (spec, &told), (&offered, described), prepared)?;
+        let offer = SliceOffer::script((script_offer, files), &sent)?;
+        let journal_script = settings.keeps_journal.then(|| JournalScript::new(parcel, set_up));
+        let journal_script = journal_script.transpose();
+        let mut fleet =
+            Self::find_and_offer(settings, (spec, &sent), (&offer, journal_script), prepared)?;
         fleet.listener = Some(listener);
         Ok(fleet)
     }
 
-    /// Checks that agents can do a run of `spec`, as far as that is known before they are found.
+    /// Checks that agents support a run of `spec`, as far as that is known before they are found.
     ///
     /// # Errors
-    /// What they cannot do.
+    /// What they do not support.
     pub fn check(spec: &RunSpec) -> Result<(), FleetError> {
         for_agents(spec).map(drop).map_err(FleetError::Spec)
     }
 
-    /// Whether enough agents are there that could do a run, or come in time. Blocks.
+    /// Waits until enough suitable agents are available, at most for the time in the settings.
+    /// Blocks.
     ///
     /// # Errors
-    /// When NATS cannot be used, agents are missing, or whoever asks does not wait for them.
+    /// When NATS cannot be used, agents are missing, or the wait is interrupted.
     pub fn find(settings: &FleetSettings) -> Result<(), FleetError> {
         runtime()?.block_on(async {
             let client = settings.nats.connect("gake").await?;
@@ -158,13 +160,13 @@ impl Fleet {
         })
     }
 
-    /// Finds agents and offers them `offered`, which `told` was made of. `script` is what the journal
-    /// is to have of a script, or why it cannot.
-    fn gather(
+    /// Finds agents and sends them the offer, which was made from `sent`. `script` is the script
+    /// for the journal, or why there can be no journal.
+    fn find_and_offer(
         settings: FleetSettings,
-        (spec, told): (&RunSpec, &RunSpec),
-        (offered, script): (&Offered, Result<Option<DescribedScript>, String>),
-        prepared: &Prepared,
+        (spec, sent): (&RunSpec, &RunSpec),
+        (offer, script): (&SliceOffer, Result<Option<JournalScript>, String>),
+        prepared: &ResolvedRun,
     ) -> Result<Self, FleetError> {
         let runtime = runtime()?;
         let run = random_text::<8>()?;
@@ -174,9 +176,9 @@ impl Fleet {
             let figures = client.subscribe(figures_subject(&run, "*")).await;
             let figures = figures.map_err(|error| settings.nats.failed(error))?;
             let found = finder.unless_interrupted(finder.agents()).await?;
-            match finder.unless_interrupted(finder.offer(found, offered, &prepared.plan)).await {
+            match finder.unless_interrupted(finder.offer(found, offer, &prepared.plan)).await {
                 Ok(agents) => {
-                    let about = (spec, told, agents.as_slice());
+                    let about = (spec, sent, agents.as_slice());
                     let journal = match script {
                         Ok(script) => begin_journal(&client, &settings, &run, about, script).await,
                         Err(why) => Err(why),
@@ -184,28 +186,28 @@ impl Fleet {
                     Ok((client, figures, agents, journal))
                 }
                 Err(error) => {
-                    call_off(&client, &settings.token, &run).await;
+                    release_agents(&client, &settings.token, &run).await;
                     Err(error)
                 }
             }
         })?;
         let connection = (runtime, client, figures);
-        let origin = Origin::New(journal);
+        let origin = FleetOrigin::New(journal);
         Ok(Self::ready(settings, run, connection, agents, prepared, origin))
     }
 
-    /// One that is not started yet.
+    /// A fleet that has not been started.
     fn ready(
         settings: FleetSettings,
         run: String,
         (runtime, client, figures): (Runtime, Client, Subscriber),
-        agents: Vec<Chosen>,
-        prepared: &Prepared,
-        origin: Origin,
+        agents: Vec<AssignedAgent>,
+        prepared: &ResolvedRun,
+        origin: FleetOrigin,
     ) -> Self {
         let started_unix_ns = match &origin {
-            Origin::New(_) => 0,
-            Origin::Adopted(adopted) => adopted.started_unix_ns(),
+            FleetOrigin::New(_) => 0,
+            FleetOrigin::AdoptedRun(adopted) => adopted.started_unix_ns(),
         };
         Self {
             settings,
@@ -233,51 +235,54 @@ impl Fleet {
         }
     }
 
-    /// Whether another process can go on with the run if this one ends, in a sentence.
+    /// Whether another process can take over the run if this one dies, in a sentence.
     #[must_use]
     pub fn describe_journal(&self) -> String {
         match &self.origin {
-            Origin::New(Err(why)) => format!("the run ends with this process: {why}"),
-            Origin::New(Ok(_)) | Origin::Adopted(_) => {
-                format!("if this process dies, `gake fleet attach {}` goes on", self.run)
+            FleetOrigin::New(Err(why)) => format!("the run ends with this process: {why}"),
+            FleetOrigin::New(Ok(_)) | FleetOrigin::AdoptedRun(_) => {
+                format!(
+                    "if this process dies, continue the run with `gake fleet attach {}`",
+                    self.run
+                )
             }
         }
     }
 
-    /// Why no other process can go on with the run, if none can.
+    /// Why no other process can take over the run, if so.
     #[must_use]
     pub fn why_no_journal(&self) -> Option<&str> {
         match &self.origin {
-            Origin::New(Err(why)) => Some(why),
-            Origin::New(Ok(_)) | Origin::Adopted(_) => None,
+            FleetOrigin::New(Err(why)) => Some(why),
+            FleetOrigin::New(Ok(_)) | FleetOrigin::AdoptedRun(_) => None,
         }
     }
 
-    /// Deletes the journal of the run, whose result is where it belongs. Blocks.
+    /// Deletes the journal of the run, once the result is stored. Blocks.
     pub fn forget(&self) {
         let stream = match &self.origin {
-            Origin::New(Ok((stream, ..))) => stream,
-            Origin::Adopted(adopted) => adopted.stream(),
-            Origin::New(Err(_)) => return,
+            FleetOrigin::New(Ok((stream, ..))) => stream,
+            FleetOrigin::AdoptedRun(adopted) => adopted.stream(),
+            FleetOrigin::New(Err(_)) => return,
         };
         if self.left.is_some() {
             return;
         }
         let stream = stream.clone();
-        // Otherwise its entries go after a day, and the empty stream stays.
-        let _ = ask::blocking(async move {
+        // Otherwise its entries expire after a day, and the empty stream stays.
+        let _ = admin::blocking(async move {
             let client = stream.nats.connect("gake").await?;
             JournalStream { client, ..stream }.delete().await
         });
     }
 
-    /// Who does the run, in a sentence.
+    /// The agents of the run, in a sentence.
     #[must_use]
     pub fn describe(&self) -> String {
         let names: Vec<_> = self.agents.iter().map(|agent| agent.hello.name.as_str()).collect();
         let cores: usize = self.agents.iter().map(|agent| agent.hello.cores).sum();
         let error = self.agents.iter().map(|agent| agent.offset.error).max().unwrap_or(0);
-        // Each start may be off by the error, in either direction.
+        // Each start may be off by the error in either direction.
         let apart = Duration::from_micros((2 * error).div_ceil(1_000));
         format!(
             "run {}: {} agents with {cores} cores in all: {}; their starts differ by at most {}",
@@ -288,67 +293,68 @@ impl Fleet {
         )
     }
 
-    /// Tells `listener` what happens to the agents, and to the way to them, while the run goes on.
-    pub fn tell(&mut self, listener: FleetListener) {
+    /// Sets the receiver of events of agents and of the connection to NATS during the run.
+    pub fn set_listener(&mut self, listener: FleetListener) {
         self.events = Some(listener);
     }
 
-    /// Why the run was ended before its time, if it was: agents were lost, or NATS.
+    /// Why the run was ended early, if it was: agents or the connection to NATS were lost.
     #[must_use]
     pub fn aborted(&self) -> Option<&str> {
         self.aborted.as_deref()
     }
 
-    /// Why this process gave the run up, though its agents may go on.
+    /// Why this process abandoned the run, whose agents may continue.
     #[must_use]
     pub fn left(&self) -> Option<&str> {
         self.left.as_deref()
     }
 
-    /// Whether the run was told to stop: by somebody else ([`Stopped::ask`]), or under an earlier
-    /// coordinator, it is not known by whom.
+    /// Whether a request stopped the run ([`StopRecipient::request_stop`]), or an earlier
+    /// coordinator, for an unknown reason.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
-    /// Who told the run to stop, other than the run itself: under this coordinator or an earlier
-    /// one. An interrupt is known where its [`FleetSettings`] have it.
+    /// Who stopped the run, other than the run itself, under this coordinator or an earlier one. An
+    /// interrupt is only known if it is part of [`FleetSettings`].
     #[must_use]
     pub fn stopped_by(&self) -> Option<StoppedBy> {
         self.stopped_by
     }
 
-    /// Whether an earlier coordinator had the whole run already, and began what follows it.
+    /// Whether an earlier coordinator had completed the run and started `teardown`.
     #[must_use]
     pub fn was_over(&self) -> bool {
         self.was_over
     }
 
-    /// Tells the slices of the agents that are lost by now, during the run.
+    /// Returns a function for the slices of agents that are lost so far.
     #[must_use]
-    pub fn lost_parts(&self) -> LostParts {
+    pub fn lost_slices(&self) -> LostSlices {
         let lost = Arc::clone(&self.lost_now);
-        let slices: Vec<_> = self.agents.iter().map(Chosen::slice).collect();
+        let slices: Vec<_> = self.agents.iter().map(AssignedAgent::slice).collect();
         Arc::new(move || {
             let lost = lost.lock().unwrap_or_else(PoisonError::into_inner);
             lost.iter().filter_map(|index| slices.get(*index).copied()).collect()
         })
     }
 
-    /// How many agents were lost.
+    /// The number of lost agents.
     #[must_use]
     pub fn lost(&self) -> usize {
         self.lost
     }
 
-    /// How many agents were lost whose arrivals no other agent took over.
+    /// The number of lost agents whose arrivals were not completely taken over.
     #[must_use]
     pub fn unreplaced(&self) -> usize {
         self.unreplaced
     }
 
-    /// The cores that the agents may use: those of a machine count once.
+    /// The cores that the agents may use. Those on one machine are counted together, up to its
+    /// cores.
     fn cores(&self, joiner: &Joiner) -> usize {
         let mut machines = BTreeMap::<&str, (usize, usize)>::new();
         for (agent, member) in self.agents.iter().zip(&joiner.members) {
@@ -359,10 +365,10 @@ impl Fleet {
         machines.into_values().map(|(used, own)| used.min(own)).sum()
     }
 
-    /// What each agent did, judged by its own figures.
+    /// A record of each agent, judged by its own figures.
     fn records(&self, joiner: Joiner, whole: &Run) -> Vec<AgentRecord> {
         let agents = joiner.members.into_iter().zip(&self.agents);
-        let record = |(member, agent): (Member, &Chosen)| {
+        let record = |(member, agent): (Member, &AssignedAgent)| {
             let cores = agent.hello.cores;
             let ending = whole.ending.clone();
             let run = member.collector.finish(whole.started_unix_ns, ending, cores);
@@ -374,10 +380,10 @@ impl Fleet {
 }
 
 impl Drop for Fleet {
-    /// Tells agents that were never started, and ends a run that nobody waits for.
+    /// Releases agents that were never started, and ends a run in progress.
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            self.call_off(&runtime);
+            self.release_agents(&runtime);
         }
         if let (Some(feed), Some(stop)) = (self.feed.take(), &self.stop) {
             stop.stop(Stop::Now);
@@ -393,14 +399,15 @@ impl RemoteWorkers for Fleet {
 
     fn started_unix_ns(&self) -> u64 {
         match &self.origin {
-            Origin::New(_) => gake_run::unix_now() + LEAD,
-            Origin::Adopted(_) => self.started_unix_ns,
+            FleetOrigin::New(_) => gake_run::unix_now() + LEAD,
+            FleetOrigin::AdoptedRun(_) => self.started_unix_ns,
         }
     }
 
     fn complete(&mut self, run: &mut Run) {
-        let Some(Ok(Conduct { joiner, aborted, left, is_stopped, stopped_by, was_over, .. })) =
-            self.feed.take().map(JoinHandle::join)
+        let Some(Ok(Controller {
+            joiner, aborted, left, is_stopped, stopped_by, was_over, ..
+        })) = self.feed.take().map(JoinHandle::join)
         else {
             return;
         };
@@ -428,16 +435,16 @@ impl RemoteWorkers for Fleet {
     }
 }
 
-/// Begins the journal of a run, unless it is not wanted; returns why there is no journal.
+/// Starts the journal of a run, unless it is disabled; returns why there is no journal.
 async fn begin_journal(
     client: &Client,
     settings: &FleetSettings,
     run: &str,
-    (spec, told, agents): (&RunSpec, &RunSpec, &[Chosen]),
-    script: Option<DescribedScript>,
+    (spec, sent, agents): (&RunSpec, &RunSpec, &[AssignedAgent]),
+    script: Option<JournalScript>,
 ) -> Result<(JournalStream, u32, u64), String> {
     if !settings.keeps_journal {
-        return Err("no journal is wanted".to_owned());
+        return Err("the journal is disabled".to_owned());
     }
     let (nats, token) = (settings.nats.clone(), settings.token.clone());
     let stream = JournalStream { client: client.clone(), nats, token, run: run.to_owned() };
@@ -447,14 +454,14 @@ async fn begin_journal(
             return Ok(None);
         }
         let generation = unix_seconds();
-        let about = (recordings(told), agents);
+        let about = (recordings(sent), agents);
         let description = RunDescription::new(&settings.version, spec, rules, about)?;
         let description = description.of_script(script);
         description.write(&stream, generation).await.map(|entries| Some((generation, entries)))
     }
     .await;
     if begun.is_err() {
-        // There may be none, and there is no other way to be rid of it.
+        // There may be no stream, and nothing else would delete it.
         let _ = stream.delete().await;
     }
     match begun {
@@ -464,7 +471,7 @@ async fn begin_journal(
     }
 }
 
-/// What coordinators run on: a thread of their own.
+/// The runtime of a coordinator, on its own thread.
 fn runtime() -> Result<Runtime, FleetError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -472,7 +479,7 @@ fn runtime() -> Result<Runtime, FleetError> {
         .map_err(|error| FleetError::System(error.to_string()))
 }
 
-/// Seconds since 1970, which number the coordinators of a run.
+/// The time in Unix seconds, which is the generation of a coordinator.
 fn unix_seconds() -> u32 {
     u32::try_from(gake_run::unix_now() / SECOND).unwrap_or(u32::MAX).max(1)
 }

@@ -1,65 +1,65 @@
-//! A run whose coordinator is gone, and the one that goes on with it.
+//! Runs whose coordinator has died, and taking them over.
 
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use gake_core::spec::RunSpec;
-use gake_run::{Interrupt, Prepared};
+use gake_run::{Interrupt, ResolvedRun};
 use tokio::runtime::Runtime;
 
-use super::find::Finder;
+use super::finder::Finder;
 use super::journal::description::RunDescription;
 use super::journal::stream::JournalStream;
-use super::journal::{Decision, Entry, StoppedBy, attached, generation};
+use super::journal::{Decision, JournalEntry, StoppedBy, attached, generation};
 use super::settings::FleetSettings;
-use super::{Fleet, Origin, unix_seconds};
+use super::{Fleet, FleetOrigin, unix_seconds};
 use crate::message::{
-    Control, StopOrder, control_purpose, control_subject, figures_subject, opened, sealed,
+    Control, StopOrder, control_purpose, control_subject, figures_subject, open_json, seal_json,
 };
 use crate::script::{OrphanScript, ScriptListener};
 use crate::{FleetError, FleetToken, NatsSettings};
 
-/// A coordinator that is not heard for so long is gone.
-const HEARD_MAX: Duration = Duration::from_millis(1_500);
+/// A coordinator that is silent for this long has died.
+const SILENCE_MAX: Duration = Duration::from_millis(1_500);
 
-/// How long an agent may take to tell its clock.
+/// Time limit for measuring an agent's clock.
 const CLOCK_MAX: Duration = Duration::from_secs(2);
 
-/// How often the end of a journal is looked for, in which a coordinator still writes.
-const FENCES: usize = 20;
+/// Attempts to append to a journal to which another coordinator still writes.
+const FENCE_ATTEMPTS: usize = 20;
 
-/// A run whose coordinator is gone.
+/// A run whose coordinator has died.
 #[derive(Debug)]
 pub struct Orphan {
     runtime: Runtime,
     stream: JournalStream,
     description: RunDescription,
-    /// The epoch on the first coordinator's monotonic clock, and in ns since 1970.
+    /// The epoch on the first coordinator's monotonic clock, and in Unix nanoseconds.
     epoch: (u64, u64),
     version: String,
 }
 
-/// A run that goes on.
-pub(super) struct Adopted {
+/// A run that this process takes over.
+pub(super) struct AdoptedRun {
     stream: JournalStream,
     epoch: (u64, u64),
 }
 
-/// What the journal of a run is when another coordinator goes on.
-pub(super) struct Fenced {
-    /// Of the coordinator that goes on.
+/// The state of a journal when a coordinator takes over.
+pub(super) struct JournalFence {
+    /// The generation of the new coordinator.
     pub(super) generation: u32,
-    /// How many messages earlier coordinators wrote.
+    /// The number of messages of earlier coordinators.
     pub(super) entries: u64,
 }
 
 impl Orphan {
-    /// Looks for the run with the id `run`. Blocks.
+    /// Finds the run with the id `run`. Blocks.
     ///
     /// # Errors
-    /// When NATS cannot be used, the run has no whole journal there, it has a coordinator, another
-    /// version of gake started it, or one of its recordings cannot be read or has changed.
+    /// When NATS cannot be used, the run has no complete journal there, it has a coordinator,
+    /// another version of gake started it, or one of its recordings cannot be read or has changed.
     pub fn find(
         nats: &NatsSettings,
         token: &FleetToken,
@@ -67,7 +67,7 @@ impl Orphan {
         version: &str,
     ) -> Result<Self, FleetError> {
         let none = || FleetError::NoJournal { run: run.to_owned() };
-        // It becomes a part of a subject.
+        // It becomes part of a NATS subject.
         if run.is_empty() || !run.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(none());
         }
@@ -81,7 +81,7 @@ impl Orphan {
                 return Err(FleetError::HasCoordinator { run: stream.run });
             }
             if first > 1 {
-                let why = "its journal has lost its start: NATS keeps entries for 24 hours";
+                let why = "the start of its journal has expired: NATS keeps entries for 24 hours";
                 return Err(FleetError::Spec(format!("run {}: {why}", stream.run)));
             }
             let (description, epoch) = RunDescription::read(&stream, version, last).await?;
@@ -93,30 +93,30 @@ impl Orphan {
         Ok(Self { runtime, stream, description, epoch, version: version.to_owned() })
     }
 
-    /// What the run does, unless it is that of a script.
+    /// The spec of the run; with a script, only if it replaces the script's load.
     ///
     /// # Errors
-    /// When the journal has it, and it cannot be read.
+    /// When its entry in the journal is not valid.
     pub fn spec(&self) -> Result<RunSpec, FleetError> {
         self.description.spec()
     }
 
-    /// The script that it runs, if it is the run of one.
+    /// The script, if the run has one.
     ///
     /// # Errors
-    /// When the journal has it, and it cannot be read.
+    /// When its entry in the journal is not valid.
     pub fn script(&self) -> Result<Option<OrphanScript>, FleetError> {
         self.description.script()
     }
 
-    /// As [`adopt`](Self::adopt), for a script: `listener` hears what it does on the agents, and how
-    /// it ended the test before. Whether `interrupt` ended the run stands in its journal.
+    /// As [`adopt`](Self::adopt), for a script: `listener` receives its events on agents, and how
+    /// it ended the test before. The journal records whether `interrupt` ended the run.
     ///
     /// # Errors
-    /// Likewise.
+    /// As [`adopt`](Self::adopt).
     pub fn adopt_script(
         self,
-        prepared: &Prepared,
+        prepared: &ResolvedRun,
         listener: ScriptListener,
         interrupt: &Interrupt,
     ) -> Result<Fleet, FleetError> {
@@ -126,12 +126,12 @@ impl Orphan {
         Ok(fleet)
     }
 
-    /// Its agents, with which the run goes on once the fleet is started. `prepared` was made of its
-    /// spec. Blocks.
+    /// Takes over the agents; the run continues once the fleet is started. `prepared` was made from
+    /// its spec. Blocks.
     ///
     /// # Errors
     /// When NATS cannot be used.
-    pub fn adopt(self, prepared: &Prepared) -> Result<Fleet, FleetError> {
+    pub fn adopt(self, prepared: &ResolvedRun) -> Result<Fleet, FleetError> {
         let Self { runtime, stream, description, epoch, version, .. } = self;
         let (client, run) = (stream.client.clone(), stream.run.clone());
         let figures = runtime.block_on(client.subscribe(figures_subject(&run, "*")));
@@ -151,14 +151,14 @@ impl Orphan {
             keeps_journal: true,
         };
         let connection = (runtime, client, figures);
-        let origin = Origin::Adopted(Adopted { stream, epoch });
+        let origin = FleetOrigin::AdoptedRun(AdoptedRun { stream, epoch });
         Ok(Fleet::ready(settings, run, connection, agents, prepared, origin))
     }
 }
 
-/// Writes into the journal of a run without a coordinator that its agents are told to stop: whoever
-/// goes on with it would take them for silent, and wait for what they were to send. `false` when
-/// nobody can go on with it, or it has a coordinator.
+/// Records in the journal of a run without a coordinator that its agents are stopped. Otherwise a
+/// process that takes over would take them for silent, and wait. `false` if the run cannot be taken
+/// over, or has a coordinator.
 pub(super) async fn note_stop(
     stream: JournalStream,
     version: &str,
@@ -169,10 +169,10 @@ pub(super) async fn note_stop(
         return Ok(false);
     }
     let (description, epoch) = RunDescription::read(&stream, version, last).await?;
-    let adopted = Adopted { stream, epoch };
-    let Fenced { generation, entries } = adopted.fence().await?;
+    let adopted = AdoptedRun { stream, epoch };
+    let JournalFence { generation, entries } = adopted.fence().await?;
     let at = gake_run::unix_now().saturating_sub(adopted.started_unix_ns());
-    let stopped = |index| (index, "it was told to stop".to_owned());
+    let stopped = |index| (index, "it was stopped by request".to_owned());
     let decision = Decision {
         at,
         lost: (0..description.agents().len()).map(stopped).collect(),
@@ -180,64 +180,65 @@ pub(super) async fn note_stop(
         asked,
         stopped_by: Some(StoppedBy::Request),
     };
-    let entry = Entry::Decision(decision).encode(generation, 0);
-    // The entry by which this process took the run over is the last one.
+    let entry = JournalEntry::Decision(decision).encode(generation, 0);
+    // The last entry is the one with which this process took over.
     adopted.stream.append_after(entries + 1, &entry).await
 }
 
-/// Whether a coordinator of the run is heard.
+/// Whether the run has a coordinator.
 async fn has_coordinator(stream: &JournalStream) -> Result<bool, FleetError> {
-    let heard = stream.client.subscribe(control_subject(&stream.run)).await;
-    let mut heard = heard.map_err(|error| stream.nats.failed(error))?;
+    let control = stream.client.subscribe(control_subject(&stream.run)).await;
+    let mut control = control.map_err(|error| stream.nats.failed(error))?;
     let purpose = control_purpose(&stream.run);
-    let until = tokio::time::Instant::now() + HEARD_MAX;
-    while let Ok(Some(message)) = tokio::time::timeout_at(until, heard.next()).await {
-        if opened::<Control>(&stream.token, &purpose, &message.payload).is_some() {
+    let until = tokio::time::Instant::now() + SILENCE_MAX;
+    while let Ok(Some(message)) = tokio::time::timeout_at(until, control.next()).await {
+        if open_json::<Control>(&stream.token, &purpose, &message.payload).is_some() {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
-impl Adopted {
+impl AdoptedRun {
     pub(super) fn stream(&self) -> &JournalStream {
         &self.stream
     }
 
-    /// Takes the run over: from here on agents obey no earlier coordinator, and what one still
-    /// writes to the journal does not count.
-    pub(super) async fn fence(&self) -> Result<Fenced, FleetError> {
+    /// Takes over the run: agents ignore earlier coordinators from now on, and so do readers of the
+    /// journal.
+    pub(super) async fn fence(&self) -> Result<JournalFence, FleetError> {
         let stream = &self.stream;
-        for _ in 0..FENCES {
+        for _ in 0..FENCE_ATTEMPTS {
             let none = || FleetError::NoJournal { run: stream.run.clone() };
             let (_, entries) = stream.bounds().await?.ok_or_else(none)?;
             let last = generation(&stream.get(entries).await?).unwrap_or(0);
             let generation = unix_seconds().max(last.saturating_add(1));
-            let number = super::conduct::first_number(generation);
+            let number = super::controller::first_number(generation);
             let control = Control { number, ..Control::default() };
-            let said = sealed(&stream.token, &control_purpose(&stream.run), &control);
-            let published = stream.client.publish(control_subject(&stream.run), said.into()).await;
+            let message = seal_json(&stream.token, &control_purpose(&stream.run), &control);
+            let published =
+                stream.client.publish(control_subject(&stream.run), message.into()).await;
             published.map_err(|error| stream.nats.failed(error))?;
             if stream.append_after(entries, &attached(generation)).await? {
-                return Ok(Fenced { generation, entries });
+                return Ok(JournalFence { generation, entries });
             }
         }
         Err(FleetError::HasCoordinator { run: stream.run.clone() })
     }
 
-    /// When the run started, in Unix time.
+    /// The start of the run, in Unix nanoseconds.
     pub(super) fn started_unix_ns(&self) -> u64 {
         self.epoch.1
     }
 
-    /// The epoch on this machine's monotonic clock, modulo 2^64: by the clock of the agent that
-    /// answers fastest, or by the time of day when none does.
-    pub(super) async fn epoch(&self, finder: &Finder<'_>, agents: &[super::Chosen]) -> u64 {
+    /// The epoch on this machine's monotonic clock, modulo 2^64: converted by the clock of the
+    /// agent that replies fastest, or by the time of day if none does.
+    pub(super) async fn epoch(&self, finder: &Finder<'_>, agents: &[super::AssignedAgent]) -> u64 {
         let (started, started_unix_ns) = self.epoch;
         let asked = agents.iter().map(|agent| async {
             let offset = tokio::time::timeout(CLOCK_MAX, finder.offset(&agent.hello)).await;
             let offset = offset.ok()?.ok()?;
-            // What the agent was told, on our clock.
+            // The epoch on the agent's clock, on ours.
             Some((offset.error, offset.ours(agent.offset.theirs(started))))
         });
         let epochs = join_all(asked).await.into_iter().flatten();

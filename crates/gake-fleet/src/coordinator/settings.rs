@@ -1,4 +1,4 @@
-//! What is wanted of a fleet.
+//! Settings of a fleet.
 
 use std::time::Duration;
 
@@ -7,42 +7,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FleetToken, NatsSettings};
 
-/// What is wanted of a fleet.
+/// Settings of a fleet.
 #[derive(Debug, Clone)]
 pub struct FleetSettings {
     /// The NATS server.
     pub nats: NatsSettings,
     /// The fleet's token.
     pub token: FleetToken,
-    /// How many agents.
+    /// The number of agents.
     pub agents: usize,
-    /// Tags that each of them has: keys and values.
+    /// Tags that each agent must have: keys and values.
     pub filter: Vec<(String, String)>,
-    /// Whether each must run scripts.
+    /// Whether each agent must run scripts.
     pub needs_scripts: bool,
-    /// What happens when one is lost.
+    /// What happens when an agent is lost.
     pub on_loss: OnLoss,
-    /// The version of gake; agents of other versions are not taken.
+    /// The version of gake; agents of other versions are refused.
     pub version: String,
-    /// How long agents are waited for.
+    /// How long to wait for agents.
     pub wait: Duration,
-    /// Ends the wait for agents, until they are ready; none with `None`. Whether it ended the run
-    /// stands in the journal.
+    /// Ends the wait for agents. The journal records whether it ended the run.
     pub interrupt: Option<Interrupt>,
-    /// How long agents go on without their coordinator.
+    /// How long agents continue without a coordinator.
     pub alone_max: Duration,
-    /// Whether a journal of the run is kept in JetStream, so that another process can go on with
-    /// it ([`Orphan`](crate::Orphan)).
+    /// Whether to keep a journal of the run in JetStream, so that another process can take over
+    /// ([`Orphan`](crate::Orphan)).
     pub keeps_journal: bool,
 }
 
 /// What happens to a run when an agent is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnLoss {
-    /// The others go on; what the lost one was to send is not sent.
+    /// The others continue; the remaining arrivals of the lost agent are dropped.
     Continue,
-    /// The others send, from the next second on, what the lost one was to send. Only open loops
-    /// that end after a time: users and counts are not taken over.
+    /// The others take over its arrivals from the next second on. Only for open loops that a time
+    /// ends: users and counts are not taken over.
     Redistribute,
     /// The run ends.
     Abort,

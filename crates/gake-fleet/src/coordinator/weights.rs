@@ -1,17 +1,19 @@
-//! How much of a run each agent does: a whole number of equal units.
+//! The distribution of a run among agents: each gets a whole number of equal units.
 
 use gake_core::plan::Plan;
 
-use crate::message::{AgentHello, AgentWeight, Part};
+use crate::message::{AgentHello, AgentWeight, UnitRange};
 
-/// Units of a run for each agent, on average, at most: fine enough for weights, and few for what is
-/// handed over unit by unit.
+/// Maximum units per agent on average: enough for weights, and few to hand over one by one.
 const UNITS_EACH: usize = 16;
 
-/// The part of each agent, in the order given. Their units are all units of the run.
-pub(crate) fn parts<'a>(plan: &Plan, agents: impl Iterator<Item = &'a AgentHello>) -> Vec<Part> {
+/// The units of each agent, in the given order. Together they are all units of the run.
+pub(crate) fn unit_ranges<'a>(
+    plan: &Plan,
+    agents: impl Iterator<Item = &'a AgentHello>,
+) -> Vec<UnitRange> {
     let weights: Vec<_> = agents.map(|agent| weight(agent, plan.threads)).collect();
-    // Of fewer connections or users than units the last units would have none.
+    // With fewer connections or users than units, the last units would have none.
     let lanes = plan.scenarios().iter().map(Plan::lanes).min().unwrap_or(1);
     of_weights(&weights, lanes)
 }
@@ -23,20 +25,20 @@ fn weight(agent: &AgentHello, threads: usize) -> u64 {
     }
 }
 
-/// Parts in proportion to weights, of a run with `lanes` connections or users.
-pub(crate) fn of_weights(weights: &[u64], lanes: usize) -> Vec<Part> {
+/// Ranges in proportion to weights, of a run with `lanes` connections or users.
+pub(crate) fn of_weights(weights: &[u64], lanes: usize) -> Vec<UnitRange> {
     let units = units(weights, lanes.min(weights.len().saturating_mul(UNITS_EACH)));
     let of = units.iter().sum();
     let mut first = 0;
-    let part = |width| {
-        let part = Part { first, width, of };
+    let range = |width| {
+        let range = UnitRange { first, width, of };
         first += width;
-        part
+        range
     };
-    units.into_iter().map(part).collect()
+    units.into_iter().map(range).collect()
 }
 
-/// Units in proportion to `weights`, `most` at most, at least one each.
+/// Numbers of units in proportion to `weights`: `most` in all at most, and at least one each.
 fn units(weights: &[u64], most: usize) -> Vec<usize> {
     let weights: Vec<_> = weights.iter().map(|weight| (*weight).max(1)).collect();
     let divisor = weights.iter().copied().reduce(gcd).unwrap_or(1);
@@ -47,7 +49,7 @@ fn units(weights: &[u64], most: usize) -> Vec<usize> {
     }
     let scaled = |weight: &u64| (*weight as f64 * most as f64 / sum as f64).round().max(1.0);
     let mut units: Vec<_> = weights.iter().map(|weight| scaled(weight) as usize).collect();
-    // Rounded up, they may be more: the greatest shares miss it least.
+    // Rounding may exceed the maximum: take from the largest.
     while units.iter().sum::<usize>() > most {
         match units.iter_mut().max().filter(|units| **units > 1) {
             Some(greatest) => *greatest -= 1,
@@ -78,14 +80,14 @@ mod tests {
         assert_eq!(units(&[1, 1, 1], 100), [1, 1, 1]);
         assert_eq!(units(&[40, 20, 20], 100), [2, 1, 1], "the fewest that are exact");
         assert_eq!(units(&[97, 31], 32), [24, 8], "or as exact as there is room");
-        assert_eq!(units(&[1_000, 1, 1], 10), [8, 1, 1], "everybody does something");
+        assert_eq!(units(&[1_000, 1, 1], 10), [8, 1, 1], "every agent has a unit");
         assert_eq!(units(&[5, 1], 1), [1, 1], "fewer lanes than agents: equal parts");
         assert_eq!(units(&[0, 3], 16), [1, 3]);
     }
 
     proptest! {
         #[test]
-        fn the_parts_of_all_agents_are_the_schedule_of_one_machine(
+        fn all_agents_together_have_the_schedule_of_one_machine(
             weights in vec(1u64..50, 1..7),
             lanes in 1usize..200,
             is_poisson: bool,

@@ -1,4 +1,4 @@
-//! What agents do.
+//! Simulated agents.
 
 use std::collections::VecDeque;
 
@@ -9,43 +9,43 @@ use gake_core::schedule::Slice;
 use gake_core::work::Arrival;
 use gake_run::Message;
 
-use super::chance::{Outage, own_dice};
-use super::{ALONE_MAX, Faults, Happening, MS, Sim, arrivals, parts};
-use crate::agent::slice_state::{Outcome, SliceState, next_second};
+use super::random::{FaultWindow, own_random};
+use super::{ALONE_MAX, MS, Sim, SimEvent, SimFaults, arrivals, unit_ranges};
+use crate::agent::slice_state::{SliceOutcome, SliceState, next_second};
 use crate::coordinator::join::tests::{outcome, part};
 use crate::frame::{self, Frame};
-use crate::message::{Control, Handover, HandoverAnswer, LastWord, StopOrder};
+use crate::message::{AgentEnd, Control, Handover, HandoverReply, StopOrder};
 
 pub(super) struct SimAgent {
     pub(super) state: SliceState,
-    /// Its clock is behind by this, and faster or slower by some parts in a million.
+    /// Its clock is behind by this, and drifts by this many millionths.
     pub(super) behind: Nanos,
     pub(super) drift: i64,
-    /// What it sends, with the slice and the instant from which on it does.
-    pub(super) holdings: Vec<(Vec<Arrival>, Nanos)>,
-    /// Up to when it has fired, on its clock.
+    /// Its arrivals, each with the instant from which it sends them.
+    pub(super) assignments: Vec<(Vec<Arrival>, Nanos)>,
+    /// Until when it has fired, on its clock.
     pub(super) fired_until: Nanos,
     pub(super) seconds: u64,
     pub(super) killed: Nanos,
-    /// Stopped as by SIGSTOP.
-    pub(super) frozen: Outage,
-    pub(super) cut_off: Outage,
+    /// Suspended, as by SIGSTOP.
+    pub(super) frozen: FaultWindow,
+    pub(super) cut_off: FaultWindow,
     pub(super) draining: bool,
-    pub(super) outcome: Outcome,
-    /// The parts of frames that it sent last.
+    pub(super) outcome: SliceOutcome,
+    /// The latest chunks that it sent.
     pub(super) sent: VecDeque<Vec<u8>>,
-    /// When it gave its last sign of life after it was killed.
+    /// When it sent its last heartbeat after it was killed.
     pub(super) returned: Nanos,
 }
 
 impl SimAgent {
-    /// What its clock shows.
+    /// The time on its clock.
     pub(super) fn clock(&self, now: Nanos) -> Nanos {
         let since = now.saturating_sub(self.behind);
         since.saturating_add_signed(since as i64 / 1_000 * self.drift / 1_000)
     }
 
-    /// When its clock has shown `shown`.
+    /// When its clock shows `shown`.
     pub(super) fn when(&self, shown: Nanos) -> Nanos {
         let mut at =
             self.behind + shown.saturating_add_signed(-(shown as i64 / 1_000 * self.drift / 1_000));
@@ -56,55 +56,62 @@ impl SimAgent {
     }
 }
 
-/// Parts of frames that an agent sends again when it is back.
+/// Chunks that an agent resends when it returns.
 pub(super) const SENT_AGAIN: usize = 20;
 
-/// Signs of life of an agent that is back.
-pub(super) const SIGNS: u32 = 10;
+/// Heartbeats of an agent that returns.
+pub(super) const HEARTBEATS: u32 = 10;
 
-/// Agents' clocks go faster or slower by this at most, in parts in a million.
+/// Maximum drift of agents' clocks, in millionths.
 const DRIFT_MAX: u64 = 2_000;
 
 impl Sim {
-    pub(super) fn agent(&mut self, seed: u64, index: usize, of: usize, faults: Faults) -> SimAgent {
-        let (length, dice) = (self.length, &mut self.dice);
-        let killed = faults.kills && dice.one_in(3);
-        let killed = if killed { dice.below(length) } else { Nanos::MAX };
-        let mut outage = || match faults.outages && dice.one_in(4) {
-            true => Outage::some(dice, length, 30 * SECOND),
-            false => Outage::NEVER,
+    pub(super) fn agent(
+        &mut self,
+        seed: u64,
+        index: usize,
+        of: usize,
+        faults: SimFaults,
+    ) -> SimAgent {
+        let (length, random) = (self.length, &mut self.random);
+        let killed = faults.kills && random.one_in(3);
+        let killed = if killed { random.below(length) } else { Nanos::MAX };
+        let mut outage = || match faults.outages && random.one_in(4) {
+            true => FaultWindow::some(random, length, 30 * SECOND),
+            false => FaultWindow::NEVER,
         };
         let (frozen, cut_off) = (outage(), outage());
         let mut state = SliceState::new(index, ALONE_MAX, self.base);
         state.start(self.base);
-        let drift = own_dice(seed, index).below(2 * DRIFT_MAX + 1) as i64 - DRIFT_MAX as i64;
-        let own = arrivals(&self.plan, seed, parts(&self.plan, seed, of)[index].slice().unwrap());
+        let drift = own_random(seed, index).below(2 * DRIFT_MAX + 1) as i64 - DRIFT_MAX as i64;
+        let own =
+            arrivals(&self.plan, seed, unit_ranges(&self.plan, seed, of)[index].slice().unwrap());
         SimAgent {
             state,
-            behind: self.dice.below(5 * MS),
+            behind: self.random.below(5 * MS),
             drift: if faults.drifts { drift } else { 0 },
-            holdings: vec![(own, 0)],
+            assignments: vec![(own, 0)],
             fired_until: 0,
             seconds: 0,
             killed,
             frozen,
             cut_off,
             draining: false,
-            outcome: Outcome::Kept,
+            outcome: SliceOutcome::InProgress,
             sent: VecDeque::new(),
             returned: 0,
         }
     }
 
-    /// The agent sends what it sent before it was killed, and signs of life, under its index.
-    pub(super) fn returns(&mut self, index: usize, signs: u32) {
-        for part in std::mem::take(&mut self.agents[index].sent) {
-            self.pass_part(index, &part);
+    /// The agent resends its latest chunks, and heartbeats, under its index.
+    pub(super) fn returns(&mut self, index: usize, heartbeats: u32) {
+        for chunk in std::mem::take(&mut self.agents[index].sent) {
+            self.pass_chunk(index, &chunk);
         }
-        self.pass_part(index, &frame::alive());
+        self.pass_chunk(index, &frame::heartbeat());
         self.agents[index].returned = self.now;
-        if signs > 0 {
-            self.at(self.now + 500 * MS, Happening::Returns(index, signs - 1));
+        if heartbeats > 0 {
+            self.at(self.now + 500 * MS, SimEvent::Returns(index, heartbeats - 1));
         }
     }
 
@@ -115,11 +122,11 @@ impl Sim {
         number
     }
 
-    /// When the agent can do something, if it ever can.
+    /// When the agent runs next; `None` if it has ended.
     pub(super) fn awake_at(&self, index: usize) -> Option<Nanos> {
         let agent = &self.agents[index];
         let at = if agent.frozen.holds(self.now) { agent.frozen.to } else { self.now };
-        (agent.outcome == Outcome::Kept && at < agent.killed).then_some(at)
+        (agent.outcome == SliceOutcome::InProgress && at < agent.killed).then_some(at)
     }
 
     pub(super) fn agent_looks(&mut self, index: usize) {
@@ -128,10 +135,10 @@ impl Sim {
             !self.nats.holds(self.now) && !self.agents[index].cut_off.holds(self.now);
         let agent = &mut self.agents[index];
         agent.outcome = agent.state.look(now, is_connected);
-        if agent.outcome == Outcome::Kept && agent.state.is_quiet(now) {
-            self.send_part(index, &frame::alive());
+        if agent.outcome == SliceOutcome::InProgress && agent.state.is_quiet(now) {
+            self.send_chunk(index, &frame::heartbeat());
         }
-        self.at(self.now + 100 * MS, Happening::AgentLooks(index));
+        self.at(self.now + 100 * MS, SimEvent::AgentLooks(index));
     }
 
     pub(super) fn apply(&mut self, index: usize, control: &Control) {
@@ -150,18 +157,18 @@ impl Sim {
     pub(super) fn take_over(&mut self, index: usize, handover: &Handover) {
         let Handover { id, index: number, of, not_before, .. } = *handover;
         let agent = &self.agents[index];
-        // One in ten is at its limit.
+        // One in ten agents is at its limit.
         let fits = !(id + self.seed).is_multiple_of(10);
         let from = fits.then(|| next_second(agent.clock(self.now).max(not_before)));
-        self.keep_and_send(index, Frame::handover(&HandoverAnswer { id, from }));
+        self.keep_and_send(index, Frame::handover(&HandoverReply { id, from }));
         if let Some(from) = from {
             let schedule = self.plan.schedule(Plan::scenario_seed(self.seed, 0)).unwrap();
             let taken = schedule.arrivals(Slice::new(number, of)).collect();
-            self.agents[index].holdings.push((taken, from));
+            self.agents[index].assignments.push((taken, from));
         }
     }
 
-    /// A worker hands over what it fired, and ends when the schedule or the run does.
+    /// A worker sends an interval, and ends with the schedule or the run.
     pub(super) fn hand_over(&mut self, index: usize) {
         if self.agents[index].state.is_complete {
             return;
@@ -173,7 +180,7 @@ impl Sim {
         agent.fired_until = until;
         agent.seconds += 1;
         let (mut tally, mut numbers) = (Tally::default(), Vec::new());
-        for (arrivals, from) in &agent.holdings {
+        for (arrivals, from) in &agent.assignments {
             let due = (since.max(*from), until);
             let fresh = arrivals.iter().filter(|arrival| (due.0..due.1).contains(&arrival.due));
             for arrival in fresh {
@@ -192,12 +199,12 @@ impl Sim {
         let frame = self.keep_and_send(index, frame_of(&Message::Interval(Box::new(interval))));
         self.contents.insert((index, frame), numbers);
         if !is_over {
-            return self.at(next, Happening::HandsOver(index));
+            return self.at(next, SimEvent::HandsOver(index));
         }
         let end = ScenarioEnd { arrivals_end: until, done: until, ..ScenarioEnd::default() };
         let end = WorkerEnd { worker: 0, scenarios: vec![(0, end)], log_lost: 0 };
         self.keep_and_send(index, frame_of(&Message::Ended(end)));
-        self.keep_and_send(index, Frame::last(&LastWord::default()));
+        self.keep_and_send(index, Frame::last(&AgentEnd::default()));
     }
 }
 

@@ -1,4 +1,4 @@
-//! The seeds that are played, and what must hold of each.
+//! The simulated seeds, and invariants of each.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use gake_core::plan::ExpectedStatus;
 use gake_core::record::Tally;
 use gake_core::schedule::Slice;
 
-use super::{End, Faults, MS, Sim, arrivals};
+use super::{MS, Sim, SimFaults, SimResult, arrivals};
 use crate::OnLoss;
 use crate::coordinator::join::tests::outcome;
 
-/// Plays a seed, and holds its end against what one machine does.
-fn play(seed: u64, agents: usize, seconds: u64, faults: Faults) -> End {
+/// Simulates a seed, and compares the result with one machine.
+fn simulate(seed: u64, agents: usize, seconds: u64, faults: SimFaults) -> SimResult {
     let sim = Sim::new(seed, agents, seconds, faults);
     let whole = arrivals(&sim.plan, seed, Slice::WHOLE);
     let end = sim.run();
@@ -34,24 +34,24 @@ fn play(seed: u64, agents: usize, seconds: u64, faults: Faults) -> End {
     end
 }
 
-/// The seeds to play.
+/// The seeds to simulate.
 fn seeds(usual: u64) -> Range<u64> {
     let number = |name: &str| std::env::var(name).ok()?.parse().ok();
     let first = number("GAKE_SIM_FIRST").unwrap_or(0);
     first..first + number("GAKE_SIM_SEEDS").unwrap_or(usual)
 }
 
-/// What became of the agents of some seeds.
+/// Statistics of several seeds.
 #[derive(Default)]
-struct Ends {
-    /// Seeds that lost agents, all of whose arrivals others took over.
+struct SeedStats {
+    /// Seeds that lost agents whose arrivals were completely taken over.
     replaced: u64,
-    /// Seeds that lost none.
+    /// Seeds that lost no agents.
     whole: u64,
-    played: u64,
+    count: u64,
 }
 
-impl Ends {
+impl SeedStats {
     fn of(seeds: impl Iterator<Item = u64>) -> Self {
         let mut ends = Self::default();
         seeds.for_each(|seed| ends.add(seed));
@@ -59,22 +59,22 @@ impl Ends {
     }
 
     fn add(&mut self, seed: u64) {
-        let faults = Faults {
+        let faults = SimFaults {
             kills: !seed.is_multiple_of(3),
             outages: seed % 4 > 1,
             orphans: seed % 5 > 2,
-            // Seeds 1 and 5 of six are as they were when 217 and 5957 failed.
+            // Seeds 1 and 5 of six stay as they were when 217 and 5957 failed.
             drifts: seed % 6 == 2,
             returns: seed % 6 == 4,
         };
         let agents = 2 + (seed % 7) as usize;
-        let end = play(seed, agents, 12, faults);
-        self.played += 1;
+        let end = simulate(seed, agents, 12, faults);
+        self.count += 1;
         self.replaced += u64::from(end.lost > 0 && end.unreplaced == 0);
         self.whole += u64::from(end.lost == 0);
-        // Everything is sent again once the faults are over and the last second began.
-        // Nothing follows the last entry of a journal that could show that it was lost: it is sent
-        // again after 1.5 s, and may be lost once more (seed 5957).
+        // After the faults, everything is resent, and the last second has begun. No later entry
+        // reveals the loss of the last journal entry: it is resent after 1.5 s, and may be lost
+        // again (seed 5957).
         let has_journal = faults.orphans || !seed.is_multiple_of(4);
         let calm = end.faults_end / SECOND + if has_journal { 8 } else { 6 };
         let is_made_up = end.on_loss == OnLoss::Redistribute && end.unreplaced == 0;
@@ -96,40 +96,45 @@ impl Ends {
 fn whatever_the_network_does_each_arrival_counts_once() {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let ends: Vec<_> = std::thread::scope(|scope| {
-        let part = |first| move || Ends::of(seeds(1_000).skip(first).step_by(threads));
+        let part = |first| move || SeedStats::of(seeds(1_000).skip(first).step_by(threads));
         let parts: Vec<_> = (0..threads).map(|first| scope.spawn(part(first))).collect();
         parts
             .into_iter()
             .map(|part| part.join().expect("a seed failed; it is named above"))
             .collect()
     });
-    let reached = |what: fn(&Ends) -> u64| ends.iter().map(what).sum::<u64>() > 0;
+    let reached = |what: fn(&SeedStats) -> u64| ends.iter().map(what).sum::<u64>() > 0;
     let has_both = reached(|ends| ends.replaced) && reached(|ends| ends.whole);
     assert!(has_both || std::env::var_os("GAKE_SIM_FIRST").is_some(), "the seeds reach both");
 }
 
 #[test]
-fn found_seeds() {
-    let ends = Ends::of([217, 5957].into_iter());
-    assert_eq!(ends.played, 2);
+fn seeds_that_once_failed() {
+    let ends = SeedStats::of([217, 5957].into_iter());
+    assert_eq!(ends.count, 2);
 }
 
 #[test]
 fn a_thousand_agents_are_one_run() {
     let (drifts, returns) = (false, false);
     for (seed, kills) in [(1, false), (2, true)] {
-        play(seed, 1_000, 3, Faults { kills, outages: false, orphans: kills, drifts, returns });
+        simulate(
+            seed,
+            1_000,
+            3,
+            SimFaults { kills, outages: false, orphans: kills, drifts, returns },
+        );
     }
-    // NATS is away in the second of each.
+    // NATS has an outage in the second of each.
     let (kills, outages, orphans, drifts, returns) = (true, true, false, true, true);
-    let faults = Faults { kills, outages, orphans, drifts, returns };
+    let faults = SimFaults { kills, outages, orphans, drifts, returns };
     for seed in [8, 56] {
-        let end = play(seed, 1_000, 3, faults);
+        let end = simulate(seed, 1_000, 3, faults);
         assert!(end.on_loss == OnLoss::Continue && end.lost > 0, "{} lost", end.lost);
         assert_eq!(end.taken_over, 0);
     }
     for seed in [4, 32] {
-        let end = play(seed, 1_000, 10, faults);
+        let end = simulate(seed, 1_000, 10, faults);
         assert!(end.on_loss == OnLoss::Redistribute && end.lost > 0, "{} lost", end.lost);
         assert!(end.taken_over > 0);
     }

@@ -11,8 +11,8 @@ use gake_k6::test::{LogLine, ScriptLog};
 use super::{ConfiguredScript, LoadedScript, STDIN, ScriptRun, ScriptSettings, ScriptSource};
 
 impl LoadedScript {
-    /// An archive of the script and everything that it reads, with these options as they were given
-    /// and this environment.
+    /// Packs the script and everything that it reads, with these options as given and this
+    /// environment.
     ///
     /// # Errors
     /// When the options cannot be written.
@@ -33,10 +33,10 @@ impl LoadedScript {
     }
 }
 
-/// Loads the script in `archive`, with the options in it. It reads nothing that is not in there, and
-/// nothing of this machine's environment. Each user's `Math.random` begins with `seed`. What users
-/// write goes to `log`; warnings about options, and what the script writes while it is loaded, do
-/// not: the machine that packed it has logged them.
+/// Loads the script in `archive` with the options in it. It reads no files and no environment of
+/// this machine. `seed` is the seed of each user's `Math.random`. Users log to `log`; warnings
+/// about options and the log of the init code are dropped, since the machine that packed the
+/// archive has logged them.
 ///
 /// # Errors
 /// What is wrong with it, in a sentence.

@@ -1,4 +1,4 @@
-//! A script with the options in force: its own, and those of the command that runs it.
+//! A script with its effective options, which join its own and the command's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,65 +16,65 @@ use serde_json::Value;
 use super::source::ScriptSource;
 use super::{LoadedScript, ScriptRun, ScriptRunError, network, settings, tls};
 
-/// What a run asks of a script beyond the script's own options.
+/// The settings of a script's run besides the script's own options.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptSettings {
     /// Options that override all others.
     pub options: Options,
-    /// The environment of the process, from which options are read (`K6_VUS`).
+    /// The environment of the process, from which `K6_*` options are read.
     pub system: BTreeMap<String, String>,
-    /// Whether scripts see that environment in `__ENV`.
+    /// Whether `__ENV` contains that environment.
     pub shows_system: bool,
-    /// Further variables of `__ENV`.
+    /// Additional variables of `__ENV`.
     pub variables: BTreeMap<String, String>,
     /// A file of options, the lowest tier; by default the one that `K6_CONFIG` names.
     pub config: Option<String>,
     /// Where secrets come from, as `mock=name=value` or `file=PATH`.
     pub secret_sources: Vec<String>,
-    /// Whether the script's thresholds are left out.
+    /// Whether thresholds are disabled.
     pub no_thresholds: bool,
-    /// What `Math.random` and the order of arrivals begin with.
+    /// The seed of `Math.random` and of random arrivals.
     pub seed: Option<u64>,
-    /// Whether an iteration that is due while all users are busy waits; it is dropped otherwise.
+    /// Whether an iteration that is due while all users are busy waits instead of being dropped.
     pub waits: bool,
-    /// Maximum series of custom metrics, if it is not the default.
+    /// Maximum number of series of custom metrics, if not the default.
     pub max_series: Option<usize>,
-    /// How many bytes of responses' bodies all users may hold, if it is not the default.
+    /// Maximum memory for response bodies of all users, in bytes, if not the default.
     pub body_memory: Option<u64>,
     /// Whether the bodies of failed responses are counted.
     pub failed_bodies: bool,
-    /// Whether to count which lines of the script do its work.
+    /// Whether to profile the script by line.
     pub profile: bool,
-    /// Tags by which series are selected, besides those that thresholds name.
+    /// Additional tags by which series may be selected, besides the tags in thresholds.
     pub keys: Vec<String>,
 }
 
-/// A script with its options in force.
+/// A script with its effective options.
 #[derive(Debug, Clone)]
 pub struct ConfiguredScript {
     /// The script.
     pub script: LoadedScript,
-    /// The options in force, with scenarios in place of the shortcuts.
+    /// The effective options, with scenarios in place of shortcuts.
     pub options: Options,
-    /// The same with the shortcuts as they were given.
+    /// The effective options, with shortcuts as given.
     pub given: Options,
-    /// Those of the script alone, as JSON.
+    /// The script's own options, as JSON.
     pub own: Option<String>,
     /// Its run.
     pub run: ScriptRun,
     /// Its thresholds.
     pub thresholds: Arc<Thresholds>,
-    /// What its users see as `__ENV`.
+    /// `__ENV` of its users.
     pub environment: Vec<(String, String)>,
 }
 
-/// Why a script cannot be run as asked.
+/// Why a script cannot be run with these settings.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptRefusal {
-    /// It cannot be loaded.
+    /// The script cannot be loaded.
     #[error(transparent)]
     Load(#[from] ScriptRunError),
-    /// Its options are not valid.
+    /// The options are not valid.
     #[error("{0}")]
     Options(String),
     /// Anything else.
@@ -83,7 +83,7 @@ pub enum ScriptRefusal {
 }
 
 impl ScriptRefusal {
-    /// The reason as k6 writes it: what a script threw has its stack.
+    /// The reason as k6 writes it: exceptions include their stack.
     #[must_use]
     pub fn with_stack(&self) -> String {
         match self {
@@ -94,10 +94,10 @@ impl ScriptRefusal {
 }
 
 impl ConfiguredScript {
-    /// Loads a script and joins the options of all tiers. What it writes goes to `log`.
+    /// Loads a script and joins the options of all tiers. The script logs to `log`.
     ///
     /// # Errors
-    /// Why it cannot be run as asked, in k6's words.
+    /// Why it cannot be run, in k6's words.
     pub fn load(
         source: ScriptSource,
         asked: &ScriptSettings,
@@ -124,11 +124,11 @@ impl ConfiguredScript {
         for warning in warnings {
             script.test.log(LogLevel::Warning, &warning, &[]);
         }
-        without_browsers(&script, &mut options)?;
+        remove_browser_scenarios(&script, &mut options)?;
         check(&script, &options)?;
         let mut bounds = options.thresholds.clone().unwrap_or_default();
         if asked.no_thresholds {
-            // What is wrong with them is of no matter then.
+            // Disabled thresholds may be invalid.
             bounds.values_mut().for_each(Vec::clear);
         }
         let thresholds = Thresholds::new(&bounds, &registry(&script.metrics))
@@ -146,7 +146,7 @@ impl ConfiguredScript {
         settings.bodies = asked.body_memory.unwrap_or(settings.bodies);
         settings.failed_bodies = asked.failed_bodies;
         settings.profile = asked.profile.then(Arc::default);
-        // Set once, before any user runs.
+        // Cannot fail: set once, before any user runs.
         let _ = script.test.settings.set(settings);
         let shown = serde_json::to_string(&options.shown_to_scripts()).unwrap_or_default();
         let _ = script.test.options.set(shown);
@@ -156,13 +156,16 @@ impl ConfiguredScript {
     }
 }
 
-/// Leaves out the scenarios that want a browser, and says so.
+/// Removes scenarios that need a browser, and logs an error for each.
 ///
 /// # Errors
-/// When no other is there.
-fn without_browsers(script: &LoadedScript, options: &mut Options) -> Result<(), ScriptRefusal> {
+/// When no scenario is left.
+fn remove_browser_scenarios(
+    script: &LoadedScript,
+    options: &mut Options,
+) -> Result<(), ScriptRefusal> {
     let Some(scenarios) = &mut options.scenarios else { return Ok(()) };
-    let wants = |scenario: &ScenarioOptions| scenario.wants_browser();
+    let wants = ScenarioOptions::wants_browser;
     let names: Vec<String> =
         scenarios.iter().filter(|one| wants(one.1)).map(|one| one.0.clone()).collect();
     scenarios.retain(|_, scenario| !wants(scenario));
@@ -177,17 +180,15 @@ fn without_browsers(script: &LoadedScript, options: &mut Options) -> Result<(), 
     Ok(())
 }
 
-/// What is said of scenarios of `k6/browser`.
+/// The start of messages about scenarios of `k6/browser`.
 const NO_BROWSER: &str = "gake drives no browser, which is asked for";
 
-/// Checks the options in force.
 fn check(script: &LoadedScript, options: &Options) -> Result<(), ScriptRefusal> {
     validate_trend_stats(options).map_err(|error| ScriptRefusal::Other(error.to_string()))?;
     validate(options, &|name| script.has(name))
         .map_err(|error| ScriptRefusal::Options(error.to_string()))
 }
 
-/// The run that the options describe.
 fn run(
     options: &Options,
     path: &std::path::Path,
@@ -206,7 +207,7 @@ fn run(
     Ok(run)
 }
 
-/// The options of all tiers.
+/// Joins the options of all tiers.
 fn consolidated(
     script: &LoadedScript,
     own: Option<&str>,

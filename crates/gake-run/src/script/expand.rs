@@ -1,4 +1,4 @@
-//! Scenarios of a draft whose load is that of their script's options.
+//! Expansion of draft scenarios whose load is described by their script's options.
 
 use gake_core::spec::{FieldPath, RunDraft, ScenarioDraft};
 use gake_judge::Objective;
@@ -7,12 +7,12 @@ use gake_k6::threshold::{MetricThresholds, Thresholds};
 use super::ConfiguredScript;
 use crate::{RunError, Scripts};
 
-/// Replaces each scenario of `draft` that fires a script and says nothing of its load by the
-/// scenarios of the script's options, and adds the scripts' thresholds to the objectives. Returns
-/// the scripts that were loaded for it, by their paths in the draft.
+/// Replaces each scenario of `draft` that fires a script and sets no load by the scenarios of the
+/// script's options, and adds the scripts' thresholds to the objectives. Returns the loaded scripts
+/// by their paths in the draft.
 ///
 /// # Errors
-/// When a script cannot be loaded, or its options describe what a spec cannot.
+/// When a script cannot be loaded, or its options cannot be expressed in a spec.
 pub fn expand(
     draft: &mut RunDraft,
     scripts: &dyn Scripts,
@@ -35,8 +35,8 @@ pub fn expand(
         let options = &script.options;
         if options.execution_segment.is_some() || options.execution_segment_sequence.is_some() {
             let at = FieldPath::root().key("scenario").index(number).key("script");
-            let problem = "its option executionSegment is a part of a test: run the whole of it \
-                           with --agents, or the part with gake as k6 run";
+            let problem = "its option executionSegment selects a segment of a test: run all of it \
+                           with --agents, or the segment with gake as k6 run";
             return Err(RunError::spec(at, problem));
         }
         let own = script.run.spec.draft().scenarios;
@@ -54,7 +54,7 @@ pub fn expand(
     Ok(loaded)
 }
 
-/// Whether a scenario says how much it sends.
+/// Whether a scenario sets a load.
 fn sets_a_load(scenario: &ScenarioDraft) -> bool {
     scenario.rate.is_some()
         || scenario.stages.is_some()
@@ -67,7 +67,7 @@ fn sets_a_load(scenario: &ScenarioDraft) -> bool {
         || scenario.duration.is_some()
 }
 
-/// A scenario of a script's options, with what the draft says over it.
+/// A scenario of a script's options, overridden by the draft.
 fn joined(own: ScenarioDraft, over: &ScenarioDraft, is_only: bool) -> ScenarioDraft {
     let mut scenario = own;
     scenario.name = match (&over.name, scenario.name) {
@@ -89,13 +89,13 @@ fn joined(own: ScenarioDraft, over: &ScenarioDraft, is_only: bool) -> ScenarioDr
 }
 
 impl ConfiguredScript {
-    /// Its thresholds as objectives are written: `http_req_duration:p(95)<500ms`.
+    /// The thresholds as objectives in k6's notation: `http_req_duration:p(95)<500ms`.
     #[must_use]
     pub fn threshold_texts(&self) -> Vec<String> {
         texts(&self.thresholds)
     }
 
-    /// The same in the form in which objectives are printed: `http_req_duration:p95<500ms`.
+    /// The thresholds as objectives are printed: `http_req_duration:p95<500ms`.
     #[must_use]
     pub fn thresholds_as_objectives(&self) -> Vec<String> {
         let printed = |text: String| {
@@ -106,7 +106,7 @@ impl ConfiguredScript {
     }
 }
 
-/// Thresholds as objectives, which write times with their unit.
+/// Thresholds as objectives, in which times have a unit.
 fn texts(thresholds: &Thresholds) -> Vec<String> {
     let of_metric = |(subject, metric): (&str, &MetricThresholds)| -> Vec<String> {
         let text = |expression: &str| {

@@ -1,4 +1,4 @@
-//! The levels of a script's run: its users.
+//! The gauges of a script's run: its users.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -16,7 +16,7 @@ use gake_k6::user::book::Book;
 
 use crate::Interrupt;
 
-/// How often users are counted.
+/// Sampling interval.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The gauges `vus` and `vus_max`, recorded once a second.
@@ -28,7 +28,7 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// Those of a script.
+    /// The gauges of a script.
     pub(super) fn new(test: &Arc<Test>, book: &Book, metrics: &[Arc<Definition>]) -> Self {
         let series = |builtin: Builtin| {
             let metric = &metrics[usize::from(builtin.number())];
@@ -38,7 +38,7 @@ impl Levels {
         Self { test: Arc::clone(test), users, users_max }
     }
 
-    /// Adds the active users and all of them, at an instant, to `seen`.
+    /// Records the active users and all of them in `seen`.
     fn see(&self, (active, all): (f64, f64), at: Nanos, seen: &mut SeriesTable) {
         for (series, level) in [(&self.users, active), (&self.users_max, all)] {
             let fresh = SeriesValue::Gauge { last: level, at, min: level, max: level, samples: 1 };
@@ -48,21 +48,21 @@ impl Levels {
     }
 }
 
-/// How far the users of a run are, for who counts them beside it.
+/// The phase of a run, shared with the thread that counts users.
 #[derive(Debug, Default)]
 pub(super) struct RunPhase {
-    /// The clock of the users, once they are made in this process.
+    /// The clock of users in this process, once they are made.
     pub(super) clock: OnceLock<RunClock>,
-    /// The last instant of the run that is known where they are in other processes.
+    /// The last known instant of the run, if users are in other processes.
     pub(super) followed: AtomicU64,
     /// Whether the load is over.
     pub(super) is_over: AtomicBool,
-    /// Whether a threshold ended the run: as in k6 users are counted no more.
+    /// Whether a threshold ended the run. As in k6, users are no longer counted then.
     pub(super) is_ended: AtomicBool,
 }
 
 impl RunPhase {
-    /// The time in the run, while it lasts.
+    /// The time in the run; `None` before and after it.
     fn now(&self) -> Option<Nanos> {
         let own = self.clock.get().map_or(0, Clock::now);
         let now = own.max(self.followed.load(Relaxed));
@@ -70,8 +70,8 @@ impl RunPhase {
     }
 }
 
-/// Counts the users of all scripts once a second, from before `setup` to after `teardown`, on a
-/// thread of its own.
+/// Counts the users of all scripts once a second, from before `setup` to after `teardown`, on its
+/// own thread.
 pub(super) struct UserTicker {
     seen: Arc<Mutex<SeriesTable>>,
     stop: Option<Sender<()>>,
@@ -79,7 +79,6 @@ pub(super) struct UserTicker {
 }
 
 impl UserTicker {
-    /// Starts the thread.
     pub(super) fn start(
         levels: Levels,
         tests: Vec<Arc<Test>>,
@@ -108,17 +107,17 @@ impl UserTicker {
                 levels.see((active as f64, all as f64), at, &mut lock(&table));
             }
         };
-        // Without a thread no users are counted.
+        // Without the thread, users are not counted.
         let thread = Builder::new().name("gake-users".to_owned()).spawn(tick).ok();
         Self { seen, stop: Some(stop), thread }
     }
 
-    /// What has been counted so far.
+    /// The gauges so far.
     pub(super) fn so_far(&self) -> SeriesTable {
         lock(&self.seen).clone()
     }
 
-    /// Ends the counting.
+    /// Stops the thread and returns the gauges.
     pub(super) fn finish(mut self) -> SeriesTable {
         self.end();
         self.so_far()

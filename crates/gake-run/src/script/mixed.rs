@@ -1,4 +1,4 @@
-//! Scripts beside plain scenarios: works of either kind in one run.
+//! Works of runs that mix scripts and plain requests.
 
 use gake_core::record::Tally;
 use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work};
@@ -6,13 +6,12 @@ use gake_engine::RunClock;
 use gake_k6::work::{ScriptFactory, ScriptWork};
 use gake_wire::{HttpFactory, HttpWork};
 
-/// Makes the works of one scenario of a run that has scripts and plain requests.
+/// Makes the works of one scenario of a mixed run.
 pub(super) enum MixedFactory {
     Http(HttpFactory<RunClock>),
     Script(Box<ScriptFactory>),
 }
 
-/// A work of a run that has scripts and plain requests.
 pub(super) enum MixedWork {
     Http(Box<HttpWork<RunClock>>),
     Script(Box<ScriptWork>),

@@ -1,20 +1,20 @@
-//! A run of a k6 script: its life cycle around the engine's run.
+//! Runs of k6 scripts.
 //!
-//! The script is loaded once to see its options ([`LoadedScript`]). Then `setup` runs, the engine
-//! fires the users' iterations, `teardown` runs, and all they recorded is one run.
+//! A script is loaded once for its options ([`LoadedScript`]). Then `setup` runs, the engine fires
+//! the users' iterations, and `teardown` runs. All samples become one run.
 
 mod archive;
 mod configured;
-mod crew;
-mod elsewhere;
 mod expand;
 mod levels;
-mod life;
+mod lifecycle;
 mod mixed;
+mod module_fetch;
 mod network;
 mod prepared;
-mod remote;
+mod remote_users;
 pub(crate) mod scenario;
+mod scenario_users;
 mod settings;
 mod slice;
 mod source;
@@ -42,25 +42,25 @@ use gake_k6::work::{REJECTED, ScriptLoad, stack_text};
 use gake_wire::{ConnectionPermit, Network, Protocol, Settings, TlsKeyLog, TlsOptions};
 pub use gake_wire::{TlsIdentity, TlsVersion, tls12_suites};
 
-use crate::{Prepared, RunError, connection};
+use crate::{ResolvedRun, RunError, connection};
 pub use archive::load_archive;
 pub use configured::{ConfiguredScript, ScriptRefusal, ScriptSettings};
-use crew::Crew;
-pub use crew::LostParts;
-pub use elsewhere::{RemoteUsers, SetUp};
 pub use expand::expand;
 pub use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 pub use gake_k6::within;
+pub use module_fetch::fetcher;
 pub use prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
-pub use remote::fetcher;
+pub use remote_users::{RemoteUsers, SetupResult};
+pub use scenario_users::LostSlices;
+use scenario_users::ScenarioUsers;
 pub use slice::ScriptSlice;
 pub use source::{STDIN, ScriptSource};
 use stage::StageUser;
 
-/// Tags that sub-metrics may select by, besides those that the summary needs.
-type Keys = Arc<[String]>;
+/// Tags by which sub-metrics are selected, besides the summary's.
+type TagKeys = Arc<[String]>;
 
-/// Why a script's run has no result.
+/// Errors of a script's run.
 #[derive(Debug, thiserror::Error)]
 pub enum ScriptRunError {
     /// The script cannot be loaded.
@@ -69,37 +69,37 @@ pub enum ScriptRunError {
     /// `setup` or `teardown` threw, or `handleSummary` did.
     #[error("{exception}")]
     Thrown {
-        /// The stage.
+        /// The stage of the test.
         stage: VuStage,
-        /// What it threw.
+        /// The exception.
         exception: Exception,
     },
     /// `setup`, `teardown` or `handleSummary` returned a promise that was rejected.
     #[error("{0}")]
     Rejected(Exception),
-    /// `setup` returned what cannot be written as JSON.
+    /// The return value of `setup` cannot be converted to JSON.
     #[error("error marshaling setup() data to JSON: json: unsupported {0}")]
     SetupData(String),
-    /// `setup`, `teardown` or `handleSummary` took too long.
+    /// `setup`, `teardown` or `handleSummary` timed out.
     #[error("{function}() execution timed out after {:.0} seconds", limit.as_secs_f64())]
     Late {
-        /// The stage.
+        /// The stage of the test.
         stage: VuStage,
-        /// Its name.
+        /// The function.
         function: &'static str,
         /// Its time limit.
         limit: Duration,
     },
-    /// The script does not have a function that a scenario calls.
+    /// The script does not export a function that a scenario calls.
     #[error("function '{0}' not found in exports")]
     NoFunction(String),
-    /// The run could not be made.
+    /// The run failed.
     #[error(transparent)]
     Run(#[from] RunError),
 }
 
 impl ScriptRunError {
-    /// The error as k6 writes it: what a script threw has its stack.
+    /// The error as k6 writes it: exceptions include their stack.
     #[must_use]
     pub fn with_stack(&self) -> String {
         match self {
@@ -113,32 +113,32 @@ impl ScriptRunError {
     }
 }
 
-/// A script that has been loaded once; its clones are the same script.
+/// A loaded script. Clones are the same script.
 #[derive(Debug, Clone)]
 pub struct LoadedScript {
-    /// What its users share.
+    /// The state that users share.
     pub test: Arc<Test>,
-    /// What it exports as `options`, as JSON.
+    /// The exported `options`, as JSON.
     pub options: Option<String>,
-    /// The metrics of k6 and those that it makes itself.
+    /// The built-in metrics of k6 and its own.
     pub metrics: Vec<Arc<Definition>>,
     functions: Vec<String>,
-    /// Made once, whatever number of runs writes to it.
+    /// Opened once for all runs.
     key_log: Arc<OnceLock<Option<Arc<TlsKeyLog>>>>,
 }
 
 /// The settings of a script's run.
 #[derive(Debug, Clone)]
 pub struct ScriptRun {
-    /// The scenarios, and how connections are made.
+    /// The scenarios, and the connection settings.
     pub spec: RunSpec,
     /// The names of the scenarios' executors, by scenario.
     pub executors: Vec<String>,
-    /// Which users of a larger test these are, if it is part of one.
+    /// The user numbers of an execution segment, if it is one.
     pub segment_users: Option<NumberPattern>,
     /// Tags by which sub-metrics are selected.
     pub keys: Vec<String>,
-    /// How TLS is spoken.
+    /// TLS settings.
     pub tls: ScriptTls,
     /// The minimum duration of an iteration.
     pub least_iteration: Duration,
@@ -148,22 +148,22 @@ pub struct ScriptRun {
     pub teardown: Option<Duration>,
 }
 
-/// How a script's connections speak TLS.
+/// TLS settings of a script.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptTls {
-    /// The only version; both if `None`.
+    /// The only TLS version; any if `None`.
     pub version: Option<TlsVersion>,
-    /// The cipher suites of TLS 1.2, as IANA names them; all if `None`.
+    /// Cipher suites of TLS 1.2 by their IANA names; all if `None`.
     pub suites: Option<Vec<String>>,
     /// Certificates for servers that ask for one.
     pub identities: Vec<TlsIdentity>,
 }
 
 impl ScriptTls {
-    /// Checks that its certificates can be used.
+    /// Checks that the certificates can be used.
     ///
     /// # Errors
-    /// What is wrong with the first that cannot.
+    /// The problem of the first one that cannot.
     pub fn check(&self) -> Result<(), RunError> {
         if self.identities.is_empty() {
             return Ok(());
@@ -188,7 +188,7 @@ impl LoadedScript {
     ) -> Result<Self, ScriptRunError> {
         let early = UserSettings { environment, ..UserSettings::default() };
         let test = Arc::new(Test::new(path, files, early, log));
-        // Set once, before any code of the script runs.
+        // Cannot fail: set once, before any code of the script runs.
         let _ = test.secrets.set(secrets);
         let user = StageUser::load(&test, None)?;
         let options = user.user.options().map_err(LoadError::Thrown)?;
@@ -209,18 +209,19 @@ impl LoadedScript {
         !self.functions.is_empty()
     }
 
-    /// A run of it that is ready to start. Users' settings must be set by now.
+    /// Prepares a run of the script. User settings must have been set.
     ///
     /// # Errors
     /// When an objective or a network setting is not valid.
-    pub fn prepare(&self, run: &ScriptRun) -> Result<Prepared, RunError> {
+    pub fn prepare(&self, run: &ScriptRun) -> Result<ResolvedRun, RunError> {
         if matches!(run.spec.connection.http, HttpVersion::Http3 | HttpVersion::Auto3) {
             let path = FieldPath::root().key("connection").key("http");
             return Err(RunError::spec(path, "scripts speak HTTP/2 and HTTP/1.1"));
         }
         let target = self.test.main.clone();
         let targets = vec![target; run.spec.scenarios.len()];
-        let mut prepared = Prepared::of_works(&run.spec, &targets, &[], &registry(&self.metrics))?;
+        let mut prepared =
+            ResolvedRun::of_works(&run.spec, &targets, &[], &registry(&self.metrics))?;
         let scenarios = (0..run.spec.scenarios.len()).collect();
         prepared.scripts = vec![PreparedScript {
             script: self.clone(),
@@ -228,7 +229,7 @@ impl LoadedScript {
             thresholds: None,
             scenarios,
         }];
-        // A script's users think in between, and take more of a core than plain requests do.
+        // Scripts take more CPU than plain requests.
         if run.spec.threads.is_none() {
             prepared.spread_over_cores();
         }
@@ -243,13 +244,13 @@ impl LoadedScript {
         Ok(self.key_log.get_or_init(|| log).clone())
     }
 
-    /// What the users of `slice` of the run are made with, for each scenario, which have these
-    /// numbers of lanes.
+    /// The loads of the users of `slice`, by scenario; `lanes` are the numbers of users by
+    /// scenario.
     fn loads(
         &self,
         run: &ScriptRun,
         lanes: &[usize],
-        (network, keys): (&Arc<Network>, &Keys),
+        (network, keys): (&Arc<Network>, &TagKeys),
         (data, slice): (Option<&str>, Slice),
     ) -> Vec<ScriptLoad> {
         let data: Option<Arc<str>> = data.map(Arc::from);
@@ -258,7 +259,7 @@ impl LoadedScript {
         let scenarios = run.spec.scenarios.iter().zip(lanes).enumerate();
         let loads = scenarios.map(|(number, (scenario, &lanes))| {
             let executor = run.executors.get(number).cloned().unwrap_or_default();
-            // A process without a part in it makes no users of it.
+            // The process may have no users of this scenario.
             let process = slice.among(lanes);
             let load = ScriptLoad {
                 test: Arc::clone(&self.test),
@@ -283,9 +284,8 @@ impl LoadedScript {
     }
 }
 
-/// The users of each scenario.
-fn crews(run: &ScriptRun, loads: &[ScriptLoad]) -> Arc<[Crew]> {
-    run.spec.scenarios.iter().zip(loads).map(|(spec, load)| Crew::of(spec, load)).collect()
+fn users_by_scenario(run: &ScriptRun, loads: &[ScriptLoad]) -> Arc<[ScenarioUsers]> {
+    run.spec.scenarios.iter().zip(loads).map(|(spec, load)| ScenarioUsers::of(spec, load)).collect()
 }
 
 fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {
@@ -309,7 +309,8 @@ fn facts(scenario: &ScenarioSpec, executor: String) -> ScenarioFacts {
     }
 }
 
-/// The network of all users: any origin, as far as the permit goes, and no redirect of its own.
+/// The network of all users: connects to any permitted origin, and follows no redirects, which
+/// scripts handle.
 fn network(
     run: &ScriptRun,
     key_log: Option<Arc<TlsKeyLog>>,

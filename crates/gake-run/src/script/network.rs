@@ -1,11 +1,11 @@
-//! What k6's options say of names and addresses.
+//! Network settings from k6's options.
 
 use gake_core::spec::IpFamily;
 use gake_k6::duration::GoDuration;
 use gake_k6::options::Options;
 
-/// The option `hosts` as curl's `--connect-to` has it. Names go before patterns, and the longest
-/// pattern first.
+/// The option `hosts` as rules of curl's `--connect-to`. Names precede patterns, and longer
+/// patterns precede shorter ones.
 pub(super) fn connect_to(options: &Options) -> Vec<String> {
     let mut hosts: Vec<(&String, &String)> = options.hosts.iter().flatten().collect();
     hosts.sort_by_key(|(host, _)| (host.contains('*'), usize::MAX - host.len()));
@@ -26,7 +26,7 @@ fn rule(host: &str, address: &str) -> String {
     format!("{host}:{from_port}:{address}:{port}")
 }
 
-/// The family of addresses that `dns.policy` leaves.
+/// The address family of `dns.policy`, if it allows only one.
 pub(super) fn family(options: &Options) -> Option<IpFamily> {
     match options.dns.as_ref()?.policy.as_deref()? {
         "onlyIPv4" => Some(IpFamily::Ipv4),
@@ -35,7 +35,7 @@ pub(super) fn family(options: &Options) -> Option<IpFamily> {
     }
 }
 
-/// What of the options is done in another way than k6 does it, for people.
+/// Warnings about options that gake handles differently from k6.
 pub(super) fn warnings(options: &Options) -> Vec<String> {
     let mut warnings = Vec::new();
     let Some(dns) = &options.dns else { return warnings };
@@ -43,18 +43,18 @@ pub(super) fn warnings(options: &Options) -> Vec<String> {
         warnings.push("dns.ttl has no effect: a name is resolved once".to_owned());
     }
     if matches!(dns.select.as_deref(), Some("first" | "random")) {
-        let what = "dns.select has no effect: connections take a name's addresses in turn";
+        let what = "dns.select has no effect: connections use the addresses of a name in turn";
         warnings.push(what.to_owned());
     }
     if matches!(dns.policy.as_deref(), Some("preferIPv4" | "preferIPv6")) {
-        let what = "dns.policy has no effect: connections take addresses of both families; \
+        let what = "dns.policy has no effect: connections use addresses of both families; \
                     onlyIPv4 and onlyIPv6 choose one";
         warnings.push(what.to_owned());
     }
     warnings
 }
 
-/// What is wrong with `dns.ttl`, in k6's words.
+/// The error if `dns.ttl` is not valid, in k6's words.
 pub(super) fn wrong_ttl(options: &Options) -> Option<String> {
     let ttl = options.dns.as_ref()?.ttl.as_deref().filter(|ttl| !ttl.is_empty())?;
     let is_known = ttl == "inf" || GoDuration::parse(ttl).is_ok();

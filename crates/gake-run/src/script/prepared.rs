@@ -1,4 +1,4 @@
-//! A script of a prepared run, and how its part of the run ended.
+//! A script of a prepared run, and how it ended.
 
 use std::sync::Arc;
 
@@ -13,48 +13,48 @@ use super::{LoadedScript, ScriptRun, ScriptRunError};
 pub struct PreparedScript {
     /// The script.
     pub script: LoadedScript,
-    /// Its scenarios, and how its users connect.
+    /// Its scenarios and connection settings.
     pub run: ScriptRun,
-    /// Thresholds of which one may end the run.
+    /// Thresholds that may abort the run.
     pub thresholds: Option<Arc<Thresholds>>,
-    /// The numbers of its scenarios in the plan.
+    /// Indices of its scenarios in the plan.
     pub scenarios: Vec<usize>,
 }
 
-/// How a script's part of a run ended, apart from what it recorded.
+/// How a script ended, apart from its figures.
 #[derive(Debug)]
 pub struct ScriptEnd {
-    /// What `setup` returned, as JSON; `None` when it did not return.
+    /// The return value of `setup`, as JSON; `None` if it did not return.
     pub setup_data: Option<String>,
-    /// Why `setup` failed, if it did; nothing ran then, nor after one that was cut.
+    /// The error of `setup`. Nothing runs after an error or an interrupt.
     pub setup: Result<(), ScriptRunError>,
-    /// Why `teardown` did not complete, if it did not.
+    /// The error of `teardown`.
     pub teardown: Result<(), ScriptRunError>,
 }
 
 impl ScriptEnd {
-    /// That of a script that did nothing.
+    /// The end of a script that did not run.
     #[must_use]
     pub const fn void() -> Self {
         Self { setup_data: None, setup: Ok(()), teardown: Ok(()) }
     }
 
-    /// How `setup` ended.
+    /// Returns the error of `setup`.
     ///
     /// # Errors
-    /// Why it failed.
+    /// The error of `setup`.
     pub fn into_setup(self) -> Result<(), RunError> {
         self.setup.map_err(RunError::cannot)
     }
 }
 
 impl PreparedScript {
-    /// Leaves out the thresholds of which one may end the run.
-    pub(crate) fn leave_out_thresholds(&mut self) {
+    /// Disables thresholds that may abort the run.
+    pub(crate) fn disable_thresholds(&mut self) {
         self.thresholds = None;
     }
 
-    /// Why a run that ended so says nothing of the load, if it does not.
+    /// Why the figures of a run are useless, if they are: `setup` failed or the script aborted.
     pub(crate) fn failure(&self, end: &ScriptEnd) -> Option<String> {
         match (&end.setup, self.script.test.aborted()) {
             (Err(error), _) => Some(error.to_string()),
@@ -64,6 +64,6 @@ impl PreparedScript {
     }
 }
 
-/// Why the users of a run cannot be in other processes.
+/// The error for runs that agents do not support.
 pub const ONE_SCRIPT: &str =
-    "agents run one script, and no other scenarios beside it: run each of them by itself";
+    "agents run one script and no other scenarios: run each of them separately";

@@ -13,16 +13,16 @@ use super::prepared::PreparedScript;
 use super::{ConfiguredScript, ScriptRun, ScriptSettings, ScriptSource};
 use crate::{RunError, Scripts};
 
-/// A script that some scenarios of a run fire.
+/// A script that scenarios of a run fire.
 #[derive(Debug)]
 pub(crate) struct ScenarioScript {
     name: String,
     configured: ConfiguredScript,
-    /// The numbers of the scenarios.
+    /// Indices of the scenarios.
     scenarios: Vec<usize>,
 }
 
-/// Loads the scripts of a spec, each once.
+/// Loads each script of a spec once.
 pub(crate) fn read(
     spec: &RunSpec,
     scripts: Option<&dyn Scripts>,
@@ -60,8 +60,8 @@ fn tag_keys(spec: &RunSpec) -> Vec<String> {
     objectives.flat_map(|objective| objective.tag_keys()).collect()
 }
 
-/// A script as a program without inputs of its own runs it: it sees no environment, and its log is
-/// not kept.
+/// Loads a script for a program that provides no [`Scripts`]: without environment, and without a
+/// log.
 fn from_disk(path: &std::path::Path) -> Result<ConfiguredScript, RunError> {
     let name = path.to_string_lossy();
     let source = ScriptSource::read(&name, None, None)
@@ -72,7 +72,7 @@ fn from_disk(path: &std::path::Path) -> Result<ConfiguredScript, RunError> {
 }
 
 impl ScenarioScript {
-    /// What is loaded, for people: the script as the spec names it.
+    /// The path of the script as in the spec.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -82,12 +82,11 @@ impl ScenarioScript {
         &self.configured
     }
 
-    /// Whether it fires scenario `number`.
+    /// Whether scenario `number` fires this script.
     pub(crate) fn fires(&self, number: usize) -> bool {
         self.scenarios.contains(&number)
     }
 
-    /// Defines its metrics.
     pub(crate) fn define(&self, metrics: &mut Registry) -> Result<(), RunError> {
         for metric in &self.configured.script.metrics {
             metrics
@@ -97,7 +96,8 @@ impl ScenarioScript {
         Ok(())
     }
 
-    /// The script in a run of `spec`, whose connections override those of the script's options.
+    /// Prepares the script for a run of `spec`. Its connection settings override the script's
+    /// options.
     pub(crate) fn prepared(&self, spec: &RunSpec) -> Result<PreparedScript, RunError> {
         if matches!(spec.connection.http, HttpVersion::Http3 | HttpVersion::Auto3) {
             let path = FieldPath::root().key("connection").key("http");
@@ -107,7 +107,7 @@ impl ScenarioScript {
         let scenarios: Vec<_> =
             self.scenarios.iter().map(|number| spec.scenarios[*number].clone()).collect();
         let executors = scenarios.iter().map(|one| executor(&one.load).to_owned()).collect();
-        // What a script sends is told apart by name, as labels are elsewhere.
+        // Requests of a script are distinguished by the tag `name`, as others are by label.
         let mut keys = own.keys.clone();
         keys.push("name".to_owned());
         keys.extend(tag_keys(spec));
@@ -134,7 +134,7 @@ impl ScenarioScript {
     }
 }
 
-/// How users connect: as the run says, and where it says nothing as the script does.
+/// Connection settings of the run, with the script's where the run sets none.
 fn connection(run: &ConnectionSpec, script: &ConnectionSpec) -> ConnectionSpec {
     let or = |run: &Vec<String>, script: &Vec<String>| {
         if run.is_empty() { script.clone() } else { run.clone() }
@@ -143,13 +143,13 @@ fn connection(run: &ConnectionSpec, script: &ConnectionSpec) -> ConnectionSpec {
         keepalive: run.keepalive && script.keepalive,
         family: run.family.or(script.family),
         sources: or(&run.sources, &script.sources),
-        // The first rule that matches holds.
+        // The first matching rule applies.
         connect_to: [run.connect_to.as_slice(), &script.connect_to].concat(),
         ..run.clone()
     }
 }
 
-/// The name by which k6 knows a load of this kind.
+/// The k6 executor that corresponds to the load.
 fn executor(load: &Load) -> &'static str {
     match load {
         Load::Open { stages, .. } => match stages.as_slice() {

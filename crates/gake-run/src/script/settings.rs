@@ -1,4 +1,4 @@
-//! From k6's options to a run of the engine.
+//! From k6's options to the settings of a run.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -13,13 +13,13 @@ use gake_k6::threshold::Selector;
 
 use super::{ScriptRun, network, tls};
 
-/// What `setup` and `teardown` may take when nothing says so.
+/// Default time limit of `setup` and `teardown`.
 const STAGE_LIMIT: Duration = Duration::from_secs(60);
 
-/// What users are told.
+/// The settings of users.
 ///
 /// # Errors
-/// An option that cannot be read, in k6's words.
+/// An option that is not valid, in k6's words.
 pub(super) fn user_settings(
     options: &Options,
     environment: Vec<(String, String)>,
@@ -60,7 +60,7 @@ pub(super) fn user_settings(
 /// The run of a script with these options, which have been validated.
 ///
 /// # Errors
-/// An option that cannot be honoured, by name.
+/// An option that is not supported, by name.
 pub(super) fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, String> {
     let mut scenarios = scenario_specs(options, script).map_err(|error| error.to_string())?;
     let executors = scenarios.iter().map(|scenario| {
@@ -69,7 +69,7 @@ pub(super) fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, 
     });
     let executors = executors.collect();
     if scenarios.is_empty() {
-        return Err("no scenario has a part in this execution segment".to_owned());
+        return Err("no scenario has iterations in this execution segment".to_owned());
     }
     let first = scenarios.remove(0);
     let mut spec = RunSpec::new(first);
@@ -96,7 +96,7 @@ pub(super) fn script_run(options: &Options, script: &Path) -> Result<ScriptRun, 
     })
 }
 
-/// The tags that thresholds select by.
+/// Tags by which thresholds select.
 fn keys(options: &Options) -> Vec<String> {
     let mut keys = Vec::new();
     for metric in options.thresholds.iter().flat_map(|all| all.keys()) {

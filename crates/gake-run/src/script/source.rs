@@ -1,4 +1,4 @@
-//! Where a script comes from: a file, standard input, or an archive.
+//! Sources of scripts: a file, standard input, or an archive.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -10,36 +10,32 @@ use gake_k6::not_on_disk;
 
 use super::fetcher;
 
-/// The name of a script from standard input.
+/// The path of a script from standard input.
 pub const STDIN: &str = "/-";
 
-/// A script before it is loaded.
+/// A script that has been read but not loaded.
 #[derive(Debug)]
 pub struct ScriptSource {
-    /// Its absolute path.
+    /// The absolute path.
     pub(super) path: PathBuf,
-    /// What it may read.
+    /// The files that it may read.
     pub(super) files: ScriptFiles,
-    /// What its archive says, if it comes from one.
-    pub(super) archived: Option<Archived>,
+    /// Options and environment, if it comes from an archive.
+    pub(super) archived: Option<ArchivedOptions>,
 }
 
-/// What an archive says of its script.
+/// The options and environment in an archive.
 #[derive(Debug)]
-pub(super) struct Archived {
-    /// Its options, as JSON.
+pub(super) struct ArchivedOptions {
+    /// The options, as JSON.
     pub(super) options: String,
-    /// What was added to its environment.
+    /// Additional variables of the environment.
     pub(super) environment: BTreeMap<String, String>,
 }
 
 impl ScriptSource {
-    /// Reads the script or archive of this name; `-` is standard input.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    /// Reads the script or archive at `name`. Modules from the network are kept below `cache`, if
-    /// there is one; `stdin` is the script that `-` names.
+    /// Reads the script or archive at `name`, or `stdin` for `-`. Modules from the network are cached
+    /// below `cache`, if given.
     ///
     /// # Errors
     /// When it cannot be read, in k6's words.
@@ -67,23 +63,19 @@ impl ScriptSource {
         Ok(Self { path, files, archived: None })
     }
 
-    /// Its URL.
+    /// The URL of the script.
     #[must_use]
     pub fn url(&self) -> String {
         format!("file://{}", self.path.display())
     }
 
-    /// Reads an archive.
+    /// Reads the script in an archive.
     ///
     /// # Errors
-    /// What is wrong with it.
-    /// The script in an archive.
-    ///
-    /// # Errors
-    /// When it is not one.
+    /// When it is not a valid archive.
     pub fn of_archive(bytes: &[u8]) -> Result<Self, ArchiveError> {
         let Archive { script, options, environment, files } = Archive::read(bytes)?;
-        let archived = Some(Archived { options: options.to_string(), environment });
+        let archived = Some(ArchivedOptions { options: options.to_string(), environment });
         Ok(Self { path: script, files: ScriptFiles::of_archive(files), archived })
     }
 }

@@ -1,4 +1,4 @@
-//! A user for what runs once: the first look at a script, `setup`, `teardown`, `handleSummary`.
+//! Calls that run once, outside of iterations: init code, `setup`, `teardown`, `handleSummary`.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -21,23 +21,23 @@ use gake_k6::user::vu::{VuParts, VuStage};
 use gake_wire::{Client, Network};
 use tokio::runtime::{Builder, LocalOptions};
 
-use super::{Keys, LoadedScript, ScriptRun, ScriptRunError, SetUp};
+use super::{LoadedScript, ScriptRun, ScriptRunError, SetupResult, TagKeys};
 use crate::{Interrupt, RunError};
 
-/// How often it is looked whether a call is to end.
+/// Polling interval for the end of a call.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How a call of a function ended.
+/// How a call ended.
 #[derive(Debug)]
-pub(super) enum Called {
-    /// It returned this, as JSON.
+pub(super) enum CallOutcome {
+    /// It returned this value, as JSON.
     Returned(Option<String>),
-    /// It did not: the script ended the test, or it was cut.
+    /// The script aborted the test, or the call was interrupted.
     Ended,
 }
 
-impl Called {
-    /// What it returned, as JSON.
+impl CallOutcome {
+    /// The return value, as JSON.
     pub(super) fn returned(self) -> Option<String> {
         match self {
             Self::Returned(json) => json,
@@ -47,45 +47,45 @@ impl Called {
 }
 
 impl LoadedScript {
-    /// What `setup` gave, and whether it returned, unless it failed. Who was told to end while
-    /// agents were waited for sets nothing up.
+    /// Runs `setup`. Returns its result, and whether it returned or was interrupted. It does not
+    /// run after an interrupt, which may come during the wait for agents.
     pub(super) fn set_up(
         &self,
         run: &ScriptRun,
-        network: (&Arc<Network>, &Keys),
+        network: (&Arc<Network>, &TagKeys),
         interrupt: &Interrupt,
-    ) -> (SetUp, Result<bool, ScriptRunError>) {
-        let mut set_up = SetUp::default();
+    ) -> (SetupResult, Result<bool, ScriptRunError>) {
+        let mut set_up = SetupResult::default();
         if interrupt.came() {
             return (set_up, Ok(false));
         }
         match self.setup(run, network, &mut set_up.recorded, || interrupt.came()) {
-            Ok(Called::Returned(data)) => (SetUp { data, ..set_up }, Ok(true)),
-            Ok(Called::Ended) => (set_up, Ok(false)),
+            Ok(CallOutcome::Returned(data)) => (SetupResult { data, ..set_up }, Ok(true)),
+            Ok(CallOutcome::Ended) => (set_up, Ok(false)),
             Err(error) => (set_up, Err(error)),
         }
     }
 
-    /// What `setup` returned, as JSON; nothing without a `setup`.
+    /// Calls `setup`, if there is one and it is not disabled.
     fn setup(
         &self,
         run: &ScriptRun,
-        network: (&Arc<Network>, &Keys),
+        network: (&Arc<Network>, &TagKeys),
         aside: &mut Tally,
         is_cut: impl Fn() -> bool,
-    ) -> Result<Called, ScriptRunError> {
+    ) -> Result<CallOutcome, ScriptRunError> {
         let Some(limit) = run.setup.filter(|_| self.has("setup")) else {
-            return Ok(Called::Returned(None));
+            return Ok(CallOutcome::Returned(None));
         };
         let user = StageUser::load(&self.test, Some(network))?;
         user.call(VuStage::Setup, "setup", None, limit, aside, is_cut)
     }
 
-    /// Calls `teardown` with `data`, if there is one.
+    /// Calls `teardown` with `data`, if there is one and it is not disabled.
     pub(super) fn teardown(
         &self,
         run: &ScriptRun,
-        network: (&Arc<Network>, &Keys),
+        network: (&Arc<Network>, &TagKeys),
         data: Option<&str>,
         aside: &mut Tally,
         is_cut: impl Fn() -> bool,
@@ -95,13 +95,13 @@ impl LoadedScript {
         user.call(VuStage::Teardown, "teardown", data, limit, aside, is_cut).map(drop)
     }
 
-    /// Loads the script once more, for what its init code says.
+    /// Loads the script again, for the log of its init code.
     pub fn load_again(&self) {
-        // What is wrong with it was said before.
+        // Errors were reported by the first load.
         let _ = StageUser::load(&self.test, None);
     }
 
-    /// What `handleSummary` does with `data`, which is JSON; `None` when it was ended.
+    /// Calls `handleSummary` with `data`, which is JSON; `None` if it was interrupted.
     ///
     /// # Errors
     /// When it throws, or takes longer than `limit`.
@@ -119,16 +119,16 @@ impl LoadedScript {
     }
 }
 
-/// A user with the number 0.
+/// User 0, which makes these calls.
 pub(super) struct StageUser {
     pub(super) user: ScriptUser,
 }
 
 impl StageUser {
-    /// Loads the script; with a network it can send requests.
+    /// Loads the script. It can send requests if it has a network.
     pub(super) fn load(
         test: &Arc<Test>,
-        network: Option<(&Arc<Network>, &Keys)>,
+        network: Option<(&Arc<Network>, &TagKeys)>,
     ) -> Result<Self, ScriptRunError> {
         let clock = UserClock::new(RunClock::starting_in(0));
         let keys = network.map(|(_, keys)| &**keys).unwrap_or_default();
@@ -152,8 +152,8 @@ impl StageUser {
         Ok(Self { user })
     }
 
-    /// Calls a function of the script and adds what it records to `tally`. It ends early when
-    /// `is_cut`, which is asked now and then.
+    /// Calls a function of the script and adds its samples to `tally`. `is_cut` is polled, and
+    /// interrupts the call.
     pub(super) fn call(
         &self,
         stage: VuStage,
@@ -162,7 +162,7 @@ impl StageUser {
         limit: Duration,
         tally: &mut Tally,
         is_cut: impl Fn() -> bool,
-    ) -> Result<Called, ScriptRunError> {
+    ) -> Result<CallOutcome, ScriptRunError> {
         let cannot = |error: std::io::Error| RunError::cannot(error);
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -208,12 +208,12 @@ impl StageUser {
         let (recorded, _) = recorder.take(Tally::default());
         tally.merge(&recorded);
         match end {
-            Ok(CallEnd::Returned(json)) => Ok(Called::Returned(json)),
+            Ok(CallEnd::Returned(json)) => Ok(CallOutcome::Returned(json)),
             Ok(CallEnd::Rejected(exception)) => Err(ScriptRunError::Rejected(exception)),
             Ok(CallEnd::NoData(wrong)) => Err(ScriptRunError::SetupData(wrong)),
             Ok(CallEnd::Thrown(exception)) => Err(ScriptRunError::Thrown { stage, exception }),
-            // The script ended the test, which everybody learns from the test, or a user did.
-            Ok(CallEnd::Ended) => Ok(Called::Ended),
+            // The script aborted the test, as `test` knows, or the call was interrupted.
+            Ok(CallEnd::Ended) => Ok(CallOutcome::Ended),
             Err(_) => Err(ScriptRunError::Late { stage, function, limit }),
         }
     }

@@ -1,61 +1,61 @@
-//! What k6's options say of TLS.
+//! TLS settings from k6's options.
 
 use gake_k6::options::Options;
 use serde_json::Value;
 
 use super::{ScriptTls, TlsIdentity, TlsVersion, tls12_suites};
 
-/// The versions of TLS by k6's names, the oldest first.
+/// TLS versions by k6's names, the oldest first.
 const VERSIONS: [&str; 5] = ["ssl3.0", "tls1.0", "tls1.1", "tls1.2", "tls1.3"];
 
-/// Cipher suites that Go has and this client has not, by the ends of their names: without
-/// authenticated encryption, or without forward secrecy.
+/// Suffixes of cipher suites that Go supports and this client does not: without authenticated
+/// encryption, or without forward secrecy.
 const OLD_SUITES: [&str; 4] = ["_CBC_SHA", "_CBC_SHA256", "_RC4_128_SHA", "_EDE_CBC_SHA"];
 
-/// How TLS is spoken.
+/// The TLS settings of a script.
 ///
 /// # Errors
-/// An option that cannot be read or honoured, by name.
+/// An option that is not valid or not supported, by name.
 pub(super) fn tls(options: &Options) -> Result<ScriptTls, String> {
     let version = version(options)?;
     let suites = match options.tls_cipher_suites.as_deref() {
         None | Some([]) => None,
-        Some(asked) => Some(suites(asked)?.0),
+        Some(requested) => Some(suites(requested)?.0),
     };
     if version == Some(TlsVersion::Tls12) && suites.as_ref().is_some_and(Vec::is_empty) {
-        return Err("the option tlsCipherSuites cannot be honoured: gake has none of its suites \
+        return Err("the option tlsCipherSuites is not supported: gake has none of its suites \
                     for TLS 1.2"
             .to_owned());
     }
     Ok(ScriptTls { version, suites, identities: identities(options)? })
 }
 
-/// The suites of TLS 1.2 that this client has, and those that it has not. The suites of TLS 1.3
-/// cannot be chosen, as in k6.
-fn suites(asked: &[String]) -> Result<(Vec<String>, Vec<&str>), String> {
-    let (mut there, mut absent) = (Vec::new(), Vec::new());
-    for name in asked {
+/// The TLS 1.2 suites that this client supports, and those that it does not. As in k6, the suites
+/// of TLS 1.3 cannot be chosen.
+fn suites(requested: &[String]) -> Result<(Vec<String>, Vec<&str>), String> {
+    let (mut supported, mut unsupported) = (Vec::new(), Vec::new());
+    for name in requested {
         let is_old =
             name.starts_with("TLS_RSA_") || OLD_SUITES.iter().any(|end| name.ends_with(end));
         let is_new =
             ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]
                 .contains(&name.as_str());
         if tls12_suites().any(|suite| suite == name) {
-            there.push(name.clone());
+            supported.push(name.clone());
         } else if is_old {
-            absent.push(name.as_str());
+            unsupported.push(name.as_str());
         } else if !is_new {
             return Err(format!("unknown cipher suite '{name}'"));
         }
     }
-    Ok((there, absent))
+    Ok((supported, unsupported))
 }
 
-/// What of `tlsCipherSuites` is not offered, for people.
+/// A warning about suites of `tlsCipherSuites` that are not supported.
 pub(super) fn warning(options: &Options) -> Option<String> {
-    let (_, absent) = suites(options.tls_cipher_suites.as_deref()?).ok()?;
-    (!absent.is_empty())
-        .then(|| format!("cipher suites that gake does not have: {}", absent.join(", ")))
+    let (_, unsupported) = suites(options.tls_cipher_suites.as_deref()?).ok()?;
+    (!unsupported.is_empty())
+        .then(|| format!("cipher suites that gake does not have: {}", unsupported.join(", ")))
 }
 
 /// The certificates of `tlsAuth`.
@@ -84,33 +84,31 @@ fn identities(options: &Options) -> Result<Vec<TlsIdentity>, String> {
     list.iter().enumerate().map(identity).collect()
 }
 
-/// The one version of TLS that `tlsVersion` leaves of those that there are; none when it leaves
-/// both.
+/// The only supported version in the range `tlsVersion`; `None` for both.
 ///
 /// # Errors
-/// When it names an unknown version, or leaves none.
+/// When it names an unknown version, or contains no supported one.
 fn version(options: &Options) -> Result<Option<TlsVersion>, String> {
-    let Some(asked) = options.tls_version.as_ref().filter(|asked| !asked.is_null()) else {
+    let Some(requested) = options.tls_version.as_ref().filter(|requested| !requested.is_null())
+    else {
         return Ok(None);
     };
-    let place = |value: Option<&Value>, otherwise: usize| match value {
+    let index = |value: Option<&Value>, otherwise: usize| match value {
         None | Some(Value::Null) => Ok(otherwise),
         Some(value) => {
             let known = value.as_str().and_then(|name| VERSIONS.iter().position(|v| *v == name));
             known.ok_or_else(|| format!("unknown TLS version '{value}'"))
         }
     };
-    let (least, most) = match asked {
-        Value::Object(range) => (place(range.get("min"), 0)?, place(range.get("max"), 4)?),
-        one => (place(Some(one), 0)?, place(Some(one), 4)?),
+    let (least, most) = match requested {
+        Value::Object(range) => (index(range.get("min"), 0)?, index(range.get("max"), 4)?),
+        one => (index(Some(one), 0)?, index(Some(one), 4)?),
     };
     match (least..=most).contains(&3) {
         true if most >= 4 => Ok(None),
         true => Ok(Some(TlsVersion::Tls12)),
         false if least <= 4 && most >= 4 => Ok(Some(TlsVersion::Tls13)),
-        false => {
-            Err("the option tlsVersion cannot be honoured: gake has TLS 1.2 and 1.3".to_owned())
-        }
+        false => Err("the option tlsVersion is not supported: gake has TLS 1.2 and 1.3".to_owned()),
     }
 }
 
@@ -120,8 +118,8 @@ mod tests {
 
     use super::*;
 
-    fn with_tls(asked: Value) -> Result<Option<TlsVersion>, String> {
-        version(&Options { tls_version: Some(asked), ..Options::default() })
+    fn with_tls(requested: Value) -> Result<Option<TlsVersion>, String> {
+        version(&Options { tls_version: Some(requested), ..Options::default() })
     }
 
     #[test]
@@ -142,8 +140,8 @@ mod tests {
             |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let good = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
         let old = "TLS_RSA_WITH_AES_128_CBC_SHA";
-        let asked = names(&[good, old, "TLS_AES_128_GCM_SHA256"]);
-        let options = Options { tls_cipher_suites: Some(asked), ..Options::default() };
+        let requested = names(&[good, old, "TLS_AES_128_GCM_SHA256"]);
+        let options = Options { tls_cipher_suites: Some(requested), ..Options::default() };
         assert_eq!(tls(&options).unwrap().suites, Some(names(&[good])));
         assert!(warning(&options).unwrap().ends_with(old));
         let only_old = Options {
@@ -168,8 +166,8 @@ mod tests {
             (json!([{ "cert": "C", "key": "K", "password": "x" }]), "decrypt"),
             (json!("C"), "not an array"),
         ] {
-            let told = tls(&with(wrong)).unwrap_err();
-            assert!(told.contains(part) && told.contains("tlsAuth"), "{told}");
+            let error = tls(&with(wrong)).unwrap_err();
+            assert!(error.contains(part) && error.contains("tlsAuth"), "{error}");
         }
     }
 }

@@ -1,30 +1,30 @@
-//! Ends a trial in which far fewer requests end than are sent: it misses any objective, and its
+//! Ends a trial in which far fewer requests end than are sent: it would miss any objective, and its
 //! backlog would only take longer to drain.
 
 use gake_core::record::Counts;
 use gake_engine::JoinedSecond;
 use gake_judge::search::TrialLoad;
 
-/// A second in which less than this share of the rate ends is one of a backlog ...
+/// A second in which less than this share of the rate ends counts as a backlog ...
 const ENDED_SHARE: f64 = 0.5;
-/// ... and two of them in a row are enough, ...
+/// ... two of them in a row end the trial, ...
 const SECONDS: u32 = 2;
-/// ... of rates at which chance does not do that.
+/// ... at rates high enough to exclude chance.
 const RATE_MIN: f64 = 100.0;
 /// Multiples of the response time without load after which responses come as fast as requests.
 const RESPONSES: f64 = 2.0;
 
-/// Watches one trial.
+/// The backlog of a trial.
 #[derive(Debug)]
 pub(super) struct Backlog {
     rate: f64,
-    /// Seconds before which nothing is decided.
+    /// Seconds before which a backlog is not detected.
     patience: f64,
     low: u32,
 }
 
 impl Backlog {
-    /// Of a trial whose requests may take `limit` seconds, and take `unloaded` without load.
+    /// For a trial whose requests may take `limit` seconds, and take `unloaded` without load.
     pub(super) fn new(load: TrialLoad, limit: f64, unloaded: f64) -> Self {
         let rate = match load {
             TrialLoad::Rate(rate) => rate,
@@ -33,7 +33,7 @@ impl Backlog {
         Self { rate, patience: 1.0 + limit.max(RESPONSES * unloaded), low: 0 }
     }
 
-    /// Takes a second in; true when the backlog will not shrink any more.
+    /// Adds a second. Returns true once the backlog will not shrink any more.
     pub(super) fn grows(&mut self, second: &JoinedSecond) -> bool {
         let ended = |counts: &Counts| (counts.ok + counts.failed) as f64;
         let ended = ended(&second.tally.counts) + ended(&second.warmup);

@@ -1,4 +1,4 @@
-//! What a search judges of a run: its requests, or the iterations of its scripts.
+//! The figures that a search judges: requests, or iterations of scripts.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use gake_core::record::{Counts, LatencyMetric, Run, Tally};
 /// The metric of a script's iterations.
 const ITERATIONS: &str = "iteration_duration";
 
-/// What a search judges of the tally of a run of `plan`: requests, or, where only scripts are
-/// fired, iterations as if each were one.
+/// The tally that a search judges: requests, or, if only scripts are fired, iterations as if each
+/// were a request.
 pub(super) fn judged<'t>(plan: &Plan, tally: &'t Tally) -> Cow<'t, Tally> {
     match plan.scenarios().iter().all(|plan| plan.fires == WorkKind::Iterations) {
         true => Cow::Owned(of_iterations(tally)),
@@ -18,7 +18,7 @@ pub(super) fn judged<'t>(plan: &Plan, tally: &'t Tally) -> Cow<'t, Tally> {
     }
 }
 
-/// The same of a whole run.
+/// As [`judged`], for a whole run.
 pub(super) fn judged_run(run: &Run) -> Cow<'_, Run> {
     match judged(&run.plan, &run.tally) {
         Cow::Owned(tally) => Cow::Owned(Run { tally, ..run.clone() }),
@@ -26,8 +26,8 @@ pub(super) fn judged_run(run: &Run) -> Cow<'_, Run> {
     }
 }
 
-/// A tally in which an iteration is what a request is elsewhere: it is ok when it ended, and its
-/// response time is from its start to its end. The metrics stay as they are.
+/// Converts iterations to requests: an iteration is ok when it has ended, and its response time is
+/// its duration. Metrics stay the same.
 fn of_iterations(tally: &Tally) -> Tally {
     let Counts { started, interrupted, dropped, .. } = tally.counts;
     let counts = Counts {

@@ -1,4 +1,5 @@
-//! The capacity of a target, found by trials: gake-judge says which trial comes next, this runs it.
+//! The capacity of a target, found by trials: gake-judge chooses the next trial, and this module
+//! runs it.
 //!
 //! ```no_run
 //! use gake_run::search::{CapacityOptions, capacity};
@@ -12,9 +13,8 @@
 //! # Ok::<(), gake_run::RunError>(())
 //! ```
 //!
-//! The spec says what is sent, over which connections, and under which objectives; each trial has a
-//! load of its own in place of the spec's. A [`TrialRunner`] runs the trials elsewhere than in this
-//! process, or writes files of them; [`Trials`] takes one.
+//! The spec describes requests, connections and objectives; each trial has its own load in place of
+//! the spec's. A [`TrialRunner`] passed to [`Trials`] can run the trials elsewhere or save them.
 
 mod backlog;
 mod iterations;
@@ -42,30 +42,30 @@ pub use trials::Trials;
 use crate::spec::RunSpec;
 use crate::{Inputs, RunError, unix_now};
 
-/// During a rest, an interrupt is looked for this often.
+/// Polling interval for an interrupt during a rest.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What happens during a search.
+/// An event of a search.
 #[derive(Debug)]
 pub enum SearchEvent<'a> {
-    /// The first trial comes next; these are the objectives.
+    /// The search starts, with these objectives.
     Begin(&'a [Clause]),
-    /// One second of a trial has passed.
+    /// A second of a trial.
     Second(&'a Trial, &'a JoinedSecond),
-    /// The target rests for this time.
+    /// A pause of this length.
     Rest(Duration),
     /// A step is complete.
     Step(&'a Step, &'a Search),
-    /// The load goes beyond the capacity and back next, in these steps.
+    /// The load goes beyond the capacity and back, in these steps.
     Map(&'a [OverloadStep]),
 }
 
-/// Finds the highest load under which the target of `spec` meets its objectives; without any, those
-/// that suit the target. Blocks.
+/// Finds the highest load under which the target of `spec` meets its objectives, or default ones if
+/// it has none. Blocks.
 ///
 /// # Errors
-/// When the spec is not valid, an objective cannot be searched for, nothing answers, or a trial
-/// cannot be run.
+/// When the spec is not valid, an objective is not suitable for a search, the target does not
+/// respond, or a trial cannot be run.
 pub fn capacity(
     spec: &RunSpec,
     options: &CapacityOptions,
@@ -76,10 +76,11 @@ pub fn capacity(
 }
 
 impl Trials<'_> {
-    /// Runs every trial that a search asks for, and gives its answer with the evidence.
+    /// Runs the trials of a search, and returns its result with the evidence.
     ///
     /// # Errors
-    /// When an objective cannot be searched for, nothing answers, or a trial cannot be run.
+    /// When an objective is not suitable for a search, the target does not respond, or a trial
+    /// cannot be run.
     pub fn capacity(
         mut self,
         mut events: impl FnMut(SearchEvent<'_>) + Send,
@@ -87,7 +88,7 @@ impl Trials<'_> {
         let started_unix_ns = unix_now();
         let clauses = self.clauses()?;
         events(SearchEvent::Begin(&clauses));
-        self.make_room_for(&clauses);
+        self.set_latency_limit(&clauses);
         let options = self.options;
         let users_max = options.search.users_max.min(options.connections_max / 2);
         let mut search =
@@ -134,11 +135,11 @@ impl Trials<'_> {
                         break;
                     }
                     search.tell(seen);
-                    self.learn(search.unloaded());
+                    self.set_unloaded(search.unloaded());
                     let Some(step) = search.steps().last() else { continue };
                     let climbing = step.trial.purpose == Purpose::Ladder;
                     if step.outcome != StepOutcome::Limited && (climbing || step.missed()) {
-                        self.blame();
+                        self.record_cause();
                     }
                     events(SearchEvent::Step(step, search));
                 }
@@ -148,7 +149,7 @@ impl Trials<'_> {
         Ok(())
     }
 
-    /// Goes beyond the capacity and back, when there is one to go beyond.
+    /// Goes beyond the capacity and back, if it was found.
     fn map(
         &mut self,
         answer: &CapacityAnswer,
@@ -168,9 +169,9 @@ impl Trials<'_> {
     fn rest(&self, rest: Duration) {
         let mut left = rest;
         while !left.is_zero() && !self.is_interrupted() {
-            let part = left.min(LOOK);
-            sleep(part);
-            left -= part;
+            let nap = left.min(LOOK);
+            sleep(nap);
+            left -= nap;
         }
     }
 }

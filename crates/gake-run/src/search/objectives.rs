@@ -1,4 +1,4 @@
-//! The objectives of a search: those given, or what suits the target.
+//! The objectives of a search: given by the spec, or defaults.
 
 use std::time::Duration;
 
@@ -11,34 +11,34 @@ use crate::spec::FieldPath;
 
 /// Without objectives, the 99th percentile may be this multiple of the one without load ...
 const TIMES: f64 = 5.0;
-/// ... and this at least, in milliseconds, since no user notices less.
+/// ... and at least this, in milliseconds, since users do not notice less.
 const LEAST_MS: f64 = 100.0;
-/// Requests that show how fast the target is without load.
+/// Requests needed to measure the target without load.
 const ENOUGH: u64 = 20;
-/// How long they may take, in seconds, one attempt after the other.
+/// Durations of the attempts to make them, in seconds.
 const ATTEMPTS: [u64; 3] = [1, 5, 30];
 
 impl Trials<'_> {
-    /// The objectives as a search bounds them. Those that bound only the target itself do not say
-    /// whether it still responds: then, as without any, the usual ones apply too.
+    /// The objectives as bounds for a search. If there are none, or only some about the target
+    /// itself, the defaults are added, since the others do not show whether it still responds.
     ///
     /// # Errors
-    /// When an objective bounds nothing that grows with the load, or the target refuses connections
-    /// or does not respond.
+    /// When an objective does not bound something that grows with the load, or the target refuses
+    /// connections or does not respond.
     pub(super) fn clauses(&mut self) -> Result<Vec<Clause>, RunError> {
         let given = self.objectives();
         let clauses: Result<Vec<_>, _> = given.iter().map(Objective::clause).collect();
         let mut clauses = clauses.map_err(|why| RunError::spec(FieldPath::root(), why))?;
-        let needs_usual = given.iter().all(Objective::is_about_target);
+        let needs_defaults = given.iter().all(Objective::is_about_target);
         self.reach()?;
-        if needs_usual {
-            clauses.extend(self.usual()?);
+        if needs_defaults {
+            clauses.extend(self.default_clauses()?);
         }
         Ok(clauses)
     }
 
-    /// Objectives for an unknown target: one user finds out how fast it is.
-    fn usual(&mut self) -> Result<Vec<Clause>, RunError> {
+    /// Default objectives, relative to the response time of one user.
+    fn default_clauses(&mut self) -> Result<Vec<Clause>, RunError> {
         let mut p99 = None;
         for seconds in ATTEMPTS {
             let trial = Trial {
@@ -61,7 +61,7 @@ impl Trials<'_> {
         }
         let Some(p99) = p99 else {
             return Err(RunError::cannot(
-                "the target does not answer one user: try it with `gake run -c 1 -d 2s`",
+                "the target does not respond to one user: try `gake run -c 1 -d 2s`",
             ));
         };
         let limit = rounded((TIMES * p99 as f64 / 1e6).max(LEAST_MS));
@@ -74,7 +74,7 @@ impl Trials<'_> {
     }
 }
 
-/// Up to two significant digits.
+/// Rounds up to two significant digits.
 fn rounded(value: f64) -> f64 {
     let unit = 10f64.powf(value.log10().floor() - 1.0);
     (value / unit).ceil() * unit

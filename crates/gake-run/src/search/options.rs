@@ -7,23 +7,24 @@ use gake_text::redact::Redactor;
 
 use crate::Interrupt;
 
-/// What a search is to find, and within which bounds.
+/// Options of a capacity search.
 #[derive(Debug, Clone)]
 pub struct CapacityOptions {
-    /// What is searched for, in which time, and how precisely.
+    /// The quantity to search, the time budget, and the precision.
     pub search: SearchOptions,
-    /// How the arrivals of an open loop are spread.
+    /// The arrival process of an open loop.
     pub arrivals: Process,
-    /// Connections of an open loop, or users of a script; as many as the objectives need if `None`.
-    /// The connections that [`Dimension::Streams`](gake_judge::search::Dimension::Streams) shares.
+    /// Connections of an open loop, or users of a script; as many as the objectives require if
+    /// `None`. For [`Dimension::Streams`](gake_judge::search::Dimension::Streams), the connections
+    /// that the streams share.
     pub connections: Option<usize>,
     /// Maximum number of connections of a trial.
     pub connections_max: usize,
-    /// Whether to go beyond the capacity and back once it is known.
+    /// Whether to map the overload: go beyond the capacity and back once it is known.
     pub maps: bool,
     /// Ends the search early.
     pub interrupt: Interrupt,
-    /// Hides secrets in what is shown and stored.
+    /// Hides secrets in shown and stored text.
     pub redactor: Redactor,
 }
 
@@ -41,13 +42,13 @@ impl Default for CapacityOptions {
     }
 }
 
-/// Connections that a trial can have at once with descriptor tables of `size`: those of this
-/// process, which may have one table only, or of a number of agents.
+/// Maximum connections of a trial with descriptor tables of `size`: in this process, which may have
+/// only one table, or on a number of agents.
 #[must_use]
 pub fn connections_max(size: usize, has_one_table: bool, agents: Option<usize>) -> usize {
     let one = size.saturating_sub(OTHER_DESCRIPTORS);
     let most = match agents {
-        // Each agent may have as many as this process.
+        // Each agent is assumed to have the limit of this process.
         Some(agents) => one.saturating_mul(agents),
         None if has_one_table => one,
         None => tables_hold(size),

@@ -1,4 +1,4 @@
-//! Whether anything listens where a search would load, asked once before it.
+//! A check before a search that the target accepts connections.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
@@ -8,13 +8,13 @@ use gake_wire::{Address, Wire};
 
 use crate::RunError;
 
-/// How long one address may take to accept a connection; a slow one is no reason not to try.
+/// Time limit for one connection; a slow target is not an error.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Connects to every origin once: what refuses one connection refuses a million.
+/// Connects to every origin once.
 ///
 /// # Errors
-/// When every address of an origin refuses.
+/// When all addresses of an origin refuse the connection.
 pub(super) fn check(wire: &Wire, target: &str) -> Result<(), RunError> {
     for origin in &wire.network.origins {
         let refuses = |address: &Address| match address {

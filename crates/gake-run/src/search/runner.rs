@@ -1,44 +1,44 @@
-//! Who runs the trials of a search.
+//! Runners of the trials of a search.
 
 use gake_judge::search::Trial;
 
 use crate::spec::RunSpec;
-use crate::{Beside, Interrupt, LoadedRequests, Moment, Prepared, Recorded, RunError, Watching};
+use crate::{
+    Interrupt, LoadedRequests, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate,
+    TargetWatcher,
+};
 
-/// Sees each second of a trial, and may end it.
-pub type EachSecond<'a> = dyn FnMut(&Moment<'_>) -> Option<String> + Send + 'a;
+/// Sees each second of a trial, and may return a reason to end it.
+pub type EachSecond<'a> = dyn FnMut(&SecondUpdate<'_>) -> Option<String> + Send + 'a;
 
 /// A trial that is ready to start.
 #[derive(Debug, Clone, Copy)]
 pub struct PreparedTrial<'a> {
-    /// What the search asks for.
+    /// The trial that the search requests.
     pub trial: &'a Trial,
-    /// The same as a spec.
+    /// The trial as a spec.
     pub spec: &'a RunSpec,
-    /// What the spec sends.
+    /// The requests of the spec.
     pub loaded: &'a LoadedRequests,
-    /// The run.
-    pub prepared: &'a Prepared,
-    /// Ends it early.
+    /// The prepared run.
+    pub prepared: &'a ResolvedRun,
+    /// Ends the trial early.
     pub interrupt: &'a Interrupt,
 }
 
 /// Runs the trials of a search.
 pub trait TrialRunner {
-    /// Runs a trial to its end, with `watching` during it; each second goes to `each`, which may
-    /// end it.
-    ///
-    /// # Errors
-    /// When it cannot be run.
+    /// Runs a trial to its end; `watching` samples the target, and `each` sees each second and may
+    /// end the trial.
     fn run(
         &mut self,
         of: PreparedTrial<'_>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError>;
+    ) -> Result<RecordedRun, RunError>;
 }
 
-/// Runs trials in this process, and keeps nothing of them.
+/// Runs trials in this process, without saving them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LocalTrials;
 
@@ -46,11 +46,14 @@ impl TrialRunner for LocalTrials {
     fn run(
         &mut self,
         of: PreparedTrial<'_>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
-        let beside =
-            Beside { interrupt: Some(of.interrupt), watching: Some(watching), ..Beside::default() };
-        of.prepared.run_beside(beside, each)
+    ) -> Result<RecordedRun, RunError> {
+        let options = RunOptions {
+            interrupt: Some(of.interrupt),
+            watching: Some(watching),
+            ..RunOptions::default()
+        };
+        of.prepared.run_with(options, each)
     }
 }

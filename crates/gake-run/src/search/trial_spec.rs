@@ -1,4 +1,4 @@
-//! The spec of a trial: that of the search, with the load that the trial asks for.
+//! The spec of a trial: the spec of the search with the load of the trial.
 
 use std::time::Duration;
 
@@ -9,30 +9,30 @@ use gake_judge::search::{Dimension, Trial, TrialLoad};
 use super::options::CapacityOptions;
 use crate::spec::{RunSpec, ScenarioSpec};
 
-/// How long the responses in flight may take at the end of a trial.
+/// Drain at the end of a trial.
 const DRAIN: Duration = Duration::from_secs(10);
-/// Requests a second beside connections that are held open.
+/// Requests a second while idle connections are held open.
 const LIGHT: f64 = 20.0;
-/// Connections for a rate: this multiple of what the objective's latency puts in flight.
+/// Connections for a rate, as a multiple of the requests in flight at the objective's latency.
 const CONNECTIONS_TIMES: f64 = 3.0;
-/// An objective without a latency allows responses this many times as long as without load.
+/// Without an objective for latency, responses may take this multiple of their time without load.
 const UNLOADED_TIMES: f64 = 2.0;
-/// Users of a script for a low rate: each takes memory and time to make.
+/// Minimum users of a script: each takes memory and time to create.
 const SCRIPT_USERS: usize = 50;
 
-/// What the number of connections of a trial follows from.
+/// Determines the number of connections of a trial.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Room {
-    /// The latency that must be kept, in seconds.
+pub(super) struct ConnectionNeeds {
+    /// The latency of the objectives, in seconds.
     pub(super) limit: f64,
-    /// The response time without load, in seconds; 0 while it is not known.
+    /// The response time without load, in seconds; 0 if unknown.
     pub(super) unloaded: f64,
-    /// Whether users of a script are what is loaded with.
+    /// Whether the load consists of users of a script.
     pub(super) has_scripts: bool,
 }
 
-impl Room {
-    /// Enough connections that the bound on them is not what an objective meets.
+impl ConnectionNeeds {
+    /// Enough connections not to limit the load before an objective does.
     fn connections_for(self, rate: f64, options: &CapacityOptions) -> usize {
         let longest = self.limit.max(UNLOADED_TIMES * self.unloaded);
         let needed = (CONNECTIONS_TIMES * rate * longest).ceil() as usize;
@@ -42,11 +42,16 @@ impl Room {
     }
 }
 
-/// The spec of `trial`, which sends what `spec` sends.
-pub(super) fn of(trial: &Trial, spec: &RunSpec, options: &CapacityOptions, room: Room) -> RunSpec {
+/// The spec of `trial`, with the requests of `spec`.
+pub(super) fn of(
+    trial: &Trial,
+    spec: &RunSpec,
+    options: &CapacityOptions,
+    needs: ConnectionNeeds,
+) -> RunSpec {
     let dimension = options.search.dimension;
     let (rate, connections, idle) = match trial.load {
-        TrialLoad::Rate(rate) => (Some(rate), room.connections_for(rate, options), 0),
+        TrialLoad::Rate(rate) => (Some(rate), needs.connections_for(rate, options), 0),
         TrialLoad::Users(_) if dimension == Dimension::Streams => {
             (None, options.connections.unwrap_or(1).min(options.connections_max), 0)
         }
@@ -75,7 +80,7 @@ pub(super) fn of(trial: &Trial, spec: &RunSpec, options: &CapacityOptions, room:
             start: Duration::ZERO,
             connections,
             max_in_flight,
-            graceful_stop: DRAIN.max(Duration::from_secs_f64(2.0 * room.unloaded.min(60.0))),
+            graceful_stop: DRAIN.max(Duration::from_secs_f64(2.0 * needs.unloaded.min(60.0))),
             ..scenario.clone()
         };
     }

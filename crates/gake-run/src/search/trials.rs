@@ -1,4 +1,4 @@
-//! Runs trials: the load of each over what the spec sends, and what was observed.
+//! Runs trials and returns what was observed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,37 +16,37 @@ use super::backlog::Backlog;
 use super::iterations::{judged, judged_run};
 use super::options::CapacityOptions;
 use super::runner::{EachSecond, PreparedTrial, TrialRunner};
-use super::trial_spec::Room;
+use super::trial_spec::ConnectionNeeds;
 use super::{reach, trial_spec};
 use crate::script::PreparedScript;
 use crate::spec::RunSpec;
-use crate::{Inputs, LoadedRequests, Prepared, RunError, Scripts, Watching};
+use crate::{Inputs, LoadedRequests, ResolvedRun, RunError, Scripts, TargetWatcher};
 
-/// How the connections of a trial are made: shared or a user's own, how many, how many requests at
-/// once on each, and how many idle.
-type Connections = (bool, usize, usize, usize);
+/// The connection settings of a trial that decide whether wires can be reused: whether users share
+/// connections, number of connections, streams, idle connections.
+type WireKey = (bool, usize, usize, usize);
 
-/// The trials of a search, one after the other.
+/// Runs the trials of a search.
 pub struct Trials<'a> {
-    /// What every trial sends, and under which objectives.
+    /// The requests and objectives of every trial.
     spec: &'a RunSpec,
     pub(super) options: &'a CapacityOptions,
     runner: &'a mut dyn TrialRunner,
     loaded: LoadedRequests,
-    /// Loads scripts again, each of which runs once.
+    /// Reloads scripts, each of which runs once.
     scripts: Option<&'a dyn Scripts>,
-    /// Whether the scripts that are loaded have run.
+    /// Whether the loaded scripts have run.
     has_run: bool,
-    room: Room,
+    needs: ConnectionNeeds,
     /// The wires of the last trial.
-    wires: Option<(Connections, Vec<Arc<Wire>>)>,
-    watching: Watching,
+    wires: Option<(WireKey, Vec<Arc<Wire>>)>,
+    watching: TargetWatcher,
     objectives: Vec<Objective>,
-    /// The last trial's run, and its load.
+    /// The run of the last trial, and its load.
     last: Option<(Run, f64)>,
-    /// What limited the target where it was at its limit.
+    /// Causes of limits that the target reached.
     causes: Causes,
-    /// Bodies of failed responses of all trials, when they are asked for.
+    /// Bodies of failed responses of all trials, if requested.
     bodies: FailedBodies,
 }
 
@@ -57,8 +57,8 @@ impl std::fmt::Debug for Trials<'_> {
 }
 
 impl<'a> Trials<'a> {
-    /// Reads what `spec` sends in every trial. Names are resolved and sources are opened, so that
-    /// what is wrong with them shows before anything is sent.
+    /// Reads the requests of `spec`. Names are resolved and sources are opened, so that errors show
+    /// before anything is sent.
     ///
     /// # Errors
     /// When the spec is not valid, or something cannot be read or resolved.
@@ -79,50 +79,50 @@ impl<'a> Trials<'a> {
             loaded,
             scripts,
             has_run: false,
-            room: Room { has_scripts, ..Room::default() },
+            needs: ConnectionNeeds { has_scripts, ..ConnectionNeeds::default() },
             wires: None,
-            watching: Watching::default(),
+            watching: TargetWatcher::default(),
             objectives: Vec::new(),
             last: None,
             causes: Causes::default(),
             bodies: FailedBodies::default(),
         };
         let first = trials.first()?;
-        trials.watching = Watching::of_any(&first.watch, &first)?;
+        trials.watching = TargetWatcher::of_any(&first.watch, &first)?;
         trials.objectives = first.objectives;
         Ok(trials)
     }
 
-    /// What every trial sends.
+    /// The requests of every trial.
     #[must_use]
     pub fn loaded(&self) -> &LoadedRequests {
         &self.loaded
     }
 
-    /// The objectives that the spec names.
+    /// The objectives of the spec.
     pub(super) fn objectives(&self) -> Vec<Objective> {
         self.objectives.clone()
     }
 
-    /// Makes room for the requests in flight that these objectives allow.
-    pub(super) fn make_room_for(&mut self, clauses: &[Clause]) {
+    /// Sets the latency that determines the number of connections.
+    pub(super) fn set_latency_limit(&mut self, clauses: &[Clause]) {
         let limit = clauses.iter().filter_map(Clause::limit).max().unwrap_or(0);
-        self.room.limit = limit as f64 / 1e9;
+        self.needs.limit = limit as f64 / 1e9;
     }
 
-    /// Makes room for a target that takes `unloaded` seconds for a request without load.
-    pub(super) fn learn(&mut self, unloaded: f64) {
-        self.room.unloaded = unloaded;
+    /// Sets the response time without load, in seconds.
+    pub(super) fn set_unloaded(&mut self, unloaded: f64) {
+        self.needs.unloaded = unloaded;
     }
 
-    /// Checks that something listens at the target.
+    /// Checks that the target accepts connections.
     pub(super) fn reach(&mut self) -> Result<(), RunError> {
         let first = self.first()?;
         first.wires.iter().try_for_each(|wire| reach::check(wire, self.loaded.name()))
     }
 
-    /// A run like those to come, which is not run.
-    fn first(&mut self) -> Result<Prepared, RunError> {
+    /// Prepares a trial for its settings, without running it.
+    fn first(&mut self) -> Result<ResolvedRun, RunError> {
         let trial = Trial {
             number: 0,
             purpose: Purpose::Ladder,
@@ -136,12 +136,12 @@ impl<'a> Trials<'a> {
         self.prepare(&trial, &spec)
     }
 
-    /// Whether the search is to end early.
+    /// Whether the search was interrupted.
     pub(super) fn is_interrupted(&self) -> bool {
         self.options.interrupt.came()
     }
 
-    /// Runs a trial, and returns its figures for `clauses`. Each second goes to `each`, too.
+    /// Runs a trial and returns its figures for `clauses`. `each` sees each second.
     ///
     /// # Errors
     /// When it cannot be run.
@@ -155,13 +155,13 @@ impl<'a> Trials<'a> {
         let prepared = self.prepare(trial, &spec)?;
         let mut observer = Observer::new(clauses, &prepared.plan.labels);
         let warmup = trial.warmup.as_secs_f64();
-        let mut backlog = Backlog::new(trial.load, self.room.limit, self.room.unloaded);
-        let run = self.fire(trial, &spec, &prepared, &mut |moment| {
-            let second = moment.second;
+        let mut backlog = Backlog::new(trial.load, self.needs.limit, self.needs.unloaded);
+        let run = self.fire(trial, &spec, &prepared, &mut |update| {
+            let second = update.second;
             observer.second(&judged(&prepared.plan, &second.tally));
-            // A level belongs to the second before it was read.
+            // A reading describes the second before it.
             if second.second as f64 > warmup {
-                for reading in moment.readings.iter().filter(|reading| reading.source != MACHINE) {
+                for reading in update.readings.iter().filter(|reading| reading.source != MACHINE) {
                     observer.level(&reading.name, reading.value);
                 }
             }
@@ -174,7 +174,7 @@ impl<'a> Trials<'a> {
         Ok(seen)
     }
 
-    /// Runs a trial without objectives, and returns what a search judges of it.
+    /// Runs a trial without objectives, and returns the figures that a search judges.
     pub(super) fn unjudged(&mut self, trial: &Trial) -> Result<Run, RunError> {
         let spec = self.spec_of(trial);
         let prepared = self.prepare(trial, &spec)?;
@@ -182,8 +182,8 @@ impl<'a> Trials<'a> {
         Ok(judged_run(&run).into_owned())
     }
 
-    /// Runs up and down the steps without a pause, and returns the figures of each second. Ends
-    /// early when the target no longer responds.
+    /// Runs the steps without a pause, and returns the figures of each second. Ends early if the
+    /// target stops responding.
     pub(super) fn climb(
         &mut self,
         steps: &[OverloadStep],
@@ -206,22 +206,22 @@ impl<'a> Trials<'a> {
         spec.scenarios[0].load = Load::Open { stages, process: self.options.arrivals };
         let prepared = self.prepare(&trial, &spec)?;
         let mut observer = Observer::new(clauses, &prepared.plan.labels);
-        let run = self.fire(&trial, &spec, &prepared, &mut |moment| {
-            observer.second(&judged(&prepared.plan, &moment.second.tally));
-            overload::is_gone(observer.seconds()).then(|| "the target does not answer".to_owned())
+        let run = self.fire(&trial, &spec, &prepared, &mut |update| {
+            observer.second(&judged(&prepared.plan, &update.second.tally));
+            overload::is_gone(observer.seconds()).then(|| "the target does not respond".to_owned())
         })?;
         self.causes.add(&run, top);
         Ok(observer.seconds().to_vec())
     }
 
-    /// Notes what limited the target in the last trial, which had it at its limit.
-    pub(super) fn blame(&mut self) {
+    /// Records what limited the target in the last trial.
+    pub(super) fn record_cause(&mut self) {
         if let Some((run, load)) = self.last.take() {
             self.causes.add(&run, load);
         }
     }
 
-    /// What limited the target, and in how many runs it was looked for.
+    /// The causes of limits, and the number of runs that were examined.
     pub(super) fn causes(&mut self) -> (Vec<Cause>, u64) {
         let causes = std::mem::take(&mut self.causes);
         let runs = causes.runs;
@@ -234,13 +234,13 @@ impl<'a> Trials<'a> {
     }
 
     fn spec_of(&self, trial: &Trial) -> RunSpec {
-        trial_spec::of(trial, self.spec, self.options, self.room)
+        trial_spec::of(trial, self.spec, self.options, self.needs)
     }
 
-    /// The run of a trial, over the wires of the last one when their connections are made in the
-    /// same way.
-    fn prepare(&mut self, trial: &Trial, spec: &RunSpec) -> Result<Prepared, RunError> {
-        if std::mem::take(&mut self.has_run) && self.room.has_scripts {
+    /// Prepares the run of a trial, reusing the wires of the last one if the connection settings
+    /// are the same.
+    fn prepare(&mut self, trial: &Trial, spec: &RunSpec) -> Result<ResolvedRun, RunError> {
+        if std::mem::take(&mut self.has_run) && self.needs.has_scripts {
             self.loaded.load_scripts_again(spec, self.scripts)?;
         }
         let pooled = !matches!(trial.load, TrialLoad::Users(_));
@@ -255,7 +255,7 @@ impl<'a> Trials<'a> {
         };
         prepared.redact(&self.options.redactor);
         // Thresholds that abort a test do not abort a search.
-        prepared.scripts.iter_mut().for_each(PreparedScript::leave_out_thresholds);
+        prepared.scripts.iter_mut().for_each(PreparedScript::disable_thresholds);
         self.wires = Some((key, prepared.wires.clone()));
         Ok(prepared)
     }
@@ -264,7 +264,7 @@ impl<'a> Trials<'a> {
         &mut self,
         trial: &Trial,
         spec: &RunSpec,
-        prepared: &Prepared,
+        prepared: &ResolvedRun,
         each: &mut EachSecond<'_>,
     ) -> Result<Run, RunError> {
         self.has_run = true;

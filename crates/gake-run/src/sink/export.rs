@@ -10,14 +10,14 @@ use gake_core::record::{GaugeReading, Outcome, Run};
 use gake_judge::{Summary, Validity, Verdict};
 use gake_sinks::{ExportSecond, ExportStart, ExportVerdict, Exporter};
 
-use super::{OutcomeBounds, Sink, SinkLosses, SinkSecond, SinkStart, Takes};
+use super::{OutcomeBounds, Sink, SinkInterests, SinkLosses, SinkSecond, SinkStart};
 
-/// Sends the figures of a run to a destination during the run.
+/// Sends the figures of a run to a destination.
 #[derive(Debug)]
 pub struct ExportSink {
     exporter: Exporter,
     labels: Vec<String>,
-    /// Stages that have not begun, the next one first: when they begin, and what they are.
+    /// Stages that have not started, the next one first: start and description.
     stages: VecDeque<(Nanos, String)>,
 }
 
@@ -29,7 +29,7 @@ impl ExportSink {
     }
 }
 
-/// The stages of an open loop with several: when each begins, and what it is.
+/// The stages of an open loop that has several: start and description.
 fn stages(plan: &Plan) -> VecDeque<(Nanos, String)> {
     let Some(Load::Open { stages, .. }) = plan.load.one() else { return VecDeque::new() };
     if stages.len() < 2 {
@@ -44,7 +44,7 @@ fn stages(plan: &Plan) -> VecDeque<(Nanos, String)> {
     begins.collect()
 }
 
-/// The verdict in numbers, which every destination can hold.
+/// The verdict as numbers, which every destination can store.
 fn verdict(verdict: &Verdict) -> ExportVerdict {
     let (validity, level) = match verdict.validity {
         _ if verdict.nothing_ok.is_some() => ("nothing ok", 3),
@@ -62,9 +62,9 @@ impl Sink for ExportSink {
         self.exporter.name().to_owned()
     }
 
-    fn takes(&self) -> Takes {
+    fn takes(&self) -> SinkInterests {
         let bounds = |batches| OutcomeBounds { batches, bytes: usize::MAX };
-        Takes { outcomes: self.exporter.outcome_batches().map(bounds) }
+        SinkInterests { outcomes: self.exporter.outcome_batches().map(bounds) }
     }
 
     fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {

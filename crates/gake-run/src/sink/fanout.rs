@@ -1,4 +1,4 @@
-//! Giving the figures of a run to its sinks.
+//! Distribution of figures to the sinks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Run};
 use gake_engine::{JoinedSecond, LogBatch, LogSender, log_channel};
 
-use super::mailbox::{Item, Mailbox};
+use super::mailbox::{Mailbox, SinkItem};
 use super::threads::spawn;
 use super::{Loss, Sink, SinkLosses, SinkSecond, SinkStart, SinkStep};
 use crate::RunError;
@@ -21,21 +21,21 @@ const SECONDS_MAX: usize = 64;
 /// Batches of readings that may wait for a sink.
 const READINGS_MAX: usize = 1_024;
 
-/// Seconds that were given to every sink and are kept to see when all are done with them.
+/// Seconds that are kept until all sinks are done with them.
 const SHARED_MAX: usize = 4;
 
 /// The sinks of a run in progress.
 pub(crate) struct Fanout {
-    feeds: Vec<Feed>,
-    /// Seconds whose memory is used again when every sink has let go of them.
+    feeds: Vec<SinkFeed>,
+    /// Seconds whose memory is reused once every sink has dropped them.
     shared: Vec<Arc<SinkSecond>>,
     distributor: Option<JoinHandle<()>>,
 }
 
 /// One sink's queue, thread and losses.
-struct Feed {
+struct SinkFeed {
     mailbox: Arc<Mailbox>,
-    thread: JoinHandle<Fed>,
+    thread: JoinHandle<SinkWorker>,
     takes_outcomes: bool,
     seconds_lost: u64,
     readings_lost: u64,
@@ -43,17 +43,17 @@ struct Feed {
     outcomes_lost: Arc<AtomicU64>,
 }
 
-/// A sink that takes what comes; its thread gives it back.
-struct Fed {
+/// A sink and its errors; its thread returns it.
+struct SinkWorker {
     sink: Box<dyn Sink>,
     /// The first one.
     error: Option<(SinkStep, std::io::Error)>,
-    /// It could not take some outcomes, and gets no more of them.
+    /// Failed to take outcomes, and gets no more.
     is_cut: bool,
 }
 
 impl Fanout {
-    /// Begins every sink and starts its thread. The sender is for the workers, when a sink takes
+    /// Begins every sink and starts its thread. The sender is for the workers, if a sink takes
     /// outcomes.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Fanout {
         }
         let wanted: Vec<_> = sinks.iter().filter_map(|sink| sink.takes().outcomes).collect();
         let alone = wanted.len() == 1;
-        let feeds = sinks.into_iter().map(|sink| Feed::start(sink, alone));
+        let feeds = sinks.into_iter().map(|sink| SinkFeed::start(sink, alone));
         let feeds = feeds.collect::<Result<Vec<_>, _>>()?;
         let mut fanout = Self { feeds, shared: Vec::new(), distributor: None };
         let (batches, bytes) = (
@@ -85,7 +85,7 @@ impl Fanout {
         Ok((fanout, Some(sender)))
     }
 
-    /// Gives a second to every sink. Gives seconds back that all are done with.
+    /// Passes a second to every sink. Calls `done` with seconds that all are done with.
     pub(crate) fn second(
         &mut self,
         second: JoinedSecond,
@@ -98,7 +98,7 @@ impl Fanout {
         }
         let second = Arc::new(SinkSecond { second, asked });
         for feed in &mut self.feeds {
-            let offered = feed.mailbox.offer(Item::Second(Arc::clone(&second)));
+            let offered = feed.mailbox.offer(SinkItem::Second(Arc::clone(&second)));
             feed.seconds_lost += u64::from(offered.is_err());
         }
         self.shared.push(second);
@@ -109,31 +109,31 @@ impl Fanout {
                 Err(second) => waiting.push(second),
             }
         }
-        // Those that are held for long are given up to whoever holds them.
+        // Seconds that a sink holds for long are not reused.
         let held = waiting.len().saturating_sub(SHARED_MAX);
         waiting.drain(..held);
         self.shared = waiting;
     }
 
-    /// Gives readings to every sink.
+    /// Passes readings to every sink.
     pub(crate) fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) {
         let readings: Arc<[GaugeReading]> = readings.into();
         for feed in &mut self.feeds {
-            let offered = feed.mailbox.offer(Item::Readings(at, Arc::clone(&readings)));
+            let offered = feed.mailbox.offer(SinkItem::Readings(at, Arc::clone(&readings)));
             feed.readings_lost += u64::from(offered.is_err());
         }
     }
 
-    /// Ends every sink when it has taken what waits for it. Gives what was lost, with the
-    /// `log_lost` outcomes that did not come this far.
+    /// Drains the queue of every sink and ends it. Returns losses, including the `log_lost`
+    /// outcomes that did not reach the sinks.
     pub(crate) fn finish(self, run: &Run, log_lost: u64) -> Vec<Loss> {
-        // Threads of the lowest class may wait for a core for minutes on a busy machine. There is no
-        // load any more, so they end, and this thread does the rest.
+        // On a busy machine, threads of the lowest class may wait minutes for a core. They end
+        // here, and this thread does the rest.
         for feed in &self.feeds {
             feed.mailbox.close();
         }
         if let Some(distributor) = self.distributor {
-            // It ends when the workers' senders are gone.
+            // It ends when the workers' senders are dropped.
             let _ = distributor.join();
         }
         let mut losses = Vec::new();
@@ -145,8 +145,8 @@ impl Fanout {
     }
 }
 
-impl Feed {
-    /// `alone`: no other sink takes outcomes, so that the workers' channel is its queue.
+impl SinkFeed {
+    /// `alone`: no other sink takes outcomes, so that the workers' channel is the queue.
     fn start(sink: Box<dyn Sink>, alone: bool) -> Result<Self, RunError> {
         let bounds = sink.takes().outcomes;
         let batches = if alone { 1 } else { bounds.map_or(0, |bounds| bounds.batches) };
@@ -171,40 +171,40 @@ impl Feed {
             outcomes: self.outcomes_lost.load(Relaxed) + log_lost,
             error: None,
         };
-        let Ok(mut fed) = self.thread.join() else {
-            // It catches panics, so that there is always a sink to end.
+        let Ok(mut worker) = self.thread.join() else {
+            // Unreachable: the thread catches panics of the sink.
             return losses.sentences("a sink");
         };
         while let Some(item) = self.mailbox.rest() {
-            fed.give(&item, &self.mailbox);
+            worker.give(&item, &self.mailbox);
         }
-        losses.error = fed.error;
-        if let Err(error) = fed.sink.end(run)
+        losses.error = worker.error;
+        if let Err(error) = worker.sink.end(run)
             && losses.error.is_none()
         {
             losses.error = Some((SinkStep::End, error));
         }
-        fed.sink.losses(&losses)
+        worker.sink.losses(&losses)
     }
 }
 
-/// Gives a sink what comes, until its mailbox is closed.
-fn feed(sink: Box<dyn Sink>, mailbox: &Mailbox) -> Fed {
-    let mut fed = Fed { sink, error: None, is_cut: false };
+/// Passes items to a sink until its mailbox is closed.
+fn feed(sink: Box<dyn Sink>, mailbox: &Mailbox) -> SinkWorker {
+    let mut worker = SinkWorker { sink, error: None, is_cut: false };
     while let Some(item) = mailbox.take() {
-        fed.give(&item, mailbox);
+        worker.give(&item, mailbox);
     }
-    fed
+    worker
 }
 
-impl Fed {
-    fn give(&mut self, item: &Item, mailbox: &Mailbox) {
+impl SinkWorker {
+    fn give(&mut self, item: &SinkItem, mailbox: &Mailbox) {
         let Self { sink, is_cut, .. } = self;
         let call = AssertUnwindSafe(|| match item {
-            Item::Second(second) => (SinkStep::Second, sink.second(second)),
-            Item::Outcomes(_) if *is_cut => (SinkStep::Outcomes, Ok(())),
-            Item::Outcomes(batch) => (SinkStep::Outcomes, sink.outcomes(batch)),
-            Item::Readings(at, readings) => (SinkStep::Readings, sink.readings(*at, readings)),
+            SinkItem::Second(second) => (SinkStep::Second, sink.second(second)),
+            SinkItem::Outcomes(_) if *is_cut => (SinkStep::Outcomes, Ok(())),
+            SinkItem::Outcomes(batch) => (SinkStep::Outcomes, sink.outcomes(batch)),
+            SinkItem::Readings(at, readings) => (SinkStep::Readings, sink.readings(*at, readings)),
         });
         let (step, result) = catch_unwind(call).unwrap_or_else(|_| {
             mailbox.abandon();
@@ -217,17 +217,17 @@ impl Fed {
     }
 }
 
-/// Gives every batch to all who take outcomes. One alone may take its time: the workers' channel
-/// is its queue, and what finds no room there is counted there.
+/// Passes every batch to all sinks that take outcomes. A single one may block: the workers' channel
+/// is its queue, and counts what is lost.
 fn distribute(receiver: &Receiver<LogBatch>, takers: &[(Arc<Mailbox>, Arc<AtomicU64>)]) {
     for batch in receiver {
         let batch = Arc::new(batch);
         if let [(only, _)] = takers {
-            only.put(Item::Outcomes(batch));
+            only.put(SinkItem::Outcomes(batch));
             continue;
         }
         for (mailbox, lost) in takers {
-            if mailbox.offer(Item::Outcomes(Arc::clone(&batch))).is_err() {
+            if mailbox.offer(SinkItem::Outcomes(Arc::clone(&batch))).is_err() {
                 lost.fetch_add(batch.len() as u64, Relaxed);
             }
         }
@@ -245,22 +245,23 @@ mod tests {
     use gake_core::record::{Provenance, RunEnd};
     use gake_engine::Collector;
 
-    use super::super::Takes;
+    use super::super::SinkInterests;
     use super::*;
+    use expect_test::expect;
 
-    /// Says when it was given a second, and waits until it may go on.
-    struct Stuck {
+    /// Reports each second, and blocks until it may continue.
+    struct StuckSink {
         taken: Sender<()>,
         go_on: Receiver<()>,
     }
 
-    impl Sink for Stuck {
+    impl Sink for StuckSink {
         fn name(&self) -> String {
             "a stuck sink".to_owned()
         }
 
-        fn takes(&self) -> Takes {
-            Takes::default()
+        fn takes(&self) -> SinkInterests {
+            SinkInterests::default()
         }
 
         fn begin(&mut self, _: &SinkStart<'_>) -> Result<(), String> {
@@ -273,19 +274,19 @@ mod tests {
 
         fn second(&mut self, _: &SinkSecond) -> io::Result<()> {
             let _ = self.taken.send(());
-            // Its sender is gone when it may take everything.
+            // The sender is dropped when it may continue.
             let _ = self.go_on.recv();
             Ok(())
         }
     }
 
     #[test]
-    fn seconds_and_readings_that_find_no_room_are_counted_and_told() {
+    fn seconds_and_readings_that_find_the_queue_full_are_counted_and_reported() {
         let load = Load::Closed { users: 1, think: Duration::ZERO };
         let plan = Arc::new(Plan::new("http://127.0.0.1:1/", load));
         let (taken_sender, taken) = channel();
         let (hold, go_on) = channel::<()>();
-        let sink: Box<dyn Sink> = Box::new(Stuck { taken: taken_sender, go_on });
+        let sink: Box<dyn Sink> = Box::new(StuckSink { taken: taken_sender, go_on });
         let origin = Provenance::default();
         let start = SinkStart { plan: &plan, started_unix_ns: 1, origin: &origin, settings: &[] };
         let (mut fanout, _) = Fanout::start(vec![sink], &start).unwrap();
@@ -299,10 +300,10 @@ mod tests {
         }
         drop(hold);
         let run = Collector::new(&plan, 0, 0).finish(1, RunEnd::Done, 1);
-        let told: Vec<_> = fanout.finish(&run, 0).into_iter().map(|loss| loss.text).collect();
-        let [seconds, readings] = &told[..] else { panic!("{told:?}") };
-        assert!(seconds.starts_with("a stuck sink: 5 seconds are missing"), "{seconds}");
-        assert!(readings.starts_with("a stuck sink: 7 samples of the target"), "{readings}");
-        assert_eq!(taken.iter().count(), SECONDS_MAX, "what found room was given to it");
+        let losses: Vec<_> = fanout.finish(&run, 0).into_iter().map(|loss| loss.text).collect();
+        let [seconds, readings] = &losses[..] else { panic!("{losses:?}") };
+        expect!["a stuck sink: 5 seconds are missing: it was too slow to take them; they are in the figures"].assert_eq(seconds);
+        expect!["a stuck sink: 7 samples of the target are missing: it was too slow to take them; they are in the figures"].assert_eq(readings);
+        assert_eq!(taken.iter().count(), SECONDS_MAX, "queued seconds reached the sink");
     }
 }

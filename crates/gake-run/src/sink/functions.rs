@@ -1,18 +1,18 @@
-//! A function that takes every outcome, as a sink.
+//! A sink that passes every outcome to a function.
 
 use std::io;
 
 use gake_core::record::{Outcome, Run};
 
-use super::{OutcomeBounds, Sink, SinkLosses, SinkStart, SinkStep, Takes};
+use super::{OutcomeBounds, Sink, SinkInterests, SinkLosses, SinkStart, SinkStep};
 
-/// Batches of outcomes that may wait: a million outcomes or so.
+/// Batches of outcomes that may wait: about a million outcomes.
 const QUEUE: usize = 512;
 
-/// Bytes of answers that may wait with them.
+/// Bytes of responses that may wait with them.
 const BYTES: usize = 256 << 20;
 
-/// Gives every outcome to a function. After an error it is not called again.
+/// Passes every outcome to a function. It is not called again after an error.
 pub struct OutcomeSink<F> {
     take: F,
 }
@@ -41,8 +41,8 @@ where
         "the results".to_owned()
     }
 
-    fn takes(&self) -> Takes {
-        Takes { outcomes: Some(OutcomeBounds { batches: QUEUE, bytes: BYTES }) }
+    fn takes(&self) -> SinkInterests {
+        SinkInterests { outcomes: Some(OutcomeBounds { batches: QUEUE, bytes: BYTES }) }
     }
 
     fn begin(&mut self, _: &SinkStart<'_>) -> Result<(), String> {
@@ -64,9 +64,9 @@ where
                 vec![format!("{count} results are missing: the output was too slow")]
             }
             (Some((SinkStep::Panic, _)), _) => {
-                vec!["the results are cut: their writer failed".to_owned()]
+                vec!["the results are incomplete: their writer failed".to_owned()]
             }
-            (Some((_, error)), _) => vec![format!("the results are cut: {error}")],
+            (Some((_, error)), _) => vec![format!("the results are incomplete: {error}")],
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A page that shows the run in browsers while it goes on, and becomes its report.
+//! The live page: shows the run in browsers, and becomes its report.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,31 +15,31 @@ use gake_sinks::{LiveControls, LiveServer, PageFrame};
 use super::{Sink, SinkSecond, SinkStart};
 use crate::{RateControl, RunError};
 
-/// Bytes that a viewer is sent a second on average: updates of a large page come less often.
+/// Average bytes a second for each viewer: larger pages are updated less often.
 const BYTES_A_SECOND: usize = 200_000;
 
-/// Serves the page of a run. Viewers come and go at any time, see the whole run so far, and are
-/// bounded in number; none of them delays the run.
+/// Serves the page of a run. Viewers may come and go at any time, and see the whole run so far.
+/// Their number is bounded, and they do not delay the run.
 #[derive(Debug)]
 pub struct LivePage {
-    shared: Arc<Shared>,
+    state: Arc<LivePageState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct LivePageState {
     server: LiveServer,
     objectives: Vec<Objective>,
     has_stop: bool,
-    /// What the page changes the rate with.
+    /// The rate control, whose factor the page shows.
     rate: Option<RateControl>,
 }
 
 impl LivePage {
-    /// Listens at `HOST:PORT`. With `controls` the page has a button that ends the run, with `rate`
-    /// it shows how the rate was changed.
+    /// Listens at `HOST:PORT`. With `controls` the page has a button that ends the run; with `rate`
+    /// it shows changes of the rate.
     ///
     /// # Errors
-    /// When it cannot listen there, or this gake was built without the page.
+    /// When it cannot listen there, or this build lacks the page.
     pub fn bind(
         address: &str,
         objectives: Vec<Objective>,
@@ -50,40 +50,40 @@ impl LivePage {
         let has_stop = controls.is_some();
         let server = LiveServer::bind(address, PageFrame { before, after }, controls)
             .map_err(RunError::Sink)?;
-        Ok(Self { shared: Arc::new(Shared { server, objectives, has_stop, rate }) })
+        Ok(Self { state: Arc::new(LivePageState { server, objectives, has_stop, rate }) })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.shared.server.address()
+        self.state.server.address()
     }
 
-    /// The sink that keeps the page up to date.
+    /// The sink that updates the page.
     #[must_use]
     pub fn sink(&self) -> Box<dyn Sink> {
-        Box::new(LivePageSink { shared: Arc::clone(&self.shared), so_far: None, next: 0 })
+        Box::new(LivePageSink { state: Arc::clone(&self.state), so_far: None, next: 0 })
     }
 
-    /// Makes the page the report of the run. Waits, for seconds at most, until every viewer has
-    /// it, and before that up to `first` for a first viewer.
+    /// Turns the page into the report of the run. Waits a few seconds until every viewer has it,
+    /// and before that up to `first` for a first viewer.
     pub fn finish(self, summary: &Summary, first: Duration) {
-        self.shared.server.finish(html::run_data(summary), first);
+        self.state.server.finish(html::run_data(summary), first);
     }
 }
 
 struct LivePageSink {
-    shared: Arc<Shared>,
+    state: Arc<LivePageState>,
     so_far: Option<RunSoFar>,
-    /// The second from which on there may be an update.
+    /// The second of the next update at the earliest.
     next: u64,
 }
 
 impl LivePageSink {
-    /// Shows the run so far; how many bytes that takes.
+    /// Shows the run so far, and returns the size in bytes.
     fn show(&self, so_far: &RunSoFar) -> usize {
-        let Shared { server, objectives, has_stop, rate } = &*self.shared;
-        // 1.1 times 100 is not 110.
+        let LivePageState { server, objectives, has_stop, rate } = &*self.state;
+        // In floating point, 1.1 times 100 is not 110.
         let rate_percent = rate.as_ref().map(|rate| (rate.factor() * 100.0).round());
         let control = PageControl { stop: *has_stop, rate_percent };
         let data = html::running_data(&Summary::new(so_far.run(), objectives), control);
@@ -103,7 +103,7 @@ impl Sink for LivePageSink {
         let so_far = RunSoFar::new(plan, run.started_unix_ns, run.origin, run.settings);
         self.show(&so_far);
         self.so_far = Some(so_far);
-        let started = self.shared.server.start();
+        let started = self.state.server.start();
         started.map_err(|error| format!("{}: {error}", self.name()))
     }
 
@@ -111,7 +111,7 @@ impl Sink for LivePageSink {
         let Some(mut so_far) = self.so_far.take() else { return Ok(()) };
         so_far.second(&second.as_recorded());
         let number = second.second.second;
-        if number >= self.next && self.shared.server.has_viewers() {
+        if number >= self.next && self.state.server.has_viewers() {
             self.next = number + self.show(&so_far).div_ceil(BYTES_A_SECOND) as u64;
         }
         self.so_far = Some(so_far);

@@ -1,4 +1,4 @@
-//! The log of every request as a sink.
+//! The sink for a log of every request.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -10,21 +10,21 @@ use gake_files::Access;
 use gake_report::{Log, LogFormat};
 
 use super::run_file::cannot;
-use super::{OutcomeBounds, Sink, SinkLosses, SinkStart, SinkStep, Takes};
+use super::{OutcomeBounds, Sink, SinkInterests, SinkLosses, SinkStart, SinkStep};
 use crate::RunError;
 
-/// Writes a line for each request: CSV or JSON, by the file's ending.
+/// Writes a line for each request: CSV or JSON, by the file's extension.
 #[derive(Debug)]
 pub struct LogSink {
     path: PathBuf,
     format: LogFormat,
-    /// Until the run begins.
+    /// Before the run begins.
     created: Option<File>,
     log: Option<Log<BufWriter<File>>>,
 }
 
 impl LogSink {
-    /// Batches that may wait for it: 4 MiB or so.
+    /// Batches that may wait: about 4 MiB.
     pub(crate) const QUEUE: usize = 16;
 
     /// Creates the file, or overwrites it.
@@ -41,7 +41,7 @@ impl LogSink {
         Ok(Self { path: path.to_owned(), format, created: Some(created), log: None })
     }
 
-    /// Begins the log of a run that starts at `started_unix_ns`; once.
+    /// Begins the log of a run that starts at `started_unix_ns`. Fails the second time.
     pub(crate) fn open(&mut self, started_unix_ns: u64, labels: &[String]) -> io::Result<()> {
         let created = self.created.take();
         let created = created.ok_or_else(|| io::Error::other("a log holds one run"))?;
@@ -58,15 +58,15 @@ impl LogSink {
         self.log.take().map_or(Ok(()), |mut log| log.flush())
     }
 
-    /// What it lacks, in sentences.
+    /// What is missing, in sentences.
     pub(crate) fn sentences(&self, losses: &SinkLosses) -> Vec<String> {
         let name = self.path.display();
         let mut sentences = Vec::new();
         match &losses.error {
             Some((SinkStep::Panic, _)) => {
-                sentences.push(format!("{name}: the log's writer failed"))
+                sentences.push(format!("{name}: the writer of the log failed"))
             }
-            Some((_, error)) => sentences.push(format!("{name}: the log is cut: {error}")),
+            Some((_, error)) => sentences.push(format!("{name}: the log is incomplete: {error}")),
             None => {}
         }
         if losses.outcomes > 0 {
@@ -85,9 +85,9 @@ impl Sink for LogSink {
         self.path.display().to_string()
     }
 
-    fn takes(&self) -> Takes {
-        // No answers are kept for it.
-        Takes { outcomes: Some(OutcomeBounds { batches: Self::QUEUE, bytes: usize::MAX }) }
+    fn takes(&self) -> SinkInterests {
+        // It needs no responses, so their bytes are not bounded.
+        SinkInterests { outcomes: Some(OutcomeBounds { batches: Self::QUEUE, bytes: usize::MAX }) }
     }
 
     fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {

@@ -9,39 +9,38 @@ use gake_engine::LogBatch;
 
 use super::SinkSecond;
 
-/// What waits for a sink.
 #[derive(Debug, Clone)]
-pub(super) enum Item {
+pub(super) enum SinkItem {
     Second(Arc<SinkSecond>),
     Outcomes(Arc<LogBatch>),
     Readings(Nanos, Arc<[GaugeReading]>),
 }
 
-/// Maximum number of items of each kind: seconds, batches of outcomes, readings.
-pub(super) type Bounds = [usize; 3];
+/// Maximum number of items by kind: seconds, batches of outcomes, readings.
+pub(super) type MailboxBounds = [usize; 3];
 
 /// A queue with one reader.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    state: Mutex<State>,
-    bounds: Bounds,
-    /// Notified when there is something to take, or never will be.
+    state: Mutex<MailboxState>,
+    bounds: MailboxBounds,
+    /// Notified when there is an item, or the mailbox is closed.
     filled: Condvar,
     /// Notified when there is room.
     emptied: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    items: VecDeque<Item>,
+struct MailboxState {
+    items: VecDeque<SinkItem>,
     counts: [usize; 3],
-    /// The reader has been asked to leave what is left to somebody else.
+    /// The reader must stop, and leave the rest to [`Mailbox::rest`].
     closed: bool,
-    /// The reader is gone.
+    /// The reader has stopped.
     abandoned: bool,
 }
 
-impl Item {
+impl SinkItem {
     fn kind(&self) -> usize {
         match self {
             Self::Second(_) => 0,
@@ -52,13 +51,13 @@ impl Item {
 }
 
 impl Mailbox {
-    pub(super) fn new(bounds: Bounds) -> Self {
+    pub(super) fn new(bounds: MailboxBounds) -> Self {
         let (filled, emptied) = (Condvar::new(), Condvar::new());
         Self { state: Mutex::default(), bounds, filled, emptied }
     }
 
-    /// Puts an item in, when there is room for its kind or no reader.
-    pub(super) fn offer(&self, item: Item) -> Result<(), Item> {
+    /// Adds an item, unless its kind has no room or the reader has stopped.
+    pub(super) fn offer(&self, item: SinkItem) -> Result<(), SinkItem> {
         let mut state = self.lock();
         if state.abandoned || !self.has_room(&state, item.kind()) {
             return Err(item);
@@ -67,8 +66,8 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Puts an item in, and waits for room while there is a reader.
-    pub(super) fn put(&self, item: Item) {
+    /// Adds an item, and waits for room while there is a reader.
+    pub(super) fn put(&self, item: SinkItem) {
         let kind = item.kind();
         let mut state = self.lock();
         while !state.abandoned && !self.has_room(&state, kind) {
@@ -79,19 +78,19 @@ impl Mailbox {
         }
     }
 
-    /// What comes when the reader is gone is the last of a run, and bounded by its own queue.
-    fn has_room(&self, state: &State, kind: usize) -> bool {
+    /// Items after the reader has stopped are the last of a run, and bounded by their own queue.
+    fn has_room(&self, state: &MailboxState, kind: usize) -> bool {
         state.closed || state.counts[kind] < self.bounds[kind]
     }
 
-    fn push(&self, state: &mut State, item: Item) {
+    fn push(&self, state: &mut MailboxState, item: SinkItem) {
         state.counts[item.kind()] += 1;
         state.items.push_back(item);
         self.filled.notify_one();
     }
 
-    /// Takes the next item; waits for it. `None` when the mailbox is closed.
-    pub(super) fn take(&self) -> Option<Item> {
+    /// Waits for the next item. `None` when the mailbox is closed.
+    pub(super) fn take(&self) -> Option<SinkItem> {
         let mut state = self.lock();
         loop {
             if state.closed {
@@ -106,7 +105,7 @@ impl Mailbox {
         }
     }
 
-    /// Ends the reader. What it has not taken is [`Mailbox::rest`], and so is what is still put in.
+    /// Stops the reader. Remaining and later items are taken by [`Mailbox::rest`].
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_one();
@@ -114,11 +113,11 @@ impl Mailbox {
     }
 
     /// Takes the next item that the reader left.
-    pub(super) fn rest(&self) -> Option<Item> {
+    pub(super) fn rest(&self) -> Option<SinkItem> {
         self.lock().items.pop_front()
     }
 
-    /// The reader is gone: wakes those who wait for room.
+    /// The reader has stopped: wakes writers that wait for room.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         state.abandoned = true;
@@ -126,7 +125,7 @@ impl Mailbox {
         self.emptied.notify_all();
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MailboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -137,19 +136,19 @@ mod tests {
 
     use super::*;
 
-    fn reading(at: Nanos) -> Item {
-        Item::Readings(at, Arc::new([]))
+    fn reading(at: Nanos) -> SinkItem {
+        SinkItem::Readings(at, Arc::new([]))
     }
 
-    fn instant(item: Option<Item>) -> Option<Nanos> {
+    fn instant(item: Option<SinkItem>) -> Option<Nanos> {
         match item? {
-            Item::Readings(at, _) => Some(at),
+            SinkItem::Readings(at, _) => Some(at),
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn what_waits_when_the_reader_ends_is_the_rest_in_its_order() {
+    fn remaining_items_keep_their_order() {
         let mailbox = Mailbox::new([1, 1, 2]);
         for at in 1..=2 {
             mailbox.offer(reading(at)).unwrap();
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_room_puts_it_in_when_the_reader_ends() {
+    fn a_blocked_writer_continues_when_the_reader_ends() {
         let mailbox = Arc::new(Mailbox::new([1, 1, 1]));
         mailbox.put(reading(1));
         let waiting = Arc::clone(&mailbox);

@@ -1,7 +1,8 @@
-//! Where figures go during a run: files, databases, another program's results.
+//! Destinations of figures during a run: files, databases, results in the formats of other
+//! programs.
 //!
-//! Each [`Sink`] runs on its own thread behind a bounded queue. What finds no room there is
-//! lost to that sink alone, counted and reported; the load and the other sinks continue.
+//! Each [`Sink`] runs on its own thread behind a bounded queue. What finds the queue full is lost
+//! for that sink only, counted and reported; the load and the other sinks are not affected.
 
 mod export;
 mod fanout;
@@ -28,19 +29,19 @@ pub use log::LogSink;
 pub use run_file::RunFileSink;
 pub use spans::SpanSink;
 
-/// Takes the figures of a run during the run.
+/// Receives the figures of a run during the run.
 ///
 /// [`begin`](Sink::begin) and [`end`](Sink::end) are called by the thread that drives the run,
-/// everything between them on the sink's own thread, in order of time. An error is kept and
-/// reported at the end; after one in [`outcomes`](Sink::outcomes) no more come, after any other
-/// the sink is called again.
+/// everything between them by the sink's own thread, in order of time. An error is kept and
+/// reported at the end. After one in [`outcomes`](Sink::outcomes) no more outcomes are passed;
+/// after any other the sink is called again.
 pub trait Sink: Send {
     /// Its name in messages, such as the name of its file.
     fn name(&self) -> String;
 
-    /// What it takes besides seconds.
-    fn takes(&self) -> Takes {
-        Takes::default()
+    /// What it takes besides seconds and readings.
+    fn takes(&self) -> SinkInterests {
+        SinkInterests::default()
     }
 
     /// The run is about to start; nothing has been sent.
@@ -49,7 +50,7 @@ pub trait Sink: Send {
     /// Why it cannot take a run, in a sentence; the run does not start then.
     fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String>;
 
-    /// What was recorded in one second.
+    /// The figures of one second.
     ///
     /// # Errors
     /// When it is lost.
@@ -58,7 +59,7 @@ pub trait Sink: Send {
         Ok(())
     }
 
-    /// Requests of one worker that ended, in the order in which they did.
+    /// Completed requests of one worker, in the order of completion.
     ///
     /// # Errors
     /// When they are lost; no more come then.
@@ -76,13 +77,13 @@ pub trait Sink: Send {
         Ok(())
     }
 
-    /// The run is over. Losses that happened before are not among its events yet.
+    /// The run is over. Losses are not yet among its events.
     ///
     /// # Errors
     /// When the end is lost.
     fn end(&mut self, run: &Run) -> io::Result<()>;
 
-    /// What was lost, in sentences; called at the very end.
+    /// Losses in sentences; called last.
     fn losses(&self, losses: &SinkLosses) -> Vec<String> {
         losses.sentences(&self.name())
     }
@@ -90,8 +91,8 @@ pub trait Sink: Send {
 
 /// What a sink takes besides seconds and readings.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Takes {
-    /// Whether it takes every outcome, and how many may wait.
+pub struct SinkInterests {
+    /// If it takes every outcome: how many may wait.
     pub outcomes: Option<OutcomeBounds>,
 }
 
@@ -100,7 +101,7 @@ pub struct Takes {
 pub struct OutcomeBounds {
     /// Batches of up to 2,048 outcomes.
     pub batches: usize,
-    /// Bytes of answers in them, where answers are kept.
+    /// Bytes of kept responses in them.
     pub bytes: usize,
 }
 
@@ -109,25 +110,25 @@ pub struct OutcomeBounds {
 pub struct SinkStart<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// When it starts, in Unix nanoseconds.
+    /// The start, in Unix nanoseconds.
     pub started_unix_ns: u64,
-    /// The commands, hosts, versions and objectives.
+    /// Commands, hosts, versions and objectives.
     pub origin: &'a Provenance,
-    /// The settings in force at the watched target, as far as they are known.
+    /// Settings of the watched target, as far as they are known.
     pub settings: &'a [TargetSetting],
 }
 
 /// One second of a run, reduced once for all sinks.
 #[derive(Debug)]
 pub struct SinkSecond {
-    /// What was recorded in it, of all workers.
+    /// The figures of all workers.
     pub second: JoinedSecond,
-    /// Arrivals that the plan asked for in it; `None` in a closed loop.
+    /// Arrivals that the plan asks for; `None` in a closed loop.
     pub asked: Option<f64>,
 }
 
 impl SinkSecond {
-    /// The second as run files hold it.
+    /// The second as it is stored in run files.
     fn as_recorded(&self) -> gake_report::Second<'_> {
         let Self { second, asked } = self;
         gake_report::Second {
@@ -143,16 +144,16 @@ impl SinkSecond {
     }
 }
 
-/// What a sink lost.
+/// Losses of a sink.
 #[derive(Debug, Default)]
 pub struct SinkLosses {
     /// Seconds for which its queue had no room.
     pub seconds: u64,
-    /// Readings likewise.
+    /// Batches of readings for which its queue had no room.
     pub readings: u64,
-    /// Outcomes likewise.
+    /// Outcomes for which its queue had no room.
     pub outcomes: u64,
-    /// The first error, and what it was about.
+    /// The first error, and the call that failed.
     pub error: Option<(SinkStep, io::Error)>,
 }
 
@@ -172,7 +173,7 @@ pub enum SinkStep {
 }
 
 impl SinkLosses {
-    /// What the sink `name` lost, in sentences.
+    /// Losses of the sink `name`, in sentences.
     #[must_use]
     pub fn sentences(&self, name: &str) -> Vec<String> {
         let mut sentences = Vec::new();
@@ -191,9 +192,9 @@ impl SinkLosses {
         if let Some((step, error)) = &self.error {
             let what = match step {
                 SinkStep::Second => "seconds are lost",
-                SinkStep::Outcomes => "its requests are cut",
-                SinkStep::Readings => "what the target said is lost",
-                SinkStep::End => "it has no end",
+                SinkStep::Outcomes => "its requests are incomplete",
+                SinkStep::Readings => "readings of the target are lost",
+                SinkStep::End => "its end is missing",
                 SinkStep::Panic => "its writer failed; this is a bug",
             };
             sentences.push(format!("{name}: {what}: {error}"));
@@ -202,11 +203,11 @@ impl SinkLosses {
     }
 }
 
-/// A loss of a sink, in a sentence.
+/// A loss of a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// The sink's place in the list that the run was given.
+    /// The index of the sink.
     pub sink: usize,
-    /// What was lost.
+    /// The loss in a sentence.
     pub text: String,
 }

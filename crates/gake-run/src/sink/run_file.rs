@@ -1,4 +1,4 @@
-//! The run file as a sink.
+//! The sink for the run file.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ use crate::RunError;
 #[derive(Debug)]
 pub struct RunFileSink {
     path: PathBuf,
-    /// Until the run begins.
+    /// Before the run begins.
     created: Option<File>,
     file: Option<RunFile>,
 }
@@ -40,7 +40,7 @@ impl Sink for RunFileSink {
 
     fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {
         let Some(created) = self.created.take() else {
-            return Err(format!("{}: a run file holds one run", self.name()));
+            return Err(format!("{}: a run file holds only one run", self.name()));
         };
         let write = || {
             let mut file = RunFile::new(created, run.plan, run.started_unix_ns)?;
@@ -71,14 +71,14 @@ impl Sink for RunFileSink {
                 vec![format!("{}: seconds of the run file are lost: {error}", self.name())]
             }
             Some((SinkStep::End, error)) => {
-                vec![format!("{}: the run file has no end: {error}", self.name())]
+                vec![format!("{}: the end of the run file is missing: {error}", self.name())]
             }
             _ => losses.sentences(&self.name()),
         }
     }
 }
 
-/// What is said of a file that cannot be written.
+/// The error for a file that cannot be written.
 pub(super) fn cannot(path: &Path, error: &io::Error) -> String {
     format!("{} cannot be written: {error}", path.display())
 }

@@ -39,7 +39,7 @@ impl Sink for SpanSink {
         Ok(())
     }
 
-    /// What a second without room would have sent is sent with the next one.
+    /// Spans of a second that found no room are sent with the next one.
     fn losses(&self, losses: &SinkLosses) -> Vec<String> {
         let failed = losses.error.is_some().then(|| losses.sentences(&self.name()));
         failed.into_iter().flatten().chain(self.0.loss()).collect()

@@ -1,43 +1,43 @@
-//! What is wrong with a targets file, and in which line.
+//! Errors in targets files.
 
 use std::fmt;
 
-/// A fault in a targets file; its text is one sentence that starts with the line.
+/// An error in a targets file; its text is a sentence that starts with the line.
 #[derive(Debug)]
 pub struct TargetError {
-    /// The line, from 1; 0 when the fault is the whole file's.
+    /// The line, from 1; 0 for the whole file.
     pub line: usize,
-    /// What is wrong there.
+    /// The kind of error.
     pub kind: TargetErrorKind,
 }
 
-/// The ways in which a targets file can be wrong. Texts quoted from the file are cut short.
+/// The kinds of errors. Texts quoted from the file are cut.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TargetErrorKind {
-    /// The file holds no target.
+    /// The file has no target.
     #[error("there is no target in the file")]
     Empty,
     /// A line that should start a target does not.
     #[error("expected \"METHOD URL\", found {0}")]
-    RequestLine(Quoted),
+    RequestLine(QuotedText),
     /// The method is not valid: upper-case letters in the http format, a token in the json format.
     #[error("expected an HTTP method such as GET, found {0}")]
-    Method(Quoted),
-    /// The URL is empty or holds a control character. The code that resolves it may report more
-    /// faults of this kind.
+    Method(QuotedText),
+    /// The URL is empty or contains a control character. The code that resolves it may report more
+    /// errors of this kind.
     #[error("expected a URL, found {0}")]
-    Url(Quoted),
+    Url(QuotedText),
     /// A line after the request line is not a header.
     #[error("expected \"Name: value\", found {0}")]
-    Header(Quoted),
+    Header(QuotedText),
     /// `@` without a file name.
     #[error("expected a file name after the @")]
     BodyFile,
-    /// A `# gake:` comment that cannot be understood.
+    /// A `# gake:` comment that is not valid.
     #[error("expected weight=NUMBER or label=NAME after \"# gake:\", found {0}")]
-    Directive(Quoted),
-    /// A `# gake:` comment that no target follows.
+    Directive(QuotedText),
+    /// A `# gake:` comment without a target after it.
     #[error("no target follows the \"# gake:\" comment")]
     Dangling,
     /// The weight is 0.
@@ -46,12 +46,12 @@ pub enum TargetErrorKind {
     /// The line is not a JSON object, or one of its values has the wrong type.
     #[error("{message} (column {column})")]
     Json {
-        /// What the JSON parser says.
+        /// The message of the JSON parser.
         message: String,
         /// Bytes from the start of the line's text, from 1.
         column: usize,
     },
-    /// A JSON object without a key that every target needs.
+    /// A JSON object without a required key.
     #[error("the key {0:?} is missing or empty")]
     Missing(&'static str),
     /// The body is not base64 (RFC 4648, section 4, with padding).
@@ -79,11 +79,11 @@ impl fmt::Display for TargetError {
 
 impl std::error::Error for TargetError {}
 
-/// A text from the file, quoted, escaped and cut to fit a sentence.
+/// A quotation from the file, escaped and cut to fit a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quoted(String);
+pub struct QuotedText(String);
 
-impl Quoted {
+impl QuotedText {
     /// Quotes `text`.
     pub fn new(text: &str) -> Self {
         const SHOWN: usize = 60;
@@ -94,7 +94,7 @@ impl Quoted {
     }
 }
 
-impl fmt::Display for Quoted {
+impl fmt::Display for QuotedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

@@ -1,15 +1,15 @@
-//! Vegeta's `http` format: a request line, header lines, a body file. A URL alone is a request
-//! line too, with the method GET.
+//! Vegeta's `http` format: a request line, header lines, a body file. A URL by itself is a request
+//! line with the method GET.
 
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use super::lines::Lines;
-use super::{Quoted, Target, TargetBody, TargetError, TargetErrorKind as Kind, is_token};
+use super::line_reader::LineReader;
+use super::{QuotedText, Target, TargetBody, TargetError, TargetErrorKind as Kind, is_token};
 
 /// Parses the next target; `None` at the end.
-pub(super) fn next<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Target>, TargetError> {
-    let mut marks = Marks::default();
+pub(super) fn next<R: BufRead>(lines: &mut LineReader<R>) -> Result<Option<Target>, TargetError> {
+    let mut marks = TargetMarks::default();
     let mut target = loop {
         match lines.next()? {
             None if marks.line == 0 => return Ok(None),
@@ -28,9 +28,9 @@ pub(super) fn next<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Target>, T
     target.label = marks.label;
     while let Some((line, text)) = lines.next()? {
         match target.add(text).map_err(|kind| TargetError { line, kind })? {
-            Added::More => {}
-            Added::End => break,
-            Added::NotMine => {
+            LineKind::More => {}
+            LineKind::End => break,
+            LineKind::NotMine => {
                 lines.hold();
                 break;
             }
@@ -39,41 +39,41 @@ pub(super) fn next<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Target>, T
     Ok(Some(target))
 }
 
-/// What became of a line after the request line.
-enum Added {
+/// The kind of a line after the request line.
+enum LineKind {
     More,
-    /// It was the last of the target.
+    /// The last line of the target.
     End,
-    /// It starts the next target.
+    /// The first line of the next target.
     NotMine,
 }
 
 impl Target {
-    fn add(&mut self, line: &str) -> Result<Added, Kind> {
+    fn add(&mut self, line: &str) -> Result<LineKind, Kind> {
         if line.is_empty() {
-            return Ok(Added::End);
+            return Ok(LineKind::End);
         }
         if let Some(text) = comment(line) {
-            return Ok(if directive(text).is_some() { Added::NotMine } else { Added::More });
+            return Ok(if directive(text).is_some() { LineKind::NotMine } else { LineKind::More });
         }
         if let Some(path) = line.strip_prefix('@') {
             if path.is_empty() {
                 return Err(Kind::BodyFile);
             }
             self.body = TargetBody::File(PathBuf::from(path));
-            return Ok(Added::End);
+            return Ok(LineKind::End);
         }
         // Without this, a request line right after a header would itself be taken for a header,
         // since its URL has a colon. `HOST : x` is a header.
         if is_url(line) || method_of(line).is_some_and(|(_, rest)| !rest.starts_with(':')) {
-            return Ok(Added::NotMine);
+            return Ok(LineKind::NotMine);
         }
         self.headers.push(header(line)?);
-        Ok(Added::More)
+        Ok(LineKind::More)
     }
 }
 
-/// A line that is a URL alone: a plain list of them is a targets file too.
+/// Whether a line is only a URL: a plain list of URLs is a targets file too.
 fn is_url(line: &str) -> bool {
     let schemes = ["http://", "https://"];
     schemes.iter().any(|scheme| line.starts_with(scheme)) && !line.contains(char::is_whitespace)
@@ -84,17 +84,17 @@ fn request_line(line: &str) -> Result<Target, Kind> {
         return Ok(Target::new("GET", line));
     }
     let Some((word, rest)) = line.split_once(char::is_whitespace) else {
-        return Err(Kind::RequestLine(Quoted::new(line)));
+        return Err(Kind::RequestLine(QuotedText::new(line)));
     };
     let Some((method, _)) = method_of(line) else {
         // A line such as `Accept: text/html` is in the wrong place, not a wrong method.
         let misplaced = word.contains(':') || word.starts_with('@');
         let kind = if misplaced { Kind::RequestLine } else { Kind::Method };
-        return Err(kind(Quoted::new(if misplaced { line } else { word })));
+        return Err(kind(QuotedText::new(if misplaced { line } else { word })));
     };
     let url = rest.trim_start();
     if url.chars().any(char::is_control) {
-        return Err(Kind::Url(Quoted::new(url)));
+        return Err(Kind::Url(QuotedText::new(url)));
     }
     Ok(Target::new(method, url))
 }
@@ -107,7 +107,7 @@ fn method_of(line: &str) -> Option<(&str, &str)> {
 }
 
 fn header(line: &str) -> Result<(String, String), Kind> {
-    let fault = || Kind::Header(Quoted::new(line));
+    let fault = || Kind::Header(QuotedText::new(line));
     let (name, value) = line.split_once(':').ok_or_else(fault)?;
     let (name, value) = (name.trim(), value.trim());
     if !is_token(name) || value.is_empty() || super::breaks_line(value) {
@@ -124,20 +124,20 @@ fn directive(comment: &str) -> Option<&str> {
     comment.strip_prefix("gake:").map(str::trim)
 }
 
-/// What `# gake:` comments say about the target after them.
+/// Weight and label from `# gake:` comments before a target.
 #[derive(Default)]
-struct Marks {
+struct TargetMarks {
     weight: Option<u32>,
     label: Option<String>,
     /// The line of the last directive; 0 without one.
     line: usize,
 }
 
-impl Marks {
-    /// Reads a comment; one that is not for us says nothing.
+impl TargetMarks {
+    /// Reads a comment; other comments are ignored.
     fn read(&mut self, comment: &str, line: usize) -> Result<(), Kind> {
         let Some(mut rest) = directive(comment) else { return Ok(()) };
-        let fault = |text: &str| Kind::Directive(Quoted::new(text));
+        let fault = |text: &str| Kind::Directive(QuotedText::new(text));
         if rest.is_empty() {
             return Err(fault(rest));
         }

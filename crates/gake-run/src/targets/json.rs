@@ -8,11 +8,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use super::lines::Lines;
-use super::{Quoted, Target, TargetBody, TargetError, TargetErrorKind as Kind, is_token};
+use super::line_reader::LineReader;
+use super::{QuotedText, Target, TargetBody, TargetError, TargetErrorKind as Kind, is_token};
 
 /// Parses the next target; `None` at the end.
-pub(super) fn next<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Target>, TargetError> {
+pub(super) fn next<R: BufRead>(lines: &mut LineReader<R>) -> Result<Option<Target>, TargetError> {
     loop {
         match lines.next()? {
             None => return Ok(None),
@@ -27,35 +27,35 @@ pub(super) fn next<R: BufRead>(lines: &mut Lines<R>) -> Result<Option<Target>, T
 
 /// The keys of a target; others are ignored, as Vegeta ignores ours.
 #[derive(Deserialize)]
-struct Object {
+struct TargetJson {
     method: Option<String>,
     url: Option<String>,
     body: Option<String>,
-    header: Option<Headers>,
+    header: Option<HeaderObject>,
     weight: Option<u32>,
     label: Option<String>,
 }
 
 fn target(line: &str) -> Result<Target, Kind> {
     if !line.starts_with('{') {
-        // Without this, an array of the right length would do.
+        // Otherwise an array of the right length would be accepted.
         return Err(Kind::Json { message: "expected a JSON object".to_owned(), column: 1 });
     }
-    let object: Object = serde_json::from_str(line).map_err(|error| fault(&error))?;
+    let object: TargetJson = serde_json::from_str(line).map_err(|error| fault(&error))?;
     let given =
         |text: Option<String>, key| text.filter(|text| !text.is_empty()).ok_or(Kind::Missing(key));
     let method = given(object.method, "method")?;
     if !is_token(&method) {
-        return Err(Kind::Method(Quoted::new(&method)));
+        return Err(Kind::Method(QuotedText::new(&method)));
     }
     let url = given(object.url, "url")?;
     if url.chars().any(char::is_control) {
-        return Err(Kind::Url(Quoted::new(&url)));
+        return Err(Kind::Url(QuotedText::new(&url)));
     }
     let headers = object.header.map(|h| h.0).unwrap_or_default();
     for (name, value) in &headers {
         if !is_token(name) || super::breaks_line(value) {
-            return Err(Kind::Header(Quoted::new(&format!("{name}: {value}"))));
+            return Err(Kind::Header(QuotedText::new(&format!("{name}: {value}"))));
         }
     }
     let weight = object.weight.unwrap_or(1);
@@ -84,29 +84,29 @@ fn fault(error: &serde_json::Error) -> Kind {
 }
 
 /// The header object, in the order it is written.
-struct Headers(Vec<(String, String)>);
+struct HeaderObject(Vec<(String, String)>);
 
-impl<'de> Deserialize<'de> for Headers {
+impl<'de> Deserialize<'de> for HeaderObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
+        struct HeaderVisitor;
 
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Headers;
+        impl<'de> Visitor<'de> for HeaderVisitor {
+            type Value = HeaderObject;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of header names with arrays of values")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Headers, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<HeaderObject, A::Error> {
                 let mut headers = Vec::new();
                 while let Some((name, values)) = map.next_entry::<String, Option<Vec<String>>>()? {
                     let values = values.unwrap_or_default().into_iter();
                     headers.extend(values.map(|value| (name.clone(), value)));
                 }
-                Ok(Headers(headers))
+                Ok(HeaderObject(headers))
             }
         }
 
-        deserializer.deserialize_map(InOrder)
+        deserializer.deserialize_map(HeaderVisitor)
     }
 }

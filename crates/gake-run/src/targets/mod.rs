@@ -16,24 +16,24 @@
 //! Weights and labels are gake's own: a `# gake:` comment before a target, or the keys `weight` and
 //! `label`. Vegeta reads such files too, if an empty line precedes the comment.
 //!
-//! Where Vegeta silently sends something odd, this parser does better: a request line may
-//! follow a header without an empty line between, a last JSON line needs no line feed, and header
-//! names must be tokens. The parser opens no files: bodies are read when the plan is run, from
-//! paths relative to the working directory.
+//! This parser is stricter or more lenient where Vegeta silently sends something unintended: a
+//! request line may follow a header without an empty line between, a last JSON line needs no line
+//! feed, and header names must be tokens. It opens no files: bodies are read when the run is
+//! prepared, from paths relative to the working directory.
 
 mod error;
 mod http;
 mod json;
-mod lines;
+mod line_reader;
 #[cfg(test)]
 mod tests;
 
 use std::io::BufRead;
 use std::path::PathBuf;
 
-pub use error::{Quoted, TargetError, TargetErrorKind};
+pub use error::{QuotedText, TargetError, TargetErrorKind};
 
-use lines::Lines;
+use line_reader::LineReader;
 
 /// Bytes of the longest line, its line feed included: room for a large body in the json format.
 pub const MAX_LINE: usize = 64 << 20;
@@ -49,11 +49,11 @@ pub struct Target {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: TargetBody,
-    /// The name of its figures, if it has its own.
+    /// The label of its figures.
     pub label: Option<String>,
-    /// How often it is sent in a round, at least 1.
+    /// How often it is sent in each round, at least 1.
     pub weight: u32,
-    /// The line it starts in, from 1, for faults that are found later.
+    /// The first line, from 1, for errors that are found later.
     pub line: usize,
 }
 
@@ -100,10 +100,10 @@ impl TargetFormat {
 
 /// The targets of a file, one by one, read only as far as needed.
 ///
-/// A fault ends the iteration.
+/// An error ends the iteration.
 #[derive(Debug)]
 pub struct Targets<R> {
-    lines: Lines<R>,
+    lines: LineReader<R>,
     format: TargetFormat,
     ended: bool,
 }
@@ -111,15 +111,15 @@ pub struct Targets<R> {
 impl<R: BufRead> Targets<R> {
     /// The targets in `reader`, which is in this format.
     pub const fn new(reader: R, format: TargetFormat) -> Self {
-        Self { lines: Lines::new(reader), format, ended: false }
+        Self { lines: LineReader::new(reader), format, ended: false }
     }
 
-    /// The targets in `reader`, in the format that its first line shows.
+    /// The targets in `reader`, in the format detected from its first line.
     ///
     /// # Errors
     /// The first line cannot be read or is not text.
     pub fn detect(reader: R) -> Result<Self, TargetError> {
-        let mut lines = Lines::new(reader);
+        let mut lines = LineReader::new(reader);
         let format = loop {
             match lines.next()? {
                 Some((_, "")) => {}
@@ -131,7 +131,7 @@ impl<R: BufRead> Targets<R> {
         Ok(Self { lines, format, ended: false })
     }
 
-    /// The format that is read.
+    /// The format of the file.
     pub const fn format(&self) -> TargetFormat {
         self.format
     }
@@ -139,7 +139,7 @@ impl<R: BufRead> Targets<R> {
     /// All targets.
     ///
     /// # Errors
-    /// The first fault, or [`TargetErrorKind::Empty`] when there is no target at all.
+    /// The first error, or [`TargetErrorKind::Empty`] without any target.
     pub fn read_all(self) -> Result<Vec<Target>, TargetError> {
         let targets = self.collect::<Result<Vec<_>, _>>()?;
         if targets.is_empty() {

@@ -1,7 +1,8 @@
-//! The formats to the letter, and what goes wrong in them.
+//! The formats in detail, and their errors.
 
 use std::io::{BufReader, Read};
 
+use expect_test::expect;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -81,10 +82,10 @@ fn http_details() {
 #[test]
 fn a_url_alone_is_a_target() {
     let targets = parse("# list\nhttp://a/x\nhttps://b:1/?y=1\nX-Own: 1\nGET http://c/\n").unwrap();
-    let said: Vec<_> =
+    let found: Vec<_> =
         targets.iter().map(|one| (one.method.as_str(), one.url.as_str(), one.line)).collect();
     assert_eq!(
-        said,
+        found,
         [("GET", "http://a/x", 2), ("GET", "https://b:1/?y=1", 3), ("GET", "http://c/", 5)]
     );
     assert_eq!(targets[1].headers, owned(&[("X-Own", "1")]));
@@ -187,23 +188,23 @@ fn faults_are_sentences_with_a_line() {
 fn faults_of_the_reader() {
     let bad = b"GET http://a\nX: \xff\n".as_slice();
     let error = Targets::new(bad, TargetFormat::Http).read_all().unwrap_err();
-    assert_eq!(error.to_string(), "line 2: the line is not UTF-8 text");
+    expect!["line 2: the line is not UTF-8 text"].assert_eq(&error.to_string());
     let endless = BufReader::new(std::io::repeat(b'x'));
     let error = Targets::detect(endless).unwrap_err();
-    assert_eq!(error.to_string(), "line 1: the line is longer than 64 MiB");
+    expect!["line 1: the line is longer than 64 MiB"].assert_eq(&error.to_string());
     #[derive(Debug)]
-    struct Broken;
-    impl Read for Broken {
+    struct FailingReader;
+    impl Read for FailingReader {
         fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
             Err(std::io::Error::other("no disk"))
         }
     }
-    let error = Targets::detect(BufReader::new(Broken)).unwrap_err();
-    assert_eq!(error.to_string(), "line 1: the file cannot be read: no disk");
+    let error = Targets::detect(BufReader::new(FailingReader)).unwrap_err();
+    expect!["line 1: the file cannot be read: no disk"].assert_eq(&error.to_string());
 }
 
 #[test]
-fn nothing_comes_after_a_fault() {
+fn an_error_ends_the_iteration() {
     let mut targets = Targets::new("bad\nGET http://a\n".as_bytes(), TargetFormat::Http);
     assert!(targets.next().unwrap().is_err());
     assert!(targets.next().is_none());
@@ -238,7 +239,7 @@ fn write_json(target: &Target) -> String {
     if let TargetBody::Bytes(body) = &target.body {
         object["body"] = base64::engine::general_purpose::STANDARD.encode(body).into();
     }
-    // Names are unique by construction, so that the order within the object is the test's.
+    // Names are unique, so that the order within the object is known.
     let headers: Vec<_> = target.headers.iter().map(|(n, v)| format!("{n:?}:[{v:?}]")).collect();
     let text = object.to_string();
     format!("{},\"header\":{{{}}}}}\n", &text[..text.len() - 1], headers.join(","))
@@ -259,7 +260,6 @@ prop_compose! {
     }
 }
 
-/// The same targets without the lines they start in.
 fn without_lines(targets: Result<Vec<Target>, String>) -> Result<Vec<Target>, String> {
     targets.map(|all| all.into_iter().map(|t| Target { line: 0, ..t }).collect())
 }

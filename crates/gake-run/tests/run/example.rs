@@ -1,4 +1,4 @@
-//! The examples of the documentation run.
+//! The examples run.
 
 #[path = "../../examples/search.rs"]
 #[allow(dead_code, clippy::print_stdout, reason = "its main is that of a program")]
@@ -12,17 +12,17 @@ use crate::support::lab;
 #[test]
 fn the_example_of_two_loads_measures_a_server() {
     let lab = lab();
-    let said = two_loads::measured(&format!("http://{}/fast", lab.addr())).unwrap();
-    let lines: Vec<_> = said.lines().collect();
-    assert!(lines[0].starts_with("users: 200 ok, 0 failed, p99 "), "{said}");
-    assert!(lines[1].starts_with("rate: 100 ok, 0 failed, p99 "), "{said}");
+    let text = two_loads::measured(&format!("http://{}/fast", lab.addr())).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].starts_with("users: 200 ok, 0 failed, p99 "), "{text}");
+    assert!(lines[1].starts_with("rate: 100 ok, 0 failed, p99 "), "{text}");
     assert_eq!(lab.shutdown().requests, 300);
 }
 
 #[test]
 fn the_example_of_a_search_finds_what_the_server_can_do() {
     let found = search::found().unwrap();
-    // A machine whose cores were taken away shows less, never more.
+    // A busy machine shows less, never more.
     let rate = found.split_once("/s").and_then(|(rate, _)| rate.parse::<f64>().ok());
     assert!(rate.is_none_or(|rate| (1.0..110.0).contains(&rate)), "{found}");
 }

@@ -1,4 +1,4 @@
-//! What a spec names and only a program can open.
+//! Inputs that only a program can open.
 
 use std::io::Cursor;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use gake_run::spec::{
     BodySpec, GrpcSpec, HttpVersion, Load, RecordingSpec, RequestSource, RunSpec, ScenarioSpec,
     ScriptSpec,
 };
-use gake_run::{GivenRequests, Inputs, LoadedRequests, Prepared, RunError};
+use gake_run::{GivenRequests, Inputs, LoadedRequests, ResolvedRun, RunError};
 use gake_wire::{HttpRequest, WeightedRequest};
 
 use crate::support::*;
@@ -19,18 +19,18 @@ fn of(source: RequestSource) -> RunSpec {
 }
 
 fn problem(spec: &RunSpec) -> String {
-    Prepared::new(spec, Inputs::default()).unwrap_err().to_string()
+    ResolvedRun::new(spec, Inputs::default()).unwrap_err().to_string()
 }
 
 #[test]
-fn what_is_not_given_is_missed_by_name() {
+fn a_missing_input_is_named() {
     let recording = RecordingSpec {
         path: "a.gakerec".into(),
         to: "http://localhost:1".to_owned(),
         select: Vec::new(),
     };
     let script = ScriptSpec { path: "a.js".into(), function: None, environment: Vec::new() };
-    for (source, said) in [
+    for (source, expected) in [
         (RequestSource::Given("mine".to_owned()), "scenario[0].given: \"mine\""),
         (RequestSource::Recording(recording), "scenario[0].recording: this program cannot"),
         (RequestSource::Script(script), "a.js: The moduleSpecifier \"a.js\" couldn't be found"),
@@ -39,18 +39,18 @@ fn what_is_not_given_is_missed_by_name() {
         (RequestSource::Url("ftp://h/".to_owned()), "scenario[0].url: "),
     ] {
         let problem = problem(&of(source));
-        assert!(problem.contains(said), "{problem}");
+        assert!(problem.contains(expected), "{problem}");
     }
 }
 
 #[test]
 fn fields_that_only_the_run_can_judge_are_named() {
     let lab = lab();
-    let check = |change: &dyn Fn(&mut RunSpec), said: &str| {
+    let check = |change: &dyn Fn(&mut RunSpec), expected: &str| {
         let mut spec = counted(&lab, 1);
         change(&mut spec);
         let problem = problem(&spec);
-        assert!(problem.starts_with(said), "{problem}");
+        assert!(problem.starts_with(expected), "{problem}");
     };
     check(&|spec| spec.objectives = vec!["p99<5ms".into(), "x<".into()], "objectives[1]: x<: ");
     check(&|spec| spec.objectives = vec!["cpu<80%".into()], "objectives[0]: cpu<80% is about");
@@ -70,17 +70,17 @@ fn standard_input_may_be_a_body_or_the_targets_and_not_both() {
         ..Inputs::default()
     };
     let sent = |text: &str| {
-        let run = Prepared::new(&spec, inputs(text)).unwrap().run().unwrap();
+        let run = ResolvedRun::new(&spec, inputs(text)).unwrap().run().unwrap();
         assert_eq!(run.tally.counts.ok, 3);
         run.tally.counts.bytes_out
     };
     assert_eq!(sent("hello") - sent("hell"), 3, "a byte more in each");
     let targets = format!("GET http://{}/fast\n", lab.addr());
     spec.scenarios[0].source = RequestSource::Targets("-".into());
-    let error = Prepared::new(&spec, inputs(&targets)).unwrap_err();
+    let error = ResolvedRun::new(&spec, inputs(&targets)).unwrap_err();
     assert!(matches!(error, RunError::Spec(_)), "{error}");
     spec.scenarios[0].request.body = None;
-    let run = Prepared::new(&spec, inputs(&targets)).unwrap().run().unwrap();
+    let run = ResolvedRun::new(&spec, inputs(&targets)).unwrap().run().unwrap();
     assert_eq!((run.tally.counts.ok, run.plan.target.as_str()), (3, "standard input"));
 }
 
@@ -105,12 +105,12 @@ fn an_inlined_spec_sends_the_same_without_its_files() {
     let before = loaded.prepare(&spec).unwrap().run().unwrap();
     drop(folder);
     let inlined: RunSpec = exact::decode(&bytes).unwrap();
-    let after = Prepared::new(&inlined, Inputs::default()).unwrap().run().unwrap();
-    let told = |run: &gake_run::Run| {
+    let after = ResolvedRun::new(&inlined, Inputs::default()).unwrap().run().unwrap();
+    let figures = |run: &gake_run::Run| {
         let counts = run.tally.counts;
         (counts.ok, counts.bytes_out, run.plan.labels.clone())
     };
-    assert_eq!((told(&after), told(&before).0), (told(&before), 6));
+    assert_eq!((figures(&after), figures(&before).0), (figures(&before), 6));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn an_inlined_call_of_grpc_has_its_definitions() {
     drop(folder);
     for (bytes, (check, ok)) in specs.iter().zip(checks) {
         let spec: RunSpec = exact::decode(bytes).unwrap();
-        let run = Prepared::new(&spec, Inputs::default()).unwrap().run().unwrap();
+        let run = ResolvedRun::new(&spec, Inputs::default()).unwrap().run().unwrap();
         assert_eq!((run.tally.counts.ok, run.tally.counts.sent), (ok, 3), "{check:?}");
         let all = run.tally.series.series().map(|(key, _)| key.metric.name.as_str());
         assert!(all.collect::<Vec<_>>().contains(&"stream_events"), "{check:?}");
@@ -159,6 +159,6 @@ fn a_program_gives_requests_beside_the_spec() {
     };
     let inputs = Inputs { given: vec![("mine".to_owned(), given)], ..Inputs::default() };
     let spec = of(RequestSource::Given("mine".to_owned()));
-    let run = Prepared::new(&spec, inputs).unwrap().run().unwrap();
+    let run = ResolvedRun::new(&spec, inputs).unwrap().run().unwrap();
     assert_eq!((run.tally.counts.ok, run.plan.target.as_str()), (3, "of the program"));
 }

@@ -1,4 +1,4 @@
-//! Runs as a library: what a spec says is what a server sees.
+//! Runs as a library: the server sees what the spec describes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails says where")]
 

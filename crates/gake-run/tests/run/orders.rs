@@ -9,7 +9,7 @@ use gake_core::work::{Exhausted, Factory, Gauges, Iteration, IterationEnd, Work}
 use gake_engine::{RunClock, Timer, WorkerContext};
 use gake_judge::Summary;
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
-use gake_run::{Beside, Prepared, RunError};
+use gake_run::{ResolvedRun, RunError, RunOptions};
 
 /// Iterations of a run, each of 10 ms: a second for its four users.
 pub const ITERATIONS: u64 = 400;
@@ -17,31 +17,30 @@ pub const ITERATIONS: u64 = 400;
 /// Exchanges of an iteration, one after the other.
 pub const EXCHANGES: u64 = 5;
 
-/// What an exchange takes.
+/// Duration of an exchange.
 const EXCHANGE_NS: u64 = 2_000_000;
 
-/// The metrics of the orders.
 #[derive(Clone)]
-struct Metrics {
+struct OrderMetrics {
     checks: Arc<Definition>,
     items: Arc<Definition>,
 }
 
-/// An order: of four, the payment of one fails; every other one is large.
-struct Order {
+/// An order: every fourth payment fails, and every other order is large.
+struct OrderWork {
     clock: RunClock,
     timer: Timer,
-    metrics: Metrics,
+    metrics: OrderMetrics,
 }
 
-impl Order {
+impl OrderWork {
     /// Three checks, one of which fails every fourth time, and two samples.
     fn record(&self, iteration: &Iteration<'_>) {
         let (number, recorder) = (iteration.arrival.number, iteration.recorder());
         let series = |metric: &Arc<Definition>, key, value| -> SeriesId {
             recorder.intern(metric, &Tags::new([(key, value)]))
         };
-        let Metrics { checks, items } = &self.metrics;
+        let OrderMetrics { checks, items } = &self.metrics;
         iteration.check(series(checks, "check", "paid"), !number.is_multiple_of(4));
         iteration.check(series(checks, "check", "sent"), true);
         iteration.check(series(checks, "check", "received"), true);
@@ -51,7 +50,7 @@ impl Order {
     }
 }
 
-impl Work for Order {
+impl Work for OrderWork {
     async fn fire(&mut self, iteration: &Iteration<'_>) -> Result<IterationEnd, Exhausted> {
         let mut now = iteration.fired;
         for _ in 0..EXCHANGES {
@@ -77,18 +76,18 @@ impl Work for Order {
     }
 }
 
-struct Orders {
+struct OrderFactory {
     clock: RunClock,
     timer: Timer,
-    metrics: Metrics,
+    metrics: OrderMetrics,
 }
 
-impl Factory for Orders {
-    type Work = Order;
+impl Factory for OrderFactory {
+    type Work = OrderWork;
 
-    fn work(&self, _: usize) -> Order {
+    fn work(&self, _: usize) -> OrderWork {
         let (clock, timer) = (self.clock.clone(), self.timer.clone());
-        Order { clock, timer, metrics: self.metrics.clone() }
+        OrderWork { clock, timer, metrics: self.metrics.clone() }
     }
 
     fn observe(&self, _: &mut Tally) -> Gauges {
@@ -107,7 +106,7 @@ pub fn spec(objective: &str) -> RunSpec {
     spec
 }
 
-/// Runs the orders and judges what came of them.
+/// Runs the orders and judges the run.
 pub fn judged(spec: &RunSpec) -> Result<Summary, RunError> {
     let mut registry = Registry::default();
     let mut define = |name: &str, kind| {
@@ -115,13 +114,13 @@ pub fn judged(spec: &RunSpec) -> Result<Summary, RunError> {
         registry.define(Definition { name: name.to_owned(), kind, unit }).unwrap()
     };
     let checks = define("checks", MetricKind::Rate);
-    let metrics = Metrics { checks, items: define("items", MetricKind::Trend) };
-    let prepared = Prepared::of_works(spec, &["orders".to_owned()], &[], &registry)?;
-    let make = move |context: WorkerContext| Orders {
+    let metrics = OrderMetrics { checks, items: define("items", MetricKind::Trend) };
+    let prepared = ResolvedRun::of_works(spec, &["orders".to_owned()], &[], &registry)?;
+    let make = move |context: WorkerContext| OrderFactory {
         timer: Timer::new(context.clock.clone()).unwrap(),
         clock: context.clock,
         metrics: metrics.clone(),
     };
-    let run = prepared.run_works(make, Beside::default(), |_| None)?.run;
+    let run = prepared.run_works(make, RunOptions::default(), |_| None)?.run;
     Ok(Summary::new(run, &prepared.objectives))
 }

@@ -1,4 +1,4 @@
-//! Loads side by side: each one's counts are those that the server has.
+//! Concurrent scenarios: the counts of each match the server's.
 
 use gake_core::plan::UserStage;
 use gake_core::record::Run;
@@ -11,7 +11,7 @@ fn named(name: &str, spec: ScenarioSpec) -> ScenarioSpec {
     ScenarioSpec { name: name.to_owned(), ..spec }
 }
 
-/// What each scenario of a run sent, finished and failed, in order.
+/// Requests sent and ok, by scenario.
 fn counts(run: &Run) -> Vec<(&str, u64, u64)> {
     let of = |scenario: &'_ gake_core::record::ScenarioRun| {
         let counts = scenario.tally.counts;
@@ -59,7 +59,7 @@ fn the_counts_of_three_scenarios_are_exact() {
         let routes = ["/fast", "/echo", "/bytes"].map(|route| stats.routes[route]);
         assert_eq!(routes, [ramp.1, open.1, each.1], "what the server has seen");
         assert_eq!(run.tally.counts.sent, routes.iter().sum::<u64>(), "the sum is the whole");
-        // Requests of different scenarios are told apart by name as well.
+        // Requests of different scenarios are distinguished by label.
         assert_eq!(run.plan.labels, ["GET /fast", "GET /echo", "GET /bytes/10"]);
         let labels: Vec<_> = run.tally.labels().iter().map(|label| label.counts.sent).collect();
         assert_eq!(labels, routes);
@@ -67,7 +67,7 @@ fn the_counts_of_three_scenarios_are_exact() {
 }
 
 #[test]
-fn a_scenario_starts_when_it_is_told_to() {
+fn a_scenario_starts_at_its_time() {
     let lab = lab();
     let spec = three(&lab, 1);
     let run = gake_run::run(&spec).unwrap();
@@ -88,7 +88,7 @@ fn each_scenario_warms_up_before_its_figures() {
     let mut spec = RunSpec::new(open("late", "/fast", 200.0, 400));
     spec.scenarios.push(open("early", "/echo", 100.0, 100));
     spec.warmup = ms(200);
-    let prepared = gake_run::Prepared::new(&spec, gake_run::Inputs::default()).unwrap();
+    let prepared = gake_run::ResolvedRun::new(&spec, gake_run::Inputs::default()).unwrap();
     assert_eq!(prepared.plan.length(), Some(ms(900)), "the late one ends last");
     let run = prepared.run().unwrap();
     let stats = lab.shutdown();
@@ -99,7 +99,7 @@ fn each_scenario_warms_up_before_its_figures() {
     assert_eq!((of(0), of(1)), ((40, 60, 300_000_000), (20, 30, 300_000_000)));
     assert_eq!((run.warmup.ok, run.tally.counts.ok), (60, 90));
     assert_eq!((stats.routes["/fast"], stats.routes["/echo"]), (100, 50));
-    // The first figures are those of the early one.
+    // The early one has the first figures.
     assert_eq!((run.plan.warmup, run.measured), (ms(300), 600_000_000));
 }
 

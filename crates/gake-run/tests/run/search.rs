@@ -9,7 +9,7 @@ use gake_run::search::{
     capacity,
 };
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
-use gake_run::{Inputs, Recorded, RunError, Stop, Watching};
+use gake_run::{Inputs, RecordedRun, RunError, Stop, TargetWatcher};
 
 use crate::support::{lab, url};
 
@@ -28,27 +28,27 @@ fn options() -> CapacityOptions {
     options
 }
 
-/// Counts the trials, and the seconds that it passes on.
+/// Counts trials and seconds.
 #[derive(Default)]
-struct Counting {
+struct CountingRunner {
     trials: usize,
     seconds: usize,
     sent: u64,
 }
 
-impl TrialRunner for Counting {
+impl TrialRunner for CountingRunner {
     fn run(
         &mut self,
         of: PreparedTrial<'_>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         assert_eq!((of.trial.seed, of.trial.warmup), (of.spec.seed, of.spec.warmup));
         self.trials += 1;
         let seconds = &mut self.seconds;
-        let recorded = LocalTrials.run(of, watching, &mut |moment| {
+        let recorded = LocalTrials.run(of, watching, &mut |update| {
             *seconds += 1;
-            each(moment)
+            each(update)
         })?;
         self.sent += recorded.run.tally.counts.sent + recorded.run.warmup.sent;
         Ok(recorded)
@@ -56,10 +56,10 @@ impl TrialRunner for Counting {
 }
 
 #[test]
-fn a_runner_has_every_trial_and_an_interrupt_gives_the_answer_so_far() {
+fn a_runner_gets_every_trial_and_an_interrupt_ends_the_search() {
     let lab = lab();
     let (spec, options) = (spec(url(&lab, "/fast"), EASY), options());
-    let mut runner = Counting::default();
+    let mut runner = CountingRunner::default();
     let trials = Trials::new(&spec, &options, Inputs::default(), &mut runner).unwrap();
     let (clauses, seconds) = (Mutex::new(Vec::new()), Mutex::new(0));
     let report = trials.capacity(|event| match event {
@@ -80,7 +80,7 @@ fn a_runner_has_every_trial_and_an_interrupt_gives_the_answer_so_far() {
 }
 
 #[test]
-fn what_cannot_be_searched_for_is_refused_before_anything_is_sent() {
+fn unsuitable_objectives_are_refused_before_anything_is_sent() {
     let lab = lab();
     for (objective, expected) in [
         ("max<1s", "p99.9"),
@@ -97,7 +97,7 @@ fn what_cannot_be_searched_for_is_refused_before_anything_is_sent() {
     assert_eq!(lab.shutdown().requests, 0);
 }
 
-/// A script that counts its set-ups, each iteration of which makes a request.
+/// A script whose `setup` and iterations make a request each.
 fn script(lab: &Lab) -> tempfile::NamedTempFile {
     let mut file = tempfile::Builder::new().suffix(".js").tempfile().unwrap();
     let url = format!("http://{}", lab.addr());
@@ -121,7 +121,7 @@ fn the_iterations_of_a_script_are_trials_and_its_thresholds_do_not_end_them() {
     let source =
         RequestSource::Script(ScriptSpec { path, function: None, environment: Vec::new() });
     let (spec, options) = (spec(source, EASY), options());
-    let mut runner = Counting::default();
+    let mut runner = CountingRunner::default();
     let trials = Trials::new(&spec, &options, Inputs::default(), &mut runner).unwrap();
     let report = trials.capacity(|event| {
         if let SearchEvent::Step(_, search) = event

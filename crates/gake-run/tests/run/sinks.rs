@@ -1,4 +1,4 @@
-//! Sinks: what they are given, and what a bad one can do to the others and to the run.
+//! Sinks: their calls, and the effects of a bad one on the others and on the run.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use gake_core::record::{Outcome, Run};
 use gake_run::sink::{
-    LogSink, OutcomeBounds, OutcomeSink, RunFileSink, Sink, SinkLosses, SinkSecond, SinkStart,
-    Takes,
+    LogSink, OutcomeBounds, OutcomeSink, RunFileSink, Sink, SinkInterests, SinkLosses, SinkSecond,
+    SinkStart,
 };
 use gake_run::spec::{Load, RunSpec, ScenarioSpec};
-use gake_run::{Beside, Inputs, Prepared, Recorded, RunError};
+use gake_run::{Inputs, RecordedRun, ResolvedRun, RunError, RunOptions};
 
 use crate::support::*;
 
-/// What a sink was called for, in order.
+/// The calls of a sink, in order.
 #[derive(Debug, Default)]
-struct Seen {
+struct SinkCalls {
     calls: Vec<&'static str>,
     sent: u64,
     outcomes: u64,
@@ -25,11 +25,11 @@ struct Seen {
     ended: Option<u64>,
 }
 
-/// A sink whose behaviour a test says.
+/// A sink with configurable faults.
 #[derive(Default)]
-struct Probe {
-    seen: Arc<Mutex<Seen>>,
-    takes: Takes,
+struct ProbeSink {
+    seen: Arc<Mutex<SinkCalls>>,
+    takes: SinkInterests,
     /// Time it takes for a second, and for a batch of outcomes.
     slow: Duration,
     fails: bool,
@@ -37,26 +37,27 @@ struct Probe {
     refuses: bool,
 }
 
-impl Probe {
+impl ProbeSink {
     fn with_outcomes() -> Self {
-        let takes = Takes { outcomes: Some(OutcomeBounds { batches: 2, bytes: usize::MAX }) };
+        let takes =
+            SinkInterests { outcomes: Some(OutcomeBounds { batches: 2, bytes: usize::MAX }) };
         Self { takes, ..Self::default() }
     }
 
     fn call(&self, what: &'static str) -> io::Result<()> {
         self.seen.lock().unwrap().calls.push(what);
         sleep(self.slow);
-        assert!(!self.panics, "it was told to");
-        if self.fails { Err(io::Error::other("it was told to")) } else { Ok(()) }
+        assert!(!self.panics, "a test panic");
+        if self.fails { Err(io::Error::other("a test error")) } else { Ok(()) }
     }
 }
 
-impl Sink for Probe {
+impl Sink for ProbeSink {
     fn name(&self) -> String {
         "a probe".to_owned()
     }
 
-    fn takes(&self) -> Takes {
+    fn takes(&self) -> SinkInterests {
         self.takes
     }
 
@@ -89,19 +90,19 @@ impl Sink for Probe {
     }
 }
 
-fn run(spec: &RunSpec, sinks: Vec<Box<dyn Sink>>) -> Result<Recorded, RunError> {
-    let prepared = Prepared::new(spec, Inputs::default()).unwrap();
-    prepared.run_beside(Beside { sinks, ..Beside::default() }, |_| None)
+fn run(spec: &RunSpec, sinks: Vec<Box<dyn Sink>>) -> Result<RecordedRun, RunError> {
+    let prepared = ResolvedRun::new(spec, Inputs::default()).unwrap();
+    prepared.run_with(RunOptions { sinks, ..RunOptions::default() }, |_| None)
 }
 
-fn seen(of: &Arc<Mutex<Seen>>) -> std::sync::MutexGuard<'_, Seen> {
+fn seen(of: &Arc<Mutex<SinkCalls>>) -> std::sync::MutexGuard<'_, SinkCalls> {
     of.lock().unwrap()
 }
 
 #[test]
-fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
+fn every_sink_has_every_second_and_missing_outcomes_are_reported() {
     let lab = lab();
-    let probes = [Probe::default(), Probe::with_outcomes(), Probe::with_outcomes()];
+    let probes = [ProbeSink::default(), ProbeSink::with_outcomes(), ProbeSink::with_outcomes()];
     let all: Vec<_> = probes.iter().map(|probe| Arc::clone(&probe.seen)).collect();
     let sinks = probes.into_iter().map(|probe| Box::new(probe) as Box<dyn Sink>).collect();
     let load = Load::rate(100.0, ms(2_200));
@@ -109,10 +110,10 @@ fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
     let recorded = run(&spec, sinks).unwrap();
     for (i, probe) in all.iter().enumerate() {
         let seen = seen(probe);
-        // A sink gets a core when no arrival needs it: a busy machine may leave it none in time.
+        // Sinks run in the background: a busy machine may delay them.
         let missing: u64 = seen.losses.iter().map(|(_, outcomes)| outcomes).sum();
-        let told = recorded.losses.iter().filter(|loss| loss.sink == i).count();
-        assert_eq!(told, usize::from(missing > 0), "{i}: {:?}", recorded.losses);
+        let losses = recorded.losses.iter().filter(|loss| loss.sink == i).count();
+        assert_eq!(losses, usize::from(missing > 0), "{i}: {:?}", recorded.losses);
         assert_eq!((seen.sent, seen.ended), (220, Some(220)), "{i}: the seconds are the whole");
         assert_eq!(seen.outcomes + missing, if i == 0 { 0 } else { 220 }, "{i}");
         assert_eq!((seen.calls[0], *seen.calls.last().unwrap()), ("begin", "end"), "{i}");
@@ -121,9 +122,10 @@ fn every_sink_has_every_second_and_each_outcome_comes_or_is_told_missing() {
 }
 
 #[test]
-fn a_sink_that_fails_is_told_and_the_others_go_on() {
+fn a_sink_that_fails_is_reported_and_the_others_continue() {
     let lab = lab();
-    let (bad, good) = (Probe { fails: true, ..Probe::with_outcomes() }, Probe::with_outcomes());
+    let (bad, good) =
+        (ProbeSink { fails: true, ..ProbeSink::with_outcomes() }, ProbeSink::with_outcomes());
     let (bad_seen, good_seen) = (Arc::clone(&bad.seen), Arc::clone(&good.seen));
     let recorded = run(&counted(&lab, 50), vec![Box::new(bad), Box::new(good)]).unwrap();
     assert_eq!(recorded.run.tally.counts.ok, 50);
@@ -132,14 +134,15 @@ fn a_sink_that_fails_is_told_and_the_others_go_on() {
     let texts: Vec<_> =
         recorded.losses.iter().map(|loss| (loss.sink, loss.text.as_str())).collect();
     let [(0, text)] = texts[..] else { panic!("{texts:?}") };
-    assert!(text.starts_with("a probe: ") && text.ends_with("it was told to"), "{text}");
+    assert!(text.starts_with("a probe: ") && text.ends_with("a test error"), "{text}");
     assert!(recorded.run.events.iter().any(|event| event.text == text), "it is in the run");
 }
 
 #[test]
-fn a_sink_that_panics_takes_nobody_with_it() {
+fn a_sink_that_panics_does_not_affect_others() {
     let lab = lab();
-    let (bad, good) = (Probe { panics: true, ..Probe::with_outcomes() }, Probe::with_outcomes());
+    let (bad, good) =
+        (ProbeSink { panics: true, ..ProbeSink::with_outcomes() }, ProbeSink::with_outcomes());
     let good_seen = Arc::clone(&good.seen);
     let recorded = run(&counted(&lab, 20_000), vec![Box::new(bad), Box::new(good)]).unwrap();
     assert_eq!(recorded.run.tally.counts.ok, 20_000);
@@ -149,11 +152,11 @@ fn a_sink_that_panics_takes_nobody_with_it() {
 }
 
 #[test]
-fn a_slow_sink_loses_what_it_cannot_take_counted_and_delays_nobody() {
+fn a_slow_sink_drops_and_counts_and_delays_no_other() {
     let lab = lab();
     // Two takers, so that each has a queue of its own: two batches of up to 2,048.
-    let slow = Probe { slow: ms(300), ..Probe::with_outcomes() };
-    let fast = Probe::with_outcomes();
+    let slow = ProbeSink { slow: ms(300), ..ProbeSink::with_outcomes() };
+    let fast = ProbeSink::with_outcomes();
     let all = [Arc::clone(&slow.seen), Arc::clone(&fast.seen)];
     let load = Load::Shared { users: 4, iterations: 40_000 };
     let spec = RunSpec::new(ScenarioSpec::new(url(&lab, "/fast"), load));
@@ -165,14 +168,14 @@ fn a_slow_sink_loses_what_it_cannot_take_counted_and_delays_nobody() {
         assert_eq!(seen.losses[0].0, 0, "{i}: seconds find room");
     }
     assert!(seen(&all[0]).losses[0].1 > 0, "300 ms a batch are too slow");
-    let said = recorded.losses.iter().find(|loss| loss.sink == 0).unwrap();
-    assert!(said.text.contains("requests are missing"), "{}", said.text);
+    let loss = recorded.losses.iter().find(|loss| loss.sink == 0).unwrap();
+    assert!(loss.text.contains("requests are missing"), "{}", loss.text);
 }
 
 #[test]
 fn a_sink_that_cannot_take_the_run_keeps_it_from_starting() {
     let lab = lab();
-    let refusing = Probe { refuses: true, ..Probe::default() };
+    let refusing = ProbeSink { refuses: true, ..ProbeSink::default() };
     let error = run(&counted(&lab, 5), vec![Box::new(refusing)]).unwrap_err();
     assert_eq!(error, RunError::Sink("a probe wants none of it".to_owned()));
     assert_eq!(lab.shutdown().requests, 0);

@@ -19,9 +19,9 @@ fn objectives_by_tag_decide() {
         let exchanges = EXCHANGES * ITERATIONS;
         let seen = (counts.started, counts.finished(), counts.sent, counts.ok);
         assert_eq!(seen, (ITERATIONS, ITERATIONS, exchanges, exchanges), "{objective}");
-        let told = summary.verdict.objectives[0].shown();
+        let shown = summary.verdict.objectives[0].shown();
         let reasons = &summary.verdict.reasons;
-        assert_eq!(summary.verdict.conclusion(), expected, "{objective}: {told}; {reasons:?}");
+        assert_eq!(summary.verdict.conclusion(), expected, "{objective}: {shown}; {reasons:?}");
     }
 }
 
@@ -75,8 +75,8 @@ fn series_over_their_bound_count_together() {
     spec.max_series = 2;
     let summary = judged(&spec).unwrap();
     let series = &summary.run.tally.series;
-    let told_apart = series.series().filter(|(key, _)| !key.is_other()).count();
-    assert_eq!(told_apart, 2, "{series:?}");
+    let distinct = series.series().filter(|(key, _)| !key.is_other()).count();
+    assert_eq!(distinct, 2, "{series:?}");
     assert!(series.over() > 0, "{series:?}");
     let samples: u64 = series.series().map(|(_, value)| value.samples()).sum();
     assert_eq!(samples, 5 * ITERATIONS);

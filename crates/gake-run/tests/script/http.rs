@@ -3,12 +3,12 @@
 use gake_k6::test::LogLevel;
 use gake_run::spec::Load;
 
-use crate::support::{Case, Metric, lab};
+use crate::support::{Metric, ScriptCase, lab};
 
 #[test]
 fn a_request_and_a_check_are_counted() {
     let lab = lab();
-    let mut case = Case::new(
+    let mut case = ScriptCase::new(
         "const res = http.get('BASE/fast');
          check(res, { 'is 200': (r) => r.status === 200, 'is 404': (r) => r.status === 404 });
          sleep(0.001);",
@@ -32,7 +32,7 @@ fn a_request_and_a_check_are_counted() {
 #[test]
 fn a_response_has_its_parts() {
     let lab = lab();
-    let ran = Case::new(
+    let ran = ScriptCase::new(
         r#"const res = http.post('BASE/echo', { b: 'x y', a: [1, 2] }, { headers: { 'X-Own': 'z' } });
            console.log(res.status, res.status_text, res.proto, res.error_code, res.error);
            console.log(res.body === res.body, typeof res.body, res.headers === res.headers);
@@ -61,8 +61,8 @@ fn a_response_has_its_parts() {
 }
 
 #[test]
-fn a_request_that_fails_says_why_and_goes_on() {
-    let ran = Case::new(
+fn a_failed_request_returns_its_error() {
+    let ran = ScriptCase::new(
         "const res = http.get('http://127.0.0.1:1/x');
          console.log(res.status, res.error_code, res.error, res.body);
          console.log(http.get('nothing://x').error_code);
@@ -88,7 +88,7 @@ fn a_request_that_fails_says_why_and_goes_on() {
 #[test]
 fn a_time_out_ends_a_request() {
     let lab = lab();
-    let ran = Case::new(
+    let ran = ScriptCase::new(
         "const res = http.get('BASE/hang', { timeout: 50 });
          console.log(res.status, res.error_code, res.error);
          console.log(http.get('BASE/hang', { timeout: '60ms' }).error_code);",
@@ -101,7 +101,7 @@ fn a_time_out_ends_a_request() {
 #[test]
 fn a_batch_goes_side_by_side() {
     let lab = lab();
-    let ran = Case::new(
+    let ran = ScriptCase::new(
         "const start = Date.now();
          const list = http.batch(['BASE/delay/200ms', ['GET', 'BASE/delay/200ms'],
                                   { method: 'POST', url: 'BASE/delay/200ms' }]);
@@ -117,7 +117,7 @@ fn a_batch_goes_side_by_side() {
 #[test]
 fn promises_are_waited_for() {
     let lab = lab();
-    let ran = Case::of(
+    let ran = ScriptCase::of(
         "import http from 'k6/http';
          export default async function () {
            const [a, b] = await Promise.all([
@@ -128,7 +128,7 @@ fn promises_are_waited_for() {
          }",
     )
     .run(Some(&lab));
-    // What was to come after the end of the iteration does not, as in k6.
+    // As in k6, timers do not outlive the iteration.
     assert_eq!(ran.messages(LogLevel::Info)[0], "200 200");
     assert!(!ran.messages(LogLevel::Info).contains(&"timer"), "{:?}", ran.log);
     assert!(
@@ -142,7 +142,7 @@ fn promises_are_waited_for() {
 #[test]
 fn tags_select_what_thresholds_ask_for() {
     let lab = lab();
-    let mut case = Case::new(
+    let mut case = ScriptCase::new(
         "http.get('BASE/fast', { tags: { kind: 'a' } });
          http.get(http.url`BASE/fast?${1}`);
          group('outer', () => group('inner', () => http.get('BASE/fast', { tags: { name: 'n' } })));",
@@ -163,7 +163,7 @@ fn tags_select_what_thresholds_ask_for() {
 #[test]
 fn expected_statuses_are_the_scripts() {
     let lab = lab();
-    let ran = Case::new(
+    let ran = ScriptCase::new(
         "http.get('BASE/status/404', { responseCallback: http.expectedStatuses(404) });
          http.get('BASE/fast', { responseCallback: http.expectedStatuses({ min: 300, max: 399 }) });
          http.get('BASE/fast', { responseCallback: null });

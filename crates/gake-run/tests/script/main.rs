@@ -1,8 +1,8 @@
-//! Runs of k6 scripts: what a script does is what a server sees and what is recorded.
+//! Runs of k6 scripts: requests reach the server, and samples are recorded.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that fails says where")]
 
-mod elsewhere;
 mod http;
-mod life;
+mod lifecycle;
+mod remote_users;
 mod support;

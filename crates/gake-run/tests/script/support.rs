@@ -1,4 +1,4 @@
-//! A lab, and a script that is run against it.
+//! Runs scripts against a lab.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -14,20 +14,19 @@ use gake_run::script::{
     LoadedScript, RemoteUsers, ScriptEnd, ScriptRun, ScriptRunError, ScriptTls,
 };
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec, ScriptSpec};
-use gake_run::{Beside, Interrupt, Recorded};
+use gake_run::{Interrupt, RecordedRun, RunOptions};
 
-/// A script's run.
-pub struct Ran {
-    pub result: Result<Recorded, ScriptRunError>,
+pub struct CaseResult {
+    pub result: Result<RecordedRun, ScriptRunError>,
     pub log: Vec<LogLine>,
 }
 
-impl Ran {
+impl CaseResult {
     pub fn run(&self) -> &Run {
         &self.result.as_ref().unwrap().run
     }
 
-    /// How the script's part of the run ended.
+    /// How the script ended.
     pub fn end(&self) -> &ScriptEnd {
         &self.result.as_ref().unwrap().scripts[0]
     }
@@ -38,7 +37,7 @@ impl Ran {
         lines.map(|line| line.message.as_str()).collect()
     }
 
-    /// What the samples of a metric add up to, under all tags that hold `tags`.
+    /// The sum of a metric's samples under all tags that contain `tags`.
     pub fn metric<const N: usize>(&self, name: &str, tags: [(&str, &str); N]) -> Metric {
         let selector = Tags::new(tags);
         let mut metric = Metric::default();
@@ -58,33 +57,32 @@ impl Ran {
     }
 }
 
-/// What samples add up to.
+/// The sum of samples.
 #[derive(Debug, Default, PartialEq)]
 pub struct Metric {
     pub samples: u64,
     pub sum: f64,
 }
 
-/// The lines of a log, as they come.
 pub type Log = Arc<Mutex<Vec<LogLine>>>;
 
-/// Makes users in other processes, who may write to the log.
+/// Makes users in other processes, which may write to the log.
 pub type MakeRemote = Box<dyn FnOnce(Log) -> Box<dyn RemoteUsers>>;
 
 /// A script and how it runs.
-pub struct Case {
+pub struct ScriptCase {
     pub text: String,
     pub load: Load,
     pub duration: Option<Duration>,
     pub graceful_stop: Duration,
     pub settings: UserSettings,
     pub interrupt: Option<Interrupt>,
-    /// Users in other processes, told what is logged.
+    /// Users in other processes.
     pub remote: Option<MakeRemote>,
     pub keys: Vec<String>,
 }
 
-impl Case {
+impl ScriptCase {
     /// One iteration of a default function with this body.
     pub fn new(body: &str) -> Self {
         Self::of(&format!(
@@ -108,13 +106,13 @@ impl Case {
     }
 
     /// Runs it; `BASE` in its text is the lab's URL.
-    pub fn run(self, lab: Option<&Lab>) -> Ran {
+    pub fn run(self, lab: Option<&Lab>) -> CaseResult {
         let folder = tempfile::tempdir().unwrap();
         self.run_in(lab, folder.path())
     }
 
-    /// Runs it beside other files.
-    pub fn run_in(self, lab: Option<&Lab>, folder: &Path) -> Ran {
+    /// Runs it in a folder with other files.
+    pub fn run_in(self, lab: Option<&Lab>, folder: &Path) -> CaseResult {
         let base = lab.map_or_else(String::new, |lab| format!("http://{}", lab.addr()));
         let path = folder.join("script.js");
         let log = Log::default();
@@ -125,7 +123,7 @@ impl Case {
         let result = LoadedScript::load(&path, files, Vec::new(), Secrets::none(), sink)
             .and_then(|script| self.fire(&script, &path, &log));
         let log = log.lock().unwrap().clone();
-        Ran { result, log }
+        CaseResult { result, log }
     }
 
     fn fire(
@@ -133,16 +131,14 @@ impl Case {
         script: &LoadedScript,
         path: &Path,
         log: &Log,
-    ) -> Result<Recorded, ScriptRunError> {
+    ) -> Result<RecordedRun, ScriptRunError> {
         script.test.settings.set(self.settings.clone()).unwrap();
         let run = self.script_run(path);
         let prepared = script.prepare(&run)?;
-        let beside = Beside { interrupt: self.interrupt.as_ref(), ..Beside::default() };
+        let options = RunOptions { interrupt: self.interrupt.as_ref(), ..RunOptions::default() };
         let recorded = match self.remote.map(|make| make(Arc::clone(log))) {
-            Some(mut users) => {
-                prepared.run_users_elsewhere((users.as_mut(), None), beside, |_| None)
-            }
-            None => prepared.run_beside(beside, |_| None),
+            Some(mut users) => prepared.run_remote_users((users.as_mut(), None), options, |_| None),
+            None => prepared.run_with(options, |_| None),
         };
         Ok(recorded?)
     }

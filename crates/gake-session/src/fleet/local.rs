@@ -9,20 +9,20 @@ use gake_fleet::{AllowRule, FleetError, FleetToken, NatsSettings};
 use super::failure;
 use crate::exit::Failure;
 
-/// What the server says when it is ready, before its address.
+/// The server prints its address behind this when it is ready.
 const LISTENING: &str = "Listening for client connections on ";
 
-/// The processes of a local fleet. They end with this value, or with this process.
+/// The processes of a local fleet. They end when it is dropped, and with this process.
 #[derive(Debug)]
-pub struct Local {
+pub struct LocalFleet {
     children: Vec<Child>,
-    /// The server.
+    /// The NATS server.
     pub nats: NatsSettings,
-    /// Their token.
+    /// The fleet's token.
     pub token: FleetToken,
 }
 
-impl Local {
+impl LocalFleet {
     /// Starts a server and `agents` agents.
     ///
     /// # Errors
@@ -41,13 +41,12 @@ impl Local {
         for number in 1..=agents {
             let (name, cores) = (format!("local-{number}"), cores.div_ceil(agents).to_string());
             let mut agent = gake()?;
-            // Whom it may load is the user's own decision here.
+            // The user decides here which targets are loaded, and by how many users.
             agent.args(["agent", "--quiet", "--name", &name, "--cores", &cores]);
             agent.args(["--parent", &own_id()]);
             for rule in AllowRule::anywhere() {
                 agent.args(["--allow", &rule]);
             }
-            // So is the number of their users.
             agent.args(["--scripts", "--max-users", &usize::MAX.to_string()]);
             agent.env("GAKE_NATS", &local.nats.url).env("GAKE_FLEET_TOKEN", &secret);
             agent.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -59,7 +58,7 @@ impl Local {
         Ok(local)
     }
 
-    /// Starts the server; where it listens.
+    /// Starts the server and returns its address.
     fn serve(&mut self, password: &str) -> Result<String, String> {
         let mut server = gake().map_err(|failure| failure.to_string())?;
         server.args(["agent", "--serve-nats", "--parent", &own_id()]);
@@ -79,7 +78,7 @@ impl Local {
         while let Some(Ok(line)) = lines.next() {
             if let Some((_, address)) = line.split_once(LISTENING) {
                 let address = address.trim().to_owned();
-                // It goes on writing its log.
+                // The server must not block on its log.
                 std::thread::spawn(move || lines.for_each(drop));
                 return Ok(address);
             }
@@ -89,7 +88,7 @@ impl Local {
     }
 }
 
-impl Drop for Local {
+impl Drop for LocalFleet {
     fn drop(&mut self) {
         for child in &mut self.children {
             // It may have ended already.

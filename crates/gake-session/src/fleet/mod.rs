@@ -1,6 +1,6 @@
-//! The fleet that a command uses: its NATS server and token, from flags and environment.
+//! The fleet of a command: its NATS server and token, from flags and environment.
 
-mod agent_lines;
+mod agent_log;
 mod local;
 pub mod manifest;
 mod run_agents;
@@ -15,51 +15,50 @@ use gake_fleet::{
     Fleet, FleetError, FleetSettings, FleetToken, NatsKey, NatsSettings, OnLoss, ScriptListener,
     ScriptParcel,
 };
-use gake_run::script::SetUp;
-use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+use gake_run::script::SetupResult;
+use gake_run::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 use gake_text::duration::format_duration;
-use local::Local;
+use local::LocalFleet;
 
 use crate::exit::Failure;
 use crate::options::{FleetArgs, NatsArgs, OnLossArg};
 pub use run_agents::{EndedAgents, RunAgents, assemble};
-pub use script_agents::{AgentScript, ScriptAgents, TORN_DOWN};
+pub use script_agents::{AgentScript, ScriptAgents, TEARDOWN_STARTED};
 pub use unsupported::unsupported;
 
-/// Bytes that are read of a file with a token, a key or credentials.
+/// Maximum size of a file with a token, a key or credentials, in bytes.
 const SECRET_MAX: u64 = 16_384;
 
-/// How long agents are waited for.
+/// How long to wait for agents.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// How long agents go on without their coordinator.
+/// How long agents continue without a coordinator.
 const ALONE: Duration = Duration::from_secs(20);
 
-/// What is said where a figure is worth nothing without every agent.
-pub const AGENT_LOST: &str = "an agent was lost, and the figures need all of them";
+/// The error where the figures of all agents are needed.
+pub const AGENT_LOST: &str = "an agent was lost, and the result needs all of them";
 
-/// Makes the fleets of a command.
+/// Assembles the fleets of a command.
 #[derive(Debug)]
 pub struct FleetMaker {
     settings: FleetSettings,
-    /// The processes that were started for the command.
-    _local: Option<Local>,
+    /// Processes of `--local`.
+    _local: Option<LocalFleet>,
 }
 
 impl FleetMaker {
-    /// What makes the fleets that are asked for; `None` when this process does it alone. Starts the
-    /// agents of `--local`.
+    /// From the flags of a command; `None` if they name no fleet. Starts the agents of `--local`.
     ///
     /// # Errors
     /// When the NATS server or the token is missing, or an agent cannot be started.
     pub fn of(args: &FleetArgs) -> Result<Option<Self>, Failure> {
         let Some(agents) = args.agents.or(args.local) else {
             return match args.is_given() {
-                true => Err(Failure::usage("how many agents? say it with --agents N or --local N")),
+                true => Err(Failure::usage("how many agents? give --agents N or --local N")),
                 false => Ok(None),
             };
         };
-        let local = args.local.map(Local::start).transpose()?;
+        let local = args.local.map(LocalFleet::start).transpose()?;
         let (nats, token) = match &local {
             Some(local) => (local.nats.clone(), local.token.clone()),
             None => settings(&args.nats)?,
@@ -92,37 +91,37 @@ impl FleetMaker {
         Ok(Some(if is_local { maker.without_journal() } else { maker }))
     }
 
-    /// The same with agents that run scripts.
+    /// Requires agents that run scripts.
     pub fn of_scripts(self) -> Self {
         self.for_scripts(true)
     }
 
-    /// The same with agents that run scripts, if those are `needed`.
+    /// Requires agents that run scripts if `needed`.
     pub fn for_scripts(mut self, needed: bool) -> Self {
         self.settings.needs_scripts = needed;
         self
     }
 
-    /// The same with a wait for agents that `interrupt` ends.
+    /// Lets `interrupt` end the wait for agents.
     pub fn interrupted_by(mut self, interrupt: &Interrupt) -> Self {
         self.settings.interrupt = Some(interrupt.clone());
         self
     }
 
-    /// How many agents a fleet has.
+    /// Number of agents of each fleet.
     pub fn agents(&self) -> usize {
         self.settings.agents
     }
 
-    /// The same for runs that are worth nothing without the process that asked for them.
+    /// Keeps no journal: for runs whose result is lost with this process.
     pub fn without_journal(mut self) -> Self {
         self.settings.keeps_journal = false;
-        // Nobody can take its agents over.
+        // Without a journal no other process can take over.
         self.settings.alone_max = self.settings.alone_max.min(ALONE);
         self
     }
 
-    /// Looks for the agents of a run, and leaves them alone.
+    /// Checks that enough agents are available.
     ///
     /// # Errors
     /// When there are too few.
@@ -130,35 +129,35 @@ impl FleetMaker {
         Fleet::find(&self.settings)
     }
 
-    /// Runs it to its end on agents, all of which it needs; each second goes to `each`, which may
-    /// end it.
+    /// Runs to the end on agents, none of which may be lost; `each` sees each second and may return
+    /// a reason to end the run.
     ///
     /// # Errors
     /// When it cannot be run, or an agent is lost.
     pub fn run(
         &self,
         spec: &RunSpec,
-        prepared: &Prepared,
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        prepared: &ResolvedRun,
+        options: RunOptions<'_>,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         let mut fleet = self.assemble(spec, prepared).map_err(RunError::cannot)?;
-        let recorded = prepared.run_elsewhere(&mut fleet, beside, each)?;
+        let recorded = prepared.run_remote(&mut fleet, options, each)?;
         match fleet.lost() {
             0 => Ok(recorded),
             _ => Err(RunError::cannot(AGENT_LOST)),
         }
     }
 
-    /// The agents for a script's run, ready to start, as [`Fleet::assemble_script`] has them.
-    /// `interrupt` ends the wait for them.
+    /// Assembles the agents for a script's run, as [`Fleet::assemble_script`] does. `interrupt`
+    /// ends the wait for them.
     ///
     /// # Errors
     /// As [`assemble`](Self::assemble).
     pub fn assemble_script(
         &self,
-        of: (&RunSpec, &Prepared),
-        (parcel, set_up, interrupt): (&ScriptParcel, &SetUp, Option<&Interrupt>),
+        of: (&RunSpec, &ResolvedRun),
+        (parcel, set_up, interrupt): (&ScriptParcel, &SetupResult, Option<&Interrupt>),
         listener: ScriptListener,
     ) -> Result<Fleet, FleetError> {
         let interrupt = interrupt.or(self.settings.interrupt.as_ref()).cloned();
@@ -166,26 +165,24 @@ impl FleetMaker {
         self.attachable(Fleet::assemble_script(settings, of, (parcel, set_up), listener)?)
     }
 
-    /// Whether another process may go on with its runs.
+    /// Whether another process may continue its runs.
     pub fn keeps_journal(&self) -> bool {
         self.settings.keeps_journal
     }
 
-    /// The agents for a run, ready to start.
+    /// Assembles the agents for a run, ready to start.
     ///
     /// # Errors
-    /// When there are too few, one refuses, or they were to wait for another process and there is
-    /// no journal from which it could go on.
-    pub fn assemble(&self, spec: &RunSpec, prepared: &Prepared) -> Result<Fleet, FleetError> {
+    /// When there are too few, one refuses, or `--attach-within` needs a journal and there is none.
+    pub fn assemble(&self, spec: &RunSpec, prepared: &ResolvedRun) -> Result<Fleet, FleetError> {
         self.attachable(Fleet::assemble(self.settings.clone(), spec, prepared)?)
     }
 
-    /// The same agents, unless they were to wait for another process and there is no journal from
-    /// which it could go on.
+    /// Refuses a long `--attach-within` for a fleet without a journal.
     fn attachable(&self, fleet: Fleet) -> Result<Fleet, FleetError> {
         let is_long = self.settings.keeps_journal && self.settings.alone_max > ALONE;
         match fleet.why_no_journal().filter(|_| is_long) {
-            // Dropped, the fleet calls its agents off.
+            // Dropping the fleet releases its agents.
             Some(why) => Err(FleetError::System(format!(
                 "--attach-within is {} at most without a journal of the run: {why}",
                 format_duration(ALONE)
@@ -195,12 +192,12 @@ impl FleetMaker {
     }
 }
 
-/// The NATS server and the token.
+/// The NATS server and the token, from flags and environment.
 ///
 /// # Errors
 /// When one of them is missing or cannot be read.
 pub fn settings(args: &NatsArgs) -> Result<(NatsSettings, FleetToken), Failure> {
-    let missing = "which NATS server? give it by --nats URL or in the variable GAKE_NATS";
+    let missing = "which NATS server? give --nats URL or the variable GAKE_NATS";
     let url = args.nats.clone().or_else(|| variable("GAKE_NATS"));
     let nats = NatsSettings {
         url: url.ok_or_else(|| Failure::usage(missing))?,
@@ -212,7 +209,7 @@ pub fn settings(args: &NatsArgs) -> Result<(NatsSettings, FleetToken), Failure> 
         Some(path) => read(path, "token")?,
         None => variable("GAKE_FLEET_TOKEN").ok_or_else(|| {
             Failure::usage(
-                "a fleet needs a token: give it by --fleet-token-file FILE or in the variable \
+                "a fleet needs a token: give --fleet-token-file FILE or the variable \
                  GAKE_FLEET_TOKEN",
             )
         })?,
@@ -220,7 +217,6 @@ pub fn settings(args: &NatsArgs) -> Result<(NatsSettings, FleetToken), Failure> 
     Ok((nats, FleetToken::new(&secret).map_err(failure)?))
 }
 
-/// The key of NATS, when one is given.
 fn key(args: &NatsArgs) -> Result<Option<NatsKey>, Failure> {
     if let Some(path) = &args.nats_creds {
         return Ok(Some(NatsKey::Credentials(read(path, "credentials")?)));
@@ -232,7 +228,7 @@ fn key(args: &NatsArgs) -> Result<Option<NatsKey>, Failure> {
     let seed = seed.ok_or_else(|| {
         let path = path.display();
         Failure::usage(format!(
-            "--nats-nkey {path}: it has no seed of a user's key, a line with SU and 56 more \
+            "--nats-nkey {path}: no seed of a user key found: a line with SU and 56 more \
              characters, as `nk -gen user` writes it"
         ))
     })?;
@@ -249,7 +245,7 @@ fn read(path: &Path, what: &'static str) -> Result<String, Failure> {
         .map_err(|_| Failure::usage(format!("the {what} in {} is not UTF-8", path.display())))
 }
 
-/// What a fleet cannot do, as an error of the command line.
+/// An error of a fleet as a failure of the command.
 pub fn failure(error: FleetError) -> Failure {
     match error {
         FleetError::Spec(_) | FleetError::Token(_) => Failure::usage(error),

@@ -1,4 +1,4 @@
-//! The agents of a run: how they are assembled, and what is reported of them.
+//! The agents of a run: assembling them, following them, and their part of the exit code.
 
 use std::sync::Arc;
 
@@ -6,26 +6,25 @@ use gake_core::record::AgentRecord;
 use gake_core::spec::RunSpec;
 use gake_fleet::{Fleet, FleetListener, StoppedBy};
 use gake_judge::agent_lines;
-use gake_run::script::{PreparedScript, SetUp};
+use gake_run::script::{PreparedScript, SetupResult};
 use gake_run::search::{EachSecond, PreparedTrial};
-use gake_run::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+use gake_run::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
-use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TORN_DOWN, failure};
+use super::{AGENT_LOST, AgentScript, FleetMaker, ScriptAgents, TEARDOWN_STARTED, failure};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
-/// The agents that do a run.
+/// The agents of a run.
 #[derive(Debug)]
 pub enum RunAgents<'a> {
-    /// They send the requests of its spec.
+    /// They send the requests of a spec.
     Requests(Box<Fleet>),
-    /// They run the users of its script, with what `setup` gave in the process that began the run,
-    /// if that was another one.
-    Script(Box<ScriptAgents<'a>>, Option<Box<SetUp>>),
+    /// They run the users of a script. If another process began the run: the result of its `setup`.
+    Script(Box<ScriptAgents<'a>>, Option<Box<SetupResult>>),
 }
 
 impl RunAgents<'_> {
-    /// Reports to `report` what happens to them; `interrupt` ends their run.
+    /// Passes events of the agents to `report`; `interrupt` ends the run.
     pub fn follow(
         &mut self,
         report: Option<impl Fn(&str) + Send + Sync + 'static>,
@@ -34,32 +33,32 @@ impl RunAgents<'_> {
         let events =
             report.map(|report| -> FleetListener { Arc::new(move |event| report(&event.text)) });
         match (self, events) {
-            (Self::Requests(fleet), Some(events)) => fleet.tell(events),
+            (Self::Requests(fleet), Some(events)) => fleet.set_listener(events),
             (Self::Requests(_), None) => {}
             (Self::Script(agents, _), events) => agents.follow(events, interrupt),
         }
     }
 
-    /// Runs it to its end.
+    /// Runs to the end.
     ///
     /// # Errors
     /// When it cannot be run.
     pub fn run(
         &mut self,
-        prepared: &Prepared,
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        prepared: &ResolvedRun,
+        options: RunOptions<'_>,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         match self {
-            Self::Requests(fleet) => prepared.run_elsewhere(fleet.as_mut(), beside, each),
+            Self::Requests(fleet) => prepared.run_remote(fleet.as_mut(), options, each),
             Self::Script(agents, earlier) => {
                 let earlier = earlier.take().map(|set_up| *set_up);
-                prepared.run_users_elsewhere((agents.as_mut(), earlier), beside, each)
+                prepared.run_remote_users((agents.as_mut(), earlier), options, each)
             }
         }
     }
 
-    /// The agents after the run, if it came to them.
+    /// The agents after the run; `None` if they were never assembled.
     #[must_use]
     pub fn finish(self) -> Option<EndedAgents> {
         let (fleet, is_resumed) = match self {
@@ -78,37 +77,37 @@ impl RunAgents<'_> {
 pub struct EndedAgents {
     /// The agents.
     pub fleet: Fleet,
-    /// Whether it is the run of a script that another process began.
+    /// Whether another process began the run, which is that of a script.
     is_resumed: bool,
 }
 
 impl EndedAgents {
-    /// Deletes the journal of the run, whose result is where it belongs. Blocks.
+    /// Deletes the journal of the run once the result is stored. Blocks.
     pub fn forget(&self) {
         self.fleet.forget();
     }
 
-    /// Whether a signal ended the run, in the process that began it too.
+    /// Whether a signal ended the run, here or in the process that began it.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.fleet.stopped_by() == Some(StoppedBy::Interrupt)
     }
 
-    /// What is reported of `teardown` where the process that began the run had come to it.
+    /// A warning if the process that began the run had already started `teardown`.
     #[must_use]
-    pub fn teardown_note(&self, prepared: &Prepared) -> Option<&'static str> {
+    pub fn teardown_note(&self, prepared: &ResolvedRun) -> Option<&'static str> {
         let tears_down =
             |one: &PreparedScript| one.run.teardown.is_some() && one.script.has("teardown");
         let has_torn_down = self.fleet.was_over() && prepared.scripts.iter().any(tears_down);
-        has_torn_down.then_some(TORN_DOWN)
+        has_torn_down.then_some(TEARDOWN_STARTED)
     }
 
-    /// What is reported of the agents after a run that would end with `exit`, and how it ends.
-    /// `quiet` leaves out the line about each agent.
+    /// Reports the agents, and returns the exit of a run that would otherwise end with `exit`.
+    /// `quiet` omits the line about each agent.
     #[must_use]
     pub fn conclude(
         &self,
-        (prepared, agents): (&Prepared, &[AgentRecord]),
+        (prepared, agents): (&ResolvedRun, &[AgentRecord]),
         quiet: bool,
         exit: Exit,
         console: &Console,
@@ -116,7 +115,7 @@ impl EndedAgents {
         let fleet = &self.fleet;
         let is_aborted = prepared.scripts.iter().any(|one| one.script.test.aborted().is_some());
         let has_own_reason = is_aborted || exit.code() == Exit::ObjectiveFailed.code();
-        // A run that ended early, and not by request, ended by its script or its objectives.
+        // A run that ended early without a request was ended by its script or objectives.
         let is_own_end = self.is_resumed && fleet.stopped_by().is_none() && has_own_reason;
         match is_own_end && fleet.is_stopped() {
             true => exit,
@@ -125,15 +124,15 @@ impl EndedAgents {
     }
 }
 
-/// The agents for a run of `spec`, ready to start; those of `script` are looked for only, since
-/// `setup` comes first. `None` when this process does it alone.
+/// Assembles the agents for a run of `spec`. For a script it only checks that there are enough,
+/// since `setup` comes first. `None` without a fleet.
 ///
 /// # Errors
 /// When there are too few, or one refuses.
 pub fn assemble<'a>(
     maker: Option<&'a FleetMaker>,
     (spec, script): (&RunSpec, Option<&AgentScript<'_>>),
-    prepared: &'a Prepared,
+    prepared: &'a ResolvedRun,
     quiet: bool,
     console: &'a Console,
 ) -> Result<Option<RunAgents<'a>>, Failure> {
@@ -155,22 +154,22 @@ pub fn assemble<'a>(
 }
 
 impl FleetMaker {
-    /// Runs a trial of a search on agents, all of which it needs; `setup` and `teardown` of its
+    /// Runs a trial of a search on agents, none of which may be lost; `setup` and `teardown` of its
     /// script run here.
     pub(crate) fn run_trial(
         &self,
         of: PreparedTrial<'_>,
-        beside: Beside<'_>,
+        options: RunOptions<'_>,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let PreparedTrial { loaded, prepared, spec, .. } = of;
         let (Some(script), Some(fired)) = (loaded.scripts().next(), prepared.scripts.first())
         else {
-            return self.run(&loaded.inlined(spec), prepared, beside, each);
+            return self.run(&loaded.inlined(spec), prepared, options, each);
         };
         let users = ScriptAgents::new(self, &AgentScript::of(script), (&fired.run, prepared));
         let mut users = users.map_err(RunError::cannot)?;
-        let recorded = prepared.run_users_elsewhere((&mut users, None), beside, each)?;
+        let recorded = prepared.run_remote_users((&mut users, None), options, each)?;
         match users.finish().map_or(0, |fleet| fleet.lost()) {
             0 => Ok(recorded),
             _ => Err(RunError::cannot(AGENT_LOST)),
@@ -178,8 +177,7 @@ impl FleetMaker {
     }
 }
 
-/// What is said of the agents after a run that would end with `exit`, and how it ends. With `quiet`,
-/// nothing is said of each one.
+/// Reports the agents, and returns the exit. `quiet` omits the line about each agent.
 fn conclude(
     (fleet, agents): (&Fleet, &[AgentRecord]),
     quiet: bool,
@@ -190,7 +188,7 @@ fn conclude(
         agent_lines(agents).for_each(|line| console.note(&line));
     }
     if fleet.is_stopped() {
-        console.warn("the run was told to stop");
+        console.warn("the run was stopped by request");
         return Exit::Interrupted;
     }
     if let Some(why) = fleet.left() {
@@ -201,7 +199,7 @@ fn conclude(
         console.error(&format!("the run was ended: {why}"));
         return Exit::CouldNot;
     }
-    // Users of a closed loop just stop: no count shows that they are missing.
+    // Lost users of a closed loop leave no trace in the counts.
     if fleet.unreplaced() > 0 && exit == Exit::Done {
         console.error("agents were lost: the load was not what was asked for");
         return Exit::Invalid;

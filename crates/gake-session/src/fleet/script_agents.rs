@@ -1,4 +1,4 @@
-//! A script's run on the agents of a fleet: what goes to them, and what comes back.
+//! A script's run on the agents of a fleet: the parcel for them, and the events from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -10,45 +10,45 @@ use gake_fleet::{
 use gake_k6::options::Options;
 use gake_k6::test::Test;
 use gake_run::script::{
-    ConfiguredScript, LoadedScript, LostParts, RemoteUsers, ScriptRun, ScriptSettings, SetUp,
+    ConfiguredScript, LoadedScript, LostSlices, RemoteUsers, ScriptRun, ScriptSettings, SetupResult,
 };
-use gake_run::{Interrupt, Prepared, RemoteWorkers, RunError};
+use gake_run::{Interrupt, RemoteWorkers, ResolvedRun, RunError};
 
 use super::FleetMaker;
-use super::agent_lines::AgentLines;
+use super::agent_log::AgentLog;
 use crate::Console;
 
-/// Names of the environment that begin so are gake's own: its tokens are no agent's business.
+/// Variables with this prefix are gake's own, and may hold tokens that agents must not see.
 const OWN: &str = "GAKE_";
 
-/// What is reported where another process began `teardown`, or was about to.
-pub const TORN_DOWN: &str = "the process that had started the run had all of its figures and began \
-                             teardown: it is not run again, and what it recorded is not in the \
-                             summary";
+/// The warning if another process had already started `teardown`, or was about to.
+pub const TEARDOWN_STARTED: &str = "the process that had started the run had completed it and begun \
+                                 teardown: teardown is not run again, and its samples are not in the \
+                                 summary";
 
 /// A loaded script that agents are to run.
 #[derive(Debug, Clone)]
 pub struct AgentScript<'a> {
     /// The script.
     pub script: &'a LoadedScript,
-    /// Its options as they were given.
+    /// Its options as given, before scenarios replace the shortcuts.
     pub given: &'a Options,
-    /// What its users see as `__ENV`.
+    /// `__ENV` of its users.
     pub environment: &'a [(String, String)],
-    /// The names of variables that the command line adds to it.
+    /// Names of variables from the command line.
     pub variables: BTreeSet<&'a str>,
-    /// What `Math.random` begins with.
+    /// The seed of `Math.random`.
     pub seed: Option<u64>,
     /// Whether `console.debug` is logged.
     pub is_verbose: bool,
-    /// Whether the run's scenarios and connections are not those of its options.
+    /// Whether the run has other scenarios and connections than its options describe.
     pub has_other_load: bool,
-    /// How its result is shown, for a process that goes on with the run.
+    /// How to show the result, for a process that takes over the run.
     pub showing: String,
 }
 
 impl<'a> AgentScript<'a> {
-    /// A script whose scenarios and connections are those of a spec.
+    /// A script with the scenarios and connections of a spec.
     #[must_use]
     pub fn of(script: &'a ConfiguredScript) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl<'a> AgentScript<'a> {
         }
     }
 
-    /// A script that was loaded with `settings`, and whose load is that of its options.
+    /// A script that was loaded with `settings` and has the load of its options.
     #[must_use]
     pub fn new(script: &'a ConfiguredScript, settings: &'a ScriptSettings) -> Self {
         Self {
@@ -74,20 +74,19 @@ impl<'a> AgentScript<'a> {
         }
     }
 
-    /// What travels to agents.
     fn parcel(&self, run: &ScriptRun) -> Result<ScriptParcel, FleetError> {
         let archive = self.script.archive(self.given, self.travelling_environment());
         let archive = archive.map_err(FleetError::Spec)?;
         let (seed, is_verbose, showing) = (self.seed, self.is_verbose, self.showing.clone());
         let other_load = self.has_other_load.then(|| OtherLoad::of(run));
-        // Paths as they are: two users' files must not become one.
+        // Real paths: anonymized ones could make two files one.
         let archive = archive.write_with_paths(0);
         let parcel = ScriptParcel { archive, seed, is_verbose, other_load, showing };
         parcel.check_size(None)?;
         Ok(parcel)
     }
 
-    /// The environment without gake's own variables, unless the command line gives them.
+    /// The environment without gake's own variables, unless they come from the command line.
     fn travelling_environment(&self) -> BTreeMap<String, String> {
         let travels =
             |name: &String| !name.starts_with(OWN) || self.variables.contains(name.as_str());
@@ -97,18 +96,18 @@ impl<'a> AgentScript<'a> {
 
 /// The agents of a script's run.
 pub struct ScriptAgents<'a> {
-    origin: Origin<'a>,
-    prepared: &'a Prepared,
-    lines: AgentLines,
+    source: AgentSource<'a>,
+    prepared: &'a ResolvedRun,
+    lines: AgentLog,
     listener: ScriptListener,
-    /// Where the agents are described once they are there.
+    /// Where to describe the agents once they are assembled.
     console: Option<&'a Console>,
-    /// Hears what happens to the agents.
+    /// Receives events of the agents.
     events: Option<FleetListener>,
-    /// What may end the run, or the wait for agents.
+    /// Ends the run, or the wait for agents.
     interrupt: Option<Interrupt>,
-    lost: Arc<OnceLock<LostParts>>,
-    /// They are there once `setup` has completed.
+    lost: Arc<OnceLock<LostSlices>>,
+    /// Assembled once `setup` has completed.
     fleet: Option<Fleet>,
 }
 
@@ -118,50 +117,52 @@ impl std::fmt::Debug for ScriptAgents<'_> {
     }
 }
 
-/// Where agents come from.
-enum Origin<'a> {
-    /// They are to be found.
+enum AgentSource<'a> {
+    /// To be found.
     New { maker: &'a FleetMaker, spec: &'a RunSpec, parcel: Box<ScriptParcel> },
-    /// Another process started them; until this one goes on with them.
+    /// Another process started them. `None` once this one has taken over.
     Orphan(Option<Box<Orphan>>),
 }
 
 impl<'a> ScriptAgents<'a> {
-    /// Agents of `maker`, which are looked for once `setup` has completed.
+    /// Agents of `maker`, assembled once `setup` has completed.
     ///
     /// # Errors
-    /// When agents cannot do the run, or the script cannot travel.
+    /// When agents cannot do the run, or the script is too large to send.
     pub fn new(
         maker: &'a FleetMaker,
         script: &AgentScript<'_>,
-        (run, prepared): (&'a ScriptRun, &'a Prepared),
+        (run, prepared): (&'a ScriptRun, &'a ResolvedRun),
     ) -> Result<Self, FleetError> {
         Fleet::check(&run.spec)?;
         let test = &script.script.test;
-        let lines =
-            AgentLines::start(test).map_err(|error| FleetError::System(error.to_string()))?;
+        let lines = AgentLog::start(test).map_err(|error| FleetError::System(error.to_string()))?;
         let parcel = Box::new(script.parcel(run)?);
-        Ok(Self::of(Origin::New { maker, spec: &run.spec, parcel }, lines, test, prepared))
+        Ok(Self::of(AgentSource::New { maker, spec: &run.spec, parcel }, lines, test, prepared))
     }
 
-    /// The agents of a run whose coordinator is gone.
+    /// The agents of a run whose coordinator has died.
     ///
     /// # Errors
     /// When a thread cannot be started.
     pub fn of_orphan(
         orphan: Orphan,
         test: &Arc<Test>,
-        prepared: &'a Prepared,
+        prepared: &'a ResolvedRun,
     ) -> Result<Self, FleetError> {
-        let lines =
-            AgentLines::start(test).map_err(|error| FleetError::System(error.to_string()))?;
-        let origin = Origin::Orphan(Some(Box::new(orphan)));
-        Ok(Self::of(origin, lines, test, prepared))
+        let lines = AgentLog::start(test).map_err(|error| FleetError::System(error.to_string()))?;
+        let source = AgentSource::Orphan(Some(Box::new(orphan)));
+        Ok(Self::of(source, lines, test, prepared))
     }
 
-    fn of(origin: Origin<'a>, lines: AgentLines, test: &Arc<Test>, prepared: &'a Prepared) -> Self {
+    fn of(
+        source: AgentSource<'a>,
+        lines: AgentLog,
+        test: &Arc<Test>,
+        prepared: &'a ResolvedRun,
+    ) -> Self {
         Self {
-            origin,
+            source,
             prepared,
             listener: listener(test, lines.clone()),
             lines,
@@ -178,20 +179,20 @@ impl<'a> ScriptAgents<'a> {
     /// # Errors
     /// When there are too few that run scripts.
     pub fn find(&self) -> Result<(), FleetError> {
-        match &self.origin {
-            Origin::New { maker, .. } => maker.find(),
-            Origin::Orphan(_) => Ok(()),
+        match &self.source {
+            AgentSource::New { maker, .. } => maker.find(),
+            AgentSource::Orphan(_) => Ok(()),
         }
     }
 
-    /// The same, described on `console` once they are there.
+    /// Describes the agents on `console` once they are assembled.
     #[must_use]
     pub fn described_on(self, console: Option<&'a Console>) -> Self {
         Self { console, ..self }
     }
 
-    /// Reports to `events` what happens to the agents. `interrupt` ends the run, and the wait for
-    /// agents before it.
+    /// Passes events of the agents to `events`. `interrupt` ends the run, and the wait for agents
+    /// before it.
     pub fn follow(&mut self, events: Option<FleetListener>, interrupt: &Interrupt) {
         (self.events, self.interrupt) = (events, Some(interrupt.clone()));
     }
@@ -199,10 +200,10 @@ impl<'a> ScriptAgents<'a> {
     /// Whether another process began the run.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
-        matches!(self.origin, Origin::Orphan(_))
+        matches!(self.source, AgentSource::Orphan(_))
     }
 
-    /// The agents after the run. Their log is written then.
+    /// Flushes the log and returns the agents; `None` if they were never assembled.
     #[must_use]
     pub fn finish(self) -> Option<Fleet> {
         self.lines.flush();
@@ -211,15 +212,15 @@ impl<'a> ScriptAgents<'a> {
 }
 
 impl RemoteUsers for ScriptAgents<'_> {
-    fn assemble(&mut self, set_up: &SetUp) -> Result<&mut dyn RemoteWorkers, RunError> {
+    fn assemble(&mut self, set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError> {
         let listener = Arc::clone(&self.listener);
-        let (fleet, has_journal) = match &mut self.origin {
-            Origin::New { maker, spec, parcel } => {
+        let (fleet, has_journal) = match &mut self.source {
+            AgentSource::New { maker, spec, parcel } => {
                 let script = (&**parcel, set_up, self.interrupt.as_ref());
                 let fleet = maker.assemble_script((*spec, self.prepared), script, listener);
                 (fleet, maker.keeps_journal())
             }
-            Origin::Orphan(orphan) => {
+            AgentSource::Orphan(orphan) => {
                 let gone = || RunError::cannot("the agents have been taken over already");
                 let orphan = orphan.take().ok_or_else(gone)?;
                 let interrupt = self.interrupt.clone().unwrap_or_default();
@@ -228,7 +229,7 @@ impl RemoteUsers for ScriptAgents<'_> {
         };
         let mut fleet = fleet.map_err(RunError::cannot)?;
         if let Some(events) = self.events.take() {
-            fleet.tell(events);
+            fleet.set_listener(events);
         }
         if let Some(console) = self.console {
             console.note(&fleet.describe());
@@ -236,8 +237,8 @@ impl RemoteUsers for ScriptAgents<'_> {
                 console.note(&fleet.describe_journal());
             }
         }
-        // Set once: a script runs once.
-        let _ = self.lost.set(fleet.lost_parts());
+        // Fails only on a second run, and a script runs once.
+        let _ = self.lost.set(fleet.lost_slices());
         Ok(self.fleet.insert(fleet))
     }
 
@@ -246,18 +247,18 @@ impl RemoteUsers for ScriptAgents<'_> {
     }
 
     fn give_up(&mut self) {
-        // Dropped, the fleet ends what its agents do.
+        // Dropping the fleet ends the run of its agents.
         self.fleet = None;
     }
 
-    fn lost(&self) -> LostParts {
+    fn lost(&self) -> LostSlices {
         let lost = Arc::clone(&self.lost);
         Arc::new(move || lost.get().map(|lost| lost()).unwrap_or_default())
     }
 }
 
-/// Lets what a script does on an agent happen here: its log is written, and it ends the run of all.
-fn listener(test: &Arc<Test>, lines: AgentLines) -> ScriptListener {
+/// Repeats events of a script on an agent here: writes its log, ends or fails the test.
+fn listener(test: &Arc<Test>, lines: AgentLog) -> ScriptListener {
     let test = Arc::clone(test);
     Arc::new(move |agent, event| match event {
         ScriptEvent::Line(line) => lines.line(agent, line.into()),

@@ -1,12 +1,12 @@
-//! What of a script's run agents cannot do.
+//! Settings and options of a script's run that agents do not support.
 
 use gake_core::Load;
 use gake_core::spec::RunSpec;
 use gake_k6::options::Options;
 use gake_run::script::ScriptSettings;
 
-/// Why agents cannot run a script with these settings and options; `None` when they can. `addresses`
-/// and `segment` are what a command calls the local addresses and the execution segment.
+/// Why agents cannot run a script with these settings and options, if so. `addresses` and `segment`
+/// are the command's names for local addresses and the execution segment.
 #[must_use]
 pub fn unsupported(
     settings: &ScriptSettings,
@@ -21,24 +21,20 @@ pub fn unsupported(
         (!settings.secret_sources.is_empty(), "--secret-source", "secrets stay on this machine"),
         (settings.profile, "--script-profile", "profiles stay where the script runs"),
         (settings.failed_bodies, "--body-errors", "bodies stay where the script runs"),
+        (!settings.keys.is_empty(), "--reconcile", "agents do not count requests by method"),
         (
-            !settings.keys.is_empty(),
-            "--reconcile",
-            "agents do not tell the methods of requests apart",
+            settings.body_memory.is_some(),
+            "--body-memory",
+            "each agent takes a quarter of its own memory",
         ),
-        (settings.body_memory.is_some(), "--body-memory", "each takes a quarter of its own memory"),
         (
             !spec.connection.sources.is_empty() || options.local_ips.is_some(),
             addresses,
-            "agents have addresses of their own, by gake agent --sources",
+            "agents have their own addresses: gake agent --sources",
         ),
-        (has_segment, segment, "each agent has a segment already"),
-        (
-            is_external,
-            "the executor externally-controlled",
-            "the number of its users is set by hand",
-        ),
+        (has_segment, segment, "each agent already has a segment"),
+        (is_external, "the executor externally-controlled", "its number of users is set by hand"),
     ];
     let (_, what, why) = reasons.into_iter().find(|(is_so, ..)| *is_so)?;
-    Some(format!("agents cannot do {what}: {why}"))
+    Some(format!("agents do not support {what}: {why}"))
 }

@@ -1,4 +1,4 @@
-//! The history of a project: summaries of its runs in `.gake/history.db`, their run files beside.
+//! The history of a project: summaries of its runs in `.gake/history.db`, and their run files.
 
 mod revision;
 mod store;
@@ -13,55 +13,55 @@ use gake_report::find::FindReport;
 
 use crate::exit::Failure;
 pub use revision::Revision;
-pub use store::Store;
+pub use store::HistoryStore;
 
 /// The folder of a project's history.
 const FOLDER: &str = ".gake";
 
-/// Before the hash of a secret, in hexadecimal digits.
+/// Prefix of a redacted secret, before its hash in hexadecimal digits.
 const REDACTED: &str = "redacted-";
 
-/// How many digits it has.
+/// Digits of the hash.
 const HASH_LENGTH: usize = 16;
 
 /// The folder of run files within it.
 const RUNS: &str = "runs";
 
-/// A run or search that was saved.
+/// A saved run or search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// Its number; 0 before it is saved.
     pub id: i64,
-    /// When it began, in Unix nanoseconds.
+    /// The start, in Unix nanoseconds.
     pub started_unix_ns: u64,
-    /// What was loaded.
+    /// The target.
     pub target: String,
-    /// The plan in a sentence.
+    /// The plan in one line.
     pub plan: String,
-    /// The commit and the branch.
+    /// The Git commit and branch.
     pub revision: Revision,
-    /// The verdict in a word; of a search what was found.
+    /// The verdict in a word, or the kind of result of a search.
     pub verdict: String,
     /// Objectives that were missed.
     pub missed: u64,
-    /// Requests that were due.
+    /// Requests due: sent or dropped.
     pub due: u64,
-    /// Requests that ended ok.
+    /// Requests that met the expectation.
     pub ok: u64,
-    /// Requests a second that ended ok.
+    /// Successful requests a second.
     pub goodput: f64,
     /// Response times in nanoseconds: p50 and p99; `None` without a sample.
     pub times: Option<[u64; 2]>,
-    /// Of a search: the capacity and its 95 % interval.
+    /// The capacity that a search found, and its 95 % interval: low, high.
     pub capacity: Option<[f64; 3]>,
-    /// The name of its run file in the history's folder.
+    /// The name of the run file in the history's folder.
     pub file: Option<String>,
-    /// What it printed, where there is no run file.
+    /// The printed result of a search, which has no run file.
     pub text: Option<String>,
 }
 
-impl Entry {
-    /// A run, whose run file is `file`.
+impl HistoryEntry {
+    /// The entry of a run with the run file `file`.
     pub fn of_run(summary: &Summary, file: String) -> Self {
         let run = &summary.run;
         let counts = &run.tally.counts;
@@ -92,7 +92,7 @@ impl Entry {
         }
     }
 
-    /// A search, which printed `text`.
+    /// The entry of a search that printed `text`.
     pub fn of_search(report: &FindReport, text: String) -> Self {
         let (verdict, capacity) = match &report.answer.found {
             Found::Capacity(estimate) => {
@@ -120,7 +120,7 @@ impl Entry {
         }
     }
 
-    /// The share of requests that did not end ok.
+    /// Share of due requests that did not succeed, or 0 when none was due.
     pub fn errors(&self) -> f64 {
         if self.due == 0 {
             0.0
@@ -129,14 +129,14 @@ impl Entry {
         }
     }
 
-    /// The instant at which it began, to the minute, in UTC.
+    /// The start to the minute, in UTC.
     pub fn when(&self) -> String {
         let at = jiff::Timestamp::from_nanosecond(i128::from(self.started_unix_ns));
         at.map_or_else(|_| String::new(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
     }
 }
 
-/// A target without the hashes of its secrets, which differ from process to process.
+/// Removes the hashes of secrets, which differ from process to process.
 fn without_hashes(target: &str) -> String {
     let mut parts = target.split(REDACTED);
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -149,8 +149,8 @@ fn without_hashes(target: &str) -> String {
     text
 }
 
-/// The folder of the history: that of the nearest parent that has one or is the root of a Git
-/// repository, else of the current folder.
+/// The folder of the history: in the nearest parent that has one or is the root of a Git
+/// repository, else in the current folder.
 ///
 /// # Errors
 /// When there is no current folder.
@@ -167,10 +167,10 @@ pub fn run_file(folder: &Path, name: &str) -> PathBuf {
     folder.join(RUNS).join(name)
 }
 
-/// A path for the run file of a run that begins now; its folder is made.
+/// Name and path for the run file of a run that starts now; creates its folder.
 ///
 /// # Errors
-/// When the folder cannot be made.
+/// When the folder cannot be created.
 pub fn new_run_file(folder: &Path) -> Result<(String, PathBuf), Failure> {
     let runs = folder.join(RUNS);
     fs::create_dir_all(&runs)

@@ -2,17 +2,17 @@
 
 use std::process::{Command, Stdio};
 
-/// A commit and its branch, as far as they are known.
+/// A Git commit and its branch, as far as they are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Revision {
-    /// The commit's hash; a `+` at its end tells that tracked files were changed.
+    /// The commit's hash, with a `+` if tracked files were changed.
     pub commit: Option<String>,
     /// The branch.
     pub branch: Option<String>,
 }
 
 impl Revision {
-    /// What Git says of the current folder; in GitHub's actions the branch of the event.
+    /// Asks Git about the current folder. In GitHub Actions the branch is that of the event.
     pub fn current() -> Self {
         let commit = git(&["rev-parse", "HEAD"]).map(|commit| {
             let is_changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_some();
@@ -25,7 +25,7 @@ impl Revision {
         Self { commit, branch }
     }
 
-    /// The commit in the length in which people read it.
+    /// The first eight digits of the hash, with the `+`.
     pub fn short(&self) -> String {
         let Some(commit) = &self.commit else { return String::new() };
         let mark = if commit.ends_with('+') { "+" } else { "" };
@@ -34,7 +34,7 @@ impl Revision {
     }
 }
 
-/// What a Git command prints; `None` when it fails or prints nothing.
+/// The output of a Git command; `None` if it fails or prints nothing.
 fn git(args: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
     command.args(args).stdin(Stdio::null()).stderr(Stdio::null());

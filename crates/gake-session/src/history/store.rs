@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 
-use super::{Entry, Revision};
+use super::{HistoryEntry, Revision};
 use crate::exit::Failure;
 
-/// The name of the database in the history's folder.
 const FILE: &str = "history.db";
 
-/// The version of the tables, in `user_version`.
+/// The schema version, in `user_version`.
 const VERSION: i64 = 1;
 
-/// How long another gake may hold the database.
+/// How long to wait for another process's lock.
 const BUSY: Duration = Duration::from_secs(10);
 
 const TABLES: &str = "
@@ -53,15 +52,15 @@ const COLUMNS: &str = "id, started_unix_ns, target, plan, commit_hash, branch, v
 
 /// An open history.
 #[derive(Debug)]
-pub struct Store(Connection);
+pub struct HistoryStore(Connection);
 
-impl Store {
-    /// Opens the history in a folder, and creates it where there is none.
+impl HistoryStore {
+    /// Opens the history in a folder, or creates it.
     ///
     /// # Errors
-    /// When it cannot be opened or is of another version.
+    /// When it cannot be opened, or a newer gake wrote it.
     pub fn create(folder: &Path) -> Result<Self, Failure> {
-        // Targets and plans are their owner's business.
+        // Targets and plans are private.
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -73,7 +72,7 @@ impl Store {
     /// Opens the history in a folder.
     ///
     /// # Errors
-    /// When there is none, or as [`Store::create`].
+    /// When there is none, and as [`HistoryStore::create`].
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         if !folder.join(FILE).exists() {
             return Err(Failure::could_not(format!(
@@ -90,7 +89,7 @@ impl Store {
         let open = || {
             let database = Connection::open_with_flags(&path, flags)?;
             database.busy_timeout(BUSY)?;
-            // What a foreign file defines must not run.
+            // Triggers and functions in a foreign file must not run.
             database.pragma_update(None, "trusted_schema", false)?;
             let version: i64 = database.query_row("PRAGMA user_version", [], |row| row.get(0))?;
             if version == 0 {
@@ -108,11 +107,11 @@ impl Store {
         Ok(Self(database))
     }
 
-    /// Adds an entry; its number.
+    /// Adds an entry and returns its number.
     ///
     /// # Errors
     /// When the database cannot be written.
-    pub fn add(&self, entry: &Entry) -> Result<i64, Failure> {
+    pub fn add(&self, entry: &HistoryEntry) -> Result<i64, Failure> {
         let [p50, p99] = entry.times.map_or([None; 2], |times| times.map(|ns| Some(whole(ns))));
         let [capacity, low, high] = entry.capacity.map_or([None; 3], |found| found.map(Some));
         let sql = "INSERT INTO runs (started_unix_ns, target, plan, commit_hash, branch, verdict, \
@@ -144,11 +143,11 @@ impl Store {
         Ok(self.0.last_insert_rowid())
     }
 
-    /// The newest entries, the newest last: of a target when one is named, `most` at most.
+    /// The newest entries, the newest last, at most `most`; only for `target` if there is one.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn newest(&self, target: Option<&str>, most: u32) -> Result<Vec<Entry>, Failure> {
+    pub fn newest(&self, target: Option<&str>, most: u32) -> Result<Vec<HistoryEntry>, Failure> {
         let sql = format!(
             "SELECT {COLUMNS} FROM runs WHERE ?1 IS NULL OR target = ?1 ORDER BY id DESC LIMIT ?2"
         );
@@ -162,11 +161,11 @@ impl Store {
         Ok(entries)
     }
 
-    /// The entry that a text names: a number, `last`, or a baseline.
+    /// The entry with this number, the `last` one, or a baseline.
     ///
     /// # Errors
     /// When there is no such entry.
-    pub fn named(&self, name: &str) -> Result<Entry, Failure> {
+    pub fn named(&self, name: &str) -> Result<HistoryEntry, Failure> {
         let found = match name.trim_start_matches('#').parse::<i64>() {
             Ok(id) => self.one("id = ?1", params![id]),
             Err(_) if name == "last" => self.one("id = (SELECT MAX(id) FROM runs)", params![]),
@@ -180,12 +179,12 @@ impl Store {
         })
     }
 
-    fn one(&self, which: &str, values: impl Params) -> rusqlite::Result<Option<Entry>> {
+    fn one(&self, which: &str, values: impl Params) -> rusqlite::Result<Option<HistoryEntry>> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE {which}");
         self.0.query_row(&sql, values, entry).optional()
     }
 
-    /// Names an entry as a baseline; a baseline of this name before it is one no longer.
+    /// Makes an entry the baseline of this name, in place of any earlier one.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -195,7 +194,7 @@ impl Store {
         self.0.execute(sql, params![name, id]).map(drop).map_err(failed)
     }
 
-    /// Every baseline: its name, and the number of its entry.
+    /// All baselines: name, and number of the entry.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -209,12 +208,12 @@ impl Store {
     }
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+fn entry(row: &Row<'_>) -> rusqlite::Result<HistoryEntry> {
     let count = |at: usize| row.get::<_, i64>(at).map(|n| u64::try_from(n).unwrap_or(0));
     let time = |at: usize| row.get::<_, Option<i64>>(at).map(|n| n.and_then(|n| n.try_into().ok()));
     let times: [Option<u64>; 2] = [time(11)?, time(12)?];
     let capacity: [Option<f64>; 3] = [row.get(13)?, row.get(14)?, row.get(15)?];
-    Ok(Entry {
+    Ok(HistoryEntry {
         id: row.get(0)?,
         started_unix_ns: count(1)?,
         target: row.get(2)?,
@@ -235,7 +234,6 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     })
 }
 
-/// A count as SQLite holds it.
 fn whole(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -255,8 +253,8 @@ mod tests {
 
     use super::*;
 
-    fn run(target: &str, p99: u64) -> Entry {
-        Entry {
+    fn run(target: &str, p99: u64) -> HistoryEntry {
+        HistoryEntry {
             id: 0,
             started_unix_ns: 1_760_000_000_000_000_000,
             target: target.to_owned(),
@@ -275,19 +273,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_read_again_by_number_name_and_target() {
+    fn entries_are_found_by_number_name_and_target() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join(".gake");
-        assert!(Store::open(&folder).is_err());
-        let store = Store::create(&folder).unwrap();
+        assert!(HistoryStore::open(&folder).is_err());
+        let store = HistoryStore::create(&folder).unwrap();
         assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
         let ids: Vec<_> =
             [run("a", 1), run("b", 2), run("a", 3)].iter().map(|e| store.add(e).unwrap()).collect();
         store.set_baseline("main", ids[1]).unwrap();
         store.set_baseline("main", ids[0]).unwrap();
         drop(store);
-        let store = Store::open(&folder).unwrap();
-        assert_eq!(store.named("main").unwrap(), Entry { id: ids[0], ..run("a", 1) });
+        let store = HistoryStore::open(&folder).unwrap();
+        assert_eq!(store.named("main").unwrap(), HistoryEntry { id: ids[0], ..run("a", 1) });
         assert_eq!(store.named("last").unwrap().id, ids[2]);
         assert_eq!(store.named(&ids[1].to_string()).unwrap().target, "b");
         assert!(store.named("other").is_err() && store.named("99").is_err());
@@ -303,17 +301,17 @@ mod tests {
     #[test]
     fn a_path_in_the_database_leads_nowhere_else() {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::create(folder.path()).unwrap();
-        let entry = Entry { file: Some("../../secret".to_owned()), ..run("a", 1) };
+        let store = HistoryStore::create(folder.path()).unwrap();
+        let entry = HistoryEntry { file: Some("../../secret".to_owned()), ..run("a", 1) };
         let id = store.add(&entry).unwrap();
         assert_eq!(store.named(&id.to_string()).unwrap().file, None);
     }
 
     #[test]
-    fn what_is_no_history_is_told() {
+    fn a_file_that_is_not_a_database_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(FILE), "this is not a database, whatever its name is")
             .unwrap();
-        assert!(Store::open(folder.path()).is_err());
+        assert!(HistoryStore::open(folder.path()).is_err());
     }
 }

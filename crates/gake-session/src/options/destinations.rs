@@ -6,10 +6,10 @@ use clap::Args;
 use gake_report::Format;
 use gake_sinks::SinkAddress;
 
-use super::output::{self, Form, OutputSpec};
+use super::output::{self, OutputSpec, ResultFormat};
 use super::values;
 
-/// The results and where they go.
+/// Formats and files of the results.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
@@ -52,7 +52,7 @@ pub struct OutputArgs {
     pub no_color: bool,
 }
 
-/// Databases and dashboards that get figures while a run goes on.
+/// Databases and dashboards that receive figures during the run.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct SinkArgs {
@@ -67,29 +67,29 @@ pub struct SinkArgs {
     #[arg(long, value_name = "grafana=URL", value_parser = values::annotated)]
     pub annotate: Vec<SinkAddress>,
 
-    /// Do not start unless every sink answers
+    /// Do not start unless every sink is reachable
     #[arg(long)]
     pub sink_required: bool,
 }
 
 impl OutputArgs {
-    /// Every result asked for.
+    /// All requested results.
     pub fn results(&self) -> impl Iterator<Item = &OutputSpec> {
         self.formats.iter().chain(&self.html)
     }
 
-    /// Whether what is printed is text for people.
+    /// Whether the printed result is text for people.
     pub fn is_text_printed(&self) -> bool {
         let printed = self.results().find(|output| output.file.is_none());
         printed.is_none_or(|output| {
-            matches!(output.form, Form::Summary(Format::Text | Format::Markdown))
+            matches!(output.format, ResultFormat::Summary(Format::Text | Format::Markdown))
         })
     }
 
-    /// Every file asked for.
+    /// All requested files.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let beside = [&self.out, &self.log].into_iter().flatten().map(PathBuf::as_path);
+        let own = [&self.out, &self.log].into_iter().flatten().map(PathBuf::as_path);
         let sinks = self.sinks.sink.iter().filter_map(|sink| sink.file().map(Path::new));
-        beside.chain(sinks).chain(output::files(self.results()))
+        own.chain(sinks).chain(output::files(self.results()))
     }
 }

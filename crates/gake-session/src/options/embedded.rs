@@ -1,11 +1,11 @@
-//! gake's own flags of a run on the command line of another tool.
+//! gake's own flags on the command line of another tool.
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
 use super::{FleetArgs, SaveArgs, SinkArgs, WebArgs};
 use crate::Failure;
 
-/// gake's own flags of a run that another tool's flags describe.
+/// gake's own flags for a run that another tool's flags describe.
 #[derive(Debug, Parser)]
 #[command(name = "gake run", disable_help_flag = true)]
 pub struct EmbeddedArgs {
@@ -27,10 +27,10 @@ pub struct EmbeddedArgs {
 }
 
 impl EmbeddedArgs {
-    /// Takes gake's own flags out of the command line of another tool; returns what is left.
+    /// Splits gake's own flags off the command line of another tool; returns the rest.
     ///
     /// # Errors
-    /// When one lacks its value, or has a wrong one.
+    /// When a value is missing or not valid.
     pub fn take(args: &[String]) -> Result<(Self, Vec<String>), Failure> {
         let command = Self::command();
         let mut own = vec!["gake run".to_owned()];

@@ -1,4 +1,4 @@
-//! The flags of fleets: what agents and coordinators have in common, and the coordinator's own.
+//! The flags of fleets: those that agents and coordinators share, and the coordinator's own.
 
 use std::path::PathBuf;
 
@@ -76,7 +76,7 @@ pub struct FleetArgs {
     #[arg(long, value_name = "ACTION", value_enum)]
     pub on_loss: Option<OnLossArg>,
 
-    /// How long agents go on without this process, so that `gake fleet attach` can go on with the
+    /// How long agents continue without this process, so that `gake fleet attach` can take over the
     /// run (default 20s)
     #[arg(long, value_name = "TIME", value_parser = values::positive_duration)]
     pub attach_within: Option<std::time::Duration>,
@@ -86,7 +86,7 @@ pub struct FleetArgs {
     pub agents_wait: Option<std::time::Duration>,
 }
 
-/// Help does not show the flags of a fleet in a build that refuses them.
+/// Hides the flags of a fleet in a build without it.
 fn hidden_if_absent(arg: Arg) -> Arg {
     let is_absent = cfg!(not(feature = "fleet")) && arg.get_help_heading() == Some("Fleet");
     let is_hidden = is_absent || arg.is_hide_set();
@@ -94,7 +94,7 @@ fn hidden_if_absent(arg: Arg) -> Arg {
 }
 
 impl FleetArgs {
-    /// Whether one of them is given.
+    /// Whether any of the flags is given.
     #[must_use]
     pub fn is_given(&self) -> bool {
         let nats = &self.nats;
@@ -112,7 +112,7 @@ impl FleetArgs {
     }
 }
 
-/// A run to continue, and where its result goes.
+/// A run to take over, and the destinations of its result.
 #[derive(Debug, Args)]
 pub struct AttachArgs {
     /// Its id, as `gake run` and `gake fleet ls` show it
@@ -122,7 +122,7 @@ pub struct AttachArgs {
     #[command(flatten)]
     pub nats: NatsArgs,
 
-    /// Its results.
+    /// Formats and files of the results.
     #[command(flatten)]
     pub output: OutputArgs,
 
@@ -134,7 +134,7 @@ pub struct AttachArgs {
     #[command(flatten)]
     pub history: SaveArgs,
 
-    /// What is hidden.
+    /// Redaction of secrets.
     #[command(flatten)]
     pub redaction: RedactionArgs,
 }
@@ -142,9 +142,9 @@ pub struct AttachArgs {
 /// What happens when an agent is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnLossArg {
-    /// The others go on; what it was to send is not sent, and said
+    /// The others continue; its share of the load is not sent, and reported as lost
     Continue,
-    /// From the next second on, the others send what it was to send
+    /// From the next second on, the others send its share of the load
     Redistribute,
     /// The run ends
     Abort,

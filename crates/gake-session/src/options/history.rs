@@ -1,12 +1,12 @@
-//! Whether a run is kept in the history, and what it is compared with.
+//! The flags of the history: saving a run, and comparing it with a baseline.
 
 use clap::Args;
 
-/// What a run has to do with the history.
+/// Saving a run, and comparing it with a baseline.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "History")]
 pub struct SaveArgs {
-    /// Keep the run in the history of the project, .gake/history.db: see `gake history`
+    /// Save the run in the history of the project, .gake/history.db: see `gake history`
     #[arg(long)]
     pub save: bool,
 
@@ -20,7 +20,7 @@ pub struct SaveArgs {
     pub tolerance: Option<f64>,
 }
 
-/// A share: `5%`, or 0.05.
+/// Parses a share above 0: `5%`, or `0.05`.
 pub fn tolerance(text: &str) -> Result<f64, String> {
     let (number, scale) = match text.strip_suffix('%') {
         Some(number) => (number, 100.0),

@@ -32,7 +32,7 @@ pub struct ManifestArgs {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = values::connections)]
     pub cores: usize,
 
-    /// Memory of each agent, as Kubernetes has it: 512Mi, 2Gi
+    /// Memory of each agent, as Kubernetes writes it: 512Mi, 2Gi
     #[arg(long, value_name = "SIZE", default_value = "2Gi", value_parser = quantity)]
     pub memory: String,
 
@@ -45,12 +45,11 @@ pub struct ManifestArgs {
     pub nats_image: String,
 }
 
-/// A target of `--allow`, as it is written.
+/// A target of `--allow`, checked but not changed.
 fn target(text: &str) -> Result<String, String> {
     text.parse::<gake_fleet::AllowRule>().map(|_| text.to_owned())
 }
 
-/// The name of an image: one word.
 fn image(text: &str) -> Result<String, String> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte);
     match !text.is_empty() && text.bytes().all(is_word) {
@@ -59,22 +58,24 @@ fn image(text: &str) -> Result<String, String> {
     }
 }
 
-/// The longest name of a namespace.
+/// Maximum length of a namespace.
 const NAMESPACE_MAX: usize = 63;
 
-/// The name of a namespace, a label of the DNS.
+/// A namespace, which is a DNS label.
 fn namespace(text: &str) -> Result<String, String> {
     let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_edge = text.starts_with('-') || text.ends_with('-') || text.is_empty();
     match !is_edge && text.len() <= NAMESPACE_MAX && text.bytes().all(is_name) {
         true => Ok(text.to_owned()),
-        false => Err("a namespace has lower-case letters, digits and hyphens between them, 63 \
+        false => {
+            Err("a namespace has lower-case letters and digits, with hyphens between them, 63 \
                       characters at most"
-            .to_owned()),
+                .to_owned())
+        }
     }
 }
 
-/// A quantity of memory of Kubernetes: a number and a unit.
+/// A Kubernetes quantity of memory: a number and a unit.
 fn quantity(text: &str) -> Result<String, String> {
     let number = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
     let units = ["", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti"];
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_kubernetes_would_refuse_is_refused() {
+    fn names_that_kubernetes_would_refuse_are_refused() {
         for text in ["512Mi", "2Gi", "1.5G", "1000000"] {
             assert!(quantity(text).is_ok(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! The flags that surround any run, whatever the command: where results and figures go, the live
+//! The flags that any run has, whatever the command: destinations of results and figures, the live
 //! page, the history, the fleet, traces, redaction.
 
 mod destinations;
@@ -21,7 +21,7 @@ pub use fleet::{AttachArgs, FleetArgs, NatsArgs, OnLossArg};
 pub use history::SaveArgs;
 #[cfg(feature = "fleet")]
 pub use manifest::ManifestArgs;
-pub use output::{Form, OutputSpec};
+pub use output::{OutputSpec, ResultFormat};
 pub use redaction::RedactionArgs;
 pub use spec::SpecFormat;
 pub use trace::TraceArgs;

@@ -1,4 +1,4 @@
-//! Where results go: `FORMAT`, or `FORMAT=FILE`.
+//! Formats and files of results: `FORMAT`, or `FORMAT=FILE`.
 
 use std::path::{Path, PathBuf};
 
@@ -33,29 +33,29 @@ pub const OF_REPORT: KnownValues<OutputSpec> = KnownValues::new(
 pub const OF_COMPARE: KnownValues<OutputSpec> =
     KnownValues::new(&["text", "markdown", "json", "html"], of_compare);
 
-/// Formats of a search, or of judged shadows.
-pub const OF_ANSWER: KnownValues<OutputSpec> =
-    KnownValues::new(&["text", "json", "html"], of_answer);
+/// Formats of a search, an experiment or a report of shadows.
+pub const OF_SEARCH: KnownValues<OutputSpec> =
+    KnownValues::new(&["text", "json", "html"], of_search);
 
-/// The form of a result.
+/// The format of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// A summary in a format.
+pub enum ResultFormat {
+    /// A summary.
     Summary(Format),
     /// A run file.
     Hlog,
 }
 
-/// One result.
+/// A requested result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputSpec {
-    /// Its form.
-    pub form: Form,
-    /// The file it is written to; standard output without one.
+    /// The format.
+    pub format: ResultFormat,
+    /// The file; standard output if `None`.
     pub file: Option<PathBuf>,
 }
 
-/// The files that outputs are written to.
+/// The files of outputs.
 pub fn files<'a>(
     outputs: impl IntoIterator<Item = &'a OutputSpec>,
 ) -> impl Iterator<Item = &'a Path> {
@@ -65,7 +65,7 @@ pub fn files<'a>(
 /// An output of `gake run`.
 fn of_run(text: &str) -> Result<OutputSpec, String> {
     match of_report(text)? {
-        OutputSpec { form: Form::Hlog, .. } => {
+        OutputSpec { format: ResultFormat::Hlog, .. } => {
             Err("a run writes its run file as it goes: --out FILE".to_owned())
         }
         output => Ok(output),
@@ -79,32 +79,36 @@ fn of_report(text: &str) -> Result<OutputSpec, String> {
         Some((name, file)) => (name, Some(PathBuf::from(file))),
         None => (text, None),
     };
-    let form = match name {
-        "hlog" => Form::Hlog,
-        _ => Form::Summary(name.parse().map_err(|e: gake_report::FormatError| e.to_string())?),
+    let format = match name {
+        "hlog" => ResultFormat::Hlog,
+        _ => ResultFormat::Summary(
+            name.parse().map_err(|e: gake_report::FormatError| e.to_string())?,
+        ),
     };
-    Ok(OutputSpec { form, file })
+    Ok(OutputSpec { format, file })
 }
 
 /// An output of `gake compare`.
 fn of_compare(text: &str) -> Result<OutputSpec, String> {
     let output = of_report(text)?;
-    match output.form {
-        Form::Summary(Format::Text | Format::Markdown | Format::Json | Format::Html) => Ok(output),
+    match output.format {
+        ResultFormat::Summary(Format::Text | Format::Markdown | Format::Json | Format::Html) => {
+            Ok(output)
+        }
         _ => Err("a comparison is text, markdown, json or html".to_owned()),
     }
 }
 
-/// An output of a search, or of judged shadows.
-fn of_answer(text: &str) -> Result<OutputSpec, String> {
+/// An output of a search, an experiment or a report of shadows.
+fn of_search(text: &str) -> Result<OutputSpec, String> {
     let output = of_report(text)?;
-    match output.form {
-        Form::Summary(Format::Text | Format::Json | Format::Html) => Ok(output),
+    match output.format {
+        ResultFormat::Summary(Format::Text | Format::Json | Format::Html) => Ok(output),
         _ => Err("it is text, json or html".to_owned()),
     }
 }
 
-/// The run file of `--out`. A name that ends as another format does is a slip.
+/// The run file of `--out`. The extension of another format is refused as a mistake.
 pub fn run_file(text: &str) -> Result<PathBuf, String> {
     let ending = text.rsplit_once('.').map_or("", |(_, ending)| ending);
     let format = match ending {
@@ -131,7 +135,10 @@ pub fn json(text: &str) -> Result<OutputSpec, String> {
 fn file_of(format: Format, text: &str) -> Result<OutputSpec, String> {
     match text {
         "" => Err("it names no file".to_owned()),
-        file => Ok(OutputSpec { form: Form::Summary(format), file: Some(PathBuf::from(file)) }),
+        file => Ok(OutputSpec {
+            format: ResultFormat::Summary(format),
+            file: Some(PathBuf::from(file)),
+        }),
     }
 }
 
@@ -142,9 +149,9 @@ mod tests {
     #[test]
     fn a_format_may_have_a_file() {
         let file = Some(PathBuf::from("a=b, c.xml"));
-        let junit = Form::Summary(Format::Junit);
-        assert_eq!(of_run("junit=a=b, c.xml"), Ok(OutputSpec { form: junit, file }));
-        assert_eq!(of_report("hlog"), Ok(OutputSpec { form: Form::Hlog, file: None }));
+        let junit = ResultFormat::Summary(Format::Junit);
+        assert_eq!(of_run("junit=a=b, c.xml"), Ok(OutputSpec { format: junit, file }));
+        assert_eq!(of_report("hlog"), Ok(OutputSpec { format: ResultFormat::Hlog, file: None }));
         for (text, part) in [("hlog", "--out"), ("json=", "no file"), ("xml", "junit")] {
             assert!(of_run(text).unwrap_err().contains(part), "{text}");
         }

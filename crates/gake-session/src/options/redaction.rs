@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Secrets in files and reports.
+/// Redaction of secrets in files and reports.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Secrets")]
 pub struct RedactionArgs {

@@ -1,11 +1,11 @@
-//! How a spec is printed.
+//! The output format of a spec.
 
 use clap::ValueEnum;
 use gake_core::spec::{RunSpec, Syntax};
 
 use crate::Failure;
 
-/// How a spec is printed.
+/// The output format of a spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SpecFormat {
     /// For people

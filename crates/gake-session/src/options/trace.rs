@@ -1,4 +1,4 @@
-//! The flag of traces.
+//! The flags of traces.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! Readers of flag values for clap.
+//! Parsers of flag values for clap.
 
 use std::ffi::OsStr;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::exit::Failure;
 
-/// Reads a value; some values have known names, which completions offer.
+/// A parser whose known values are offered by completions.
 #[derive(Clone)]
 pub struct KnownValues<T> {
     names: &'static [&'static str],
@@ -24,12 +24,12 @@ pub struct KnownValues<T> {
 }
 
 impl<T> KnownValues<T> {
-    /// A parser that reads with `read`, and whose known values are or begin with `names`.
+    /// Parses with `read`; known values are, or begin with, `names`.
     pub const fn new(names: &'static [&'static str], read: fn(&str) -> Result<T, String>) -> Self {
         Self { names, read }
     }
 
-    /// The names.
+    /// The known values.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.names.iter().copied()
     }
@@ -52,7 +52,7 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for KnownValues<T> {
     }
 }
 
-/// A destination of figures.
+/// Parses a destination of figures.
 pub fn sink(text: &str) -> Result<SinkAddress, String> {
     let address: SinkAddress = text.parse().map_err(|e: SinkAddressError| e.to_string())?;
     match address.kind() {
@@ -63,7 +63,7 @@ pub fn sink(text: &str) -> Result<SinkAddress, String> {
     }
 }
 
-/// A destination of annotations.
+/// Parses a destination of annotations.
 pub fn annotated(text: &str) -> Result<SinkAddress, String> {
     let address: SinkAddress = text.parse().map_err(|e: SinkAddressError| e.to_string())?;
     match address.kind() {
@@ -72,12 +72,12 @@ pub fn annotated(text: &str) -> Result<SinkAddress, String> {
     }
 }
 
-/// A duration flag.
+/// Parses a duration.
 pub fn duration(text: &str) -> Result<Duration, String> {
     gake_text::duration::parse_duration(text).map_err(|error| error.to_string())
 }
 
-/// A duration flag that must be above 0.
+/// Parses a duration above 0.
 pub fn positive_duration(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => Err("it must be longer than 0".to_owned()),
@@ -85,7 +85,7 @@ pub fn positive_duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A rate flag for which `max` has no meaning.
+/// Parses a rate that must not be `max`.
 pub fn finite_rate(text: &str) -> Result<f64, String> {
     match text.parse()? {
         RateValue(Rate::PerSecond(rate)) => Ok(rate),
@@ -93,7 +93,7 @@ pub fn finite_rate(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A precision flag: a share of the capacity, as a part of 1.
+/// Parses a precision, a percentage of the capacity, into a share of 1.
 pub fn precision(text: &str) -> Result<f64, String> {
     let percent = text.trim().strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
     match percent {
@@ -102,15 +102,15 @@ pub fn precision(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A source to watch, as the user wrote it. It may hold a password, which is not shown.
+/// A source to watch, as the user wrote it. It may contain a password, which is not shown.
 #[derive(Debug, Clone)]
 pub struct WatchedSource(pub String);
 
 impl WatchedSource {
-    /// What it means.
+    /// Parses the source.
     ///
     /// # Errors
-    /// When it is not a source; the message leaves out its password.
+    /// When it is not a source; the message does not contain the password.
     pub fn source(&self) -> Result<gake_watch::WatchSource, Failure> {
         self.0.parse().map_err(|error| Failure::usage(format!("--watch: {error}")))
     }
@@ -121,14 +121,14 @@ impl FromStr for WatchedSource {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.parse::<gake_watch::WatchSource>() {
-            // A refused value is printed as it is: one that may hold a password is refused later.
+            // clap prints refused values: one that may contain a password is refused later.
             Err(error) if !may_hold_secrets(text) => Err(error),
             _ => Ok(Self(text.to_owned())),
         }
     }
 }
 
-/// A source to watch, with the known kinds.
+/// A source to watch, with the kinds as known values.
 pub const WATCHED: KnownValues<WatchedSource> = KnownValues::new(
     &["pid:", "port:", "prometheus:", "actuator:", "mysql://", "postgres://"],
     |text| text.parse().map_err(|error: gake_watch::SourceError| error.to_string()),
@@ -141,7 +141,7 @@ pub const HTTP: KnownValues<HttpVersion> =
 /// Versions of TLS, by their names in a spec.
 pub const TLS: KnownValues<TlsVersion> = KnownValues::new(&["1.2", "1.3"], named);
 
-/// What happens to an arrival that finds no connection free, by its name in a spec.
+/// Overflow of an open loop, by its names in a spec.
 pub const OVERFLOW: KnownValues<OverflowValue> = KnownValues::new(&["wait", "drop"], named);
 
 /// A value by its name in a spec.
@@ -149,18 +149,18 @@ fn named<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     T::deserialize(text.into_deserializer()).map_err(|error: ValueError| error.to_string())
 }
 
-/// Whether a text may hold a password: a URL whose host was forgotten has no @.
+/// Whether a text may contain a password. A URL without a host has no @.
 #[must_use]
 pub fn may_hold_secrets(text: &str) -> bool {
     text.contains('@') || text.contains("://")
 }
 
-/// A header line, as in curl.
+/// Parses a header line, as in curl.
 pub fn header(text: &str) -> Result<(String, String), String> {
     text.parse().map(|HeaderValue(name, value)| (name, value))
 }
 
-/// A count that must be at least 1.
+/// Parses a count of at least 1.
 pub fn at_least_one(text: &str) -> Result<u64, String> {
     match count(text)? {
         0 => Err("it must be at least 1".to_owned()),
@@ -168,12 +168,12 @@ pub fn at_least_one(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A count of connections or users, at least 1.
+/// Parses a count of connections or users, at least 1.
 pub fn connections(text: &str) -> Result<usize, String> {
     usize::try_from(at_least_one(text)?).map_err(|error| error.to_string())
 }
 
-/// A count, with SI suffixes as in wrk: `10k`, `2M`.
+/// Parses a count with SI suffixes as in wrk: `10k`, `2M`.
 fn count(text: &str) -> Result<u64, String> {
     parse_count(text).map_err(|error| error.to_string())
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Where it listens without an address. The port is that of k6's dashboard.
+/// The default address, with the port of k6's dashboard.
 const ADDRESS: &str = "127.0.0.1:5665";
 
 /// The live page.
@@ -30,14 +30,14 @@ pub struct WebArgs {
 }
 
 impl WebArgs {
-    /// Where the page is served, when it is.
+    /// The address of the page; `None` if it is not served.
     pub fn address(&self) -> Option<&str> {
         let is_implied = self.web_open || self.web_control;
         self.web.as_deref().or(is_implied.then_some(ADDRESS))
     }
 }
 
-/// An address to listen at: HOST:PORT, HOST, :PORT or PORT.
+/// Parses an address to listen at: HOST:PORT, HOST, :PORT or PORT.
 fn address(text: &str) -> Result<String, String> {
     let is_port = |text: &str| text.parse::<u16>().is_ok();
     let (host, port) = match text.rsplit_once(':') {
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_of_an_address_is_loopback_and_k6s_port() {
+    fn defaults_are_loopback_and_k6s_port() {
         for (text, expected) in [
             ("127.0.0.1:80", "127.0.0.1:80"),
             (":80", "127.0.0.1:80"),

@@ -1,4 +1,4 @@
-//! Splits a command line into words.
+//! Splitting a command line into words.
 
 /// Splits `line` into words as a shell does: at blanks; `'...'` is literal; in `"..."` and
 /// outside quotes `\\` makes the next character literal. No variables, no patterns.
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_those_of_a_shell() {
+    fn words_are_split_as_by_a_shell() {
         let line = r#" run  http://h/ -H 'A: b "c"' --data "{\"k\": 1}" x\ y '' "#;
         let expected = ["run", "http://h/", "-H", "A: b \"c\"", "--data", "{\"k\": 1}", "x y", ""];
         assert_eq!(words(line).unwrap(), expected);

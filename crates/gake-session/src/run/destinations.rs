@@ -1,4 +1,4 @@
-//! Where figures go while a run goes on: databases, monitoring systems, dashboards.
+//! Destinations of figures during a run: databases, monitoring systems, dashboards.
 
 use gake_run::Sink;
 use gake_run::sink::ExportSink;
@@ -7,10 +7,10 @@ use gake_sinks::{Exporter, SinkKind};
 use crate::options::SinkArgs;
 use crate::{Console, Failure};
 
-/// The destinations of figures. One that does not answer is said before anything is sent.
+/// Opens the destinations of figures. One that is unreachable is reported before the run.
 ///
 /// # Errors
-/// When one cannot be used, or does not answer and must.
+/// When one cannot be used, or is unreachable and `--sink-required` is given.
 pub fn destinations(args: &SinkArgs, console: &Console) -> Result<Vec<Box<dyn Sink>>, Failure> {
     if args.sink_required && args.sink.is_empty() && args.annotate.is_empty() {
         return Err(Failure::usage("--sink-required needs --sink or --annotate"));
@@ -27,14 +27,14 @@ pub fn destinations(args: &SinkArgs, console: &Console) -> Result<Vec<Box<dyn Si
             if args.sink_required {
                 return Err(Failure::could_not(what));
             }
-            console.warn(&format!("{what}; the run goes on, and it is tried again"));
+            console.warn(&format!("{what}; the run starts anyway and retries"));
         }
         sinks.push(Box::new(ExportSink::new(exporter)));
     }
     Ok(sinks)
 }
 
-/// A destination's token, which has no place on a command line.
+/// The token of a destination, from the environment: a command line is visible to others.
 pub(super) fn token(kind: SinkKind) -> Option<String> {
     let name = match kind {
         SinkKind::InfluxDb => "INFLUX_TOKEN",

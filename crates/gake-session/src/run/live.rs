@@ -1,9 +1,9 @@
-//! The line that shows a run while it goes on.
+//! The display of a run in progress.
 
 use std::time::Duration;
 
 use gake_core::plan::Plan;
-use gake_run::{Interrupt, Moment, Prepared};
+use gake_run::{Interrupt, ResolvedRun, SecondUpdate};
 use gake_text::units::duration;
 
 use crate::console::Console;
@@ -12,43 +12,42 @@ use crate::options::OutputArgs;
 use crate::status_line::StatusLine;
 use crate::tui::{self, Tui};
 
-use super::opening::Opening;
+use super::connection_progress::ConnectionProgress;
 
-/// A progress bar on a terminal, a line a second when asked for, or nothing.
+/// A status line, a line per second, the full-screen view, or nothing.
 #[derive(Debug)]
 pub struct RunLive {
     bar: Option<StatusLine>,
     tui: Option<Tui>,
-    /// Whether the view has been asked for.
+    /// Whether the full-screen view is requested.
     wants_tui: bool,
     verbose: bool,
-    /// Whether nobody is told that the run is being stopped.
     quiet: bool,
-    opening: Opening,
-    /// How long arrivals come, when a time ends them.
+    opening: ConnectionProgress,
+    /// How long arrivals last, if a time ends them.
     length: Option<Duration>,
 }
 
 impl RunLive {
-    /// What suits the terminal and the flags.
+    /// Chooses the display by the terminal and the flags.
     pub fn new(output: &OutputArgs, console: &Console, plan: &Plan) -> Self {
         let wants_tui = output.tui;
         let watched = !output.quiet && !output.verbose && !wants_tui;
         let length = plan.length();
-        let bar = if watched { console.moving(length) } else { None };
+        let bar = if watched { console.status_line(length) } else { None };
         let (verbose, quiet) = (output.verbose, output.quiet);
-        let opening = Opening::of(plan);
+        let opening = ConnectionProgress::of(plan);
         Self { bar, tui: None, wants_tui, verbose, quiet, opening, length }
     }
 
-    /// Takes the whole terminal when that was asked for.
+    /// Opens the full-screen view if it is requested.
     ///
     /// # Errors
     /// When there is no terminal.
     pub fn open(
         &mut self,
         console: &Console,
-        prepared: &Prepared,
+        prepared: &ResolvedRun,
         interrupt: &Interrupt,
     ) -> Result<(), Failure> {
         if self.wants_tui {
@@ -57,12 +56,13 @@ impl RunLive {
         Ok(())
     }
 
-    /// What takes the line away as soon as the user stops the run, and says what happens then.
+    /// A signal handler that removes the line when the user stops the run, and notes what happens
+    /// then.
     pub fn stopper(&self, console: &Console) -> impl FnMut(u32) + Send + 'static {
         let (mut bar, console, quiet) = (self.bar.clone(), *console, self.quiet);
         let has_tui = self.wants_tui;
         move |count| {
-            // The third one ends the process: nothing else gives the terminal back.
+            // The third signal ends the process, and would leave the terminal in raw mode.
             if has_tui && count > 2 {
                 tui::close();
             }
@@ -70,12 +70,12 @@ impl RunLive {
                 bar.clear();
             }
             if !quiet && !has_tui && count == 1 {
-                console.note("stopping: requests in flight are awaited; again to stop at once");
+                console.note("stopping: waiting for requests in flight; again to stop at once");
             }
         }
     }
 
-    /// What reports the agents of a run as soon as something happens to them.
+    /// Reports events of the agents above the line.
     pub fn agents_reporter(
         &self,
         console: &Console,
@@ -91,12 +91,12 @@ impl RunLive {
     }
 
     /// Shows one second.
-    pub fn show(&mut self, console: &Console, moment: &Moment<'_>, prepared: &Prepared) {
+    pub fn show(&mut self, console: &Console, update: &SecondUpdate<'_>, prepared: &ResolvedRun) {
         if let Some(tui) = &self.tui {
-            return tui.show(moment, prepared);
+            return tui.show(update, prepared);
         }
-        let (second, asked) = (moment.second, moment.asked);
-        self.tell_limit(console, moment);
+        let (second, asked) = (update.second, update.asked);
+        self.report_limit(console, update);
         if self.bar.is_none() && !self.verbose {
             return;
         }
@@ -108,7 +108,7 @@ impl RunLive {
             return;
         }
         let asked = asked.map_or(String::new(), |asked| format!("asked {asked:.0}/s, "));
-        let opening = self.opening.progress(moment.so_far.tally(), second.point.open);
+        let opening = self.opening.progress(update.so_far.tally(), second.point.open);
         let opening = opening.map_or(String::new(), |opening| format!("{opening}, "));
         let dropped = match counts.dropped {
             0 => String::new(),
@@ -125,16 +125,16 @@ impl RunLive {
             console.note(&format!("{:>5}s  {text}", second.second));
         }
         if let Some(bar) = &self.bar {
-            bar.say(&text);
+            bar.set_message(&text);
         }
     }
 
-    /// Says what first bounds the number of connections.
-    fn tell_limit(&mut self, console: &Console, moment: &Moment<'_>) {
+    /// Reports the first limit on the number of connections.
+    fn report_limit(&mut self, console: &Console, update: &SecondUpdate<'_>) {
         if self.quiet {
             return;
         }
-        let limit = self.opening.limit(moment.so_far.tally(), moment.second.point.open);
+        let limit = self.opening.limit(update.so_far.tally(), update.second.point.open);
         match (&self.bar, limit) {
             (_, None) => {}
             (Some(bar), Some(limit)) => bar.above(&limit),
@@ -142,7 +142,7 @@ impl RunLive {
         }
     }
 
-    /// Takes the line, or the view, away.
+    /// Removes the display.
     pub fn clear(&mut self) {
         if let Some(tui) = self.tui.take() {
             tui.end();

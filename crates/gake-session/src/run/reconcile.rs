@@ -1,4 +1,4 @@
-//! `--reconcile`: rows before and after a run, against the answers that were ok.
+//! `--reconcile`: rows added during a run, against successful responses.
 
 use gake_core::spec::{RequestSource, RunSpec};
 use gake_judge::{Evaluation, Summary, Writes, reconcile};
@@ -6,10 +6,10 @@ use gake_judge::{Evaluation, Summary, Writes, reconcile};
 use super::rows::RowSource;
 use crate::exit::Failure;
 
-/// What is written for the users of the lab that the run loads.
+/// Source name for the users of the lab that the run loads.
 const LAB: &str = "lab";
 
-/// The rows before a run.
+/// A counter of rows, with the count before the run.
 #[derive(Debug)]
 pub struct Reconciliation {
     source: RowSource,
@@ -20,11 +20,11 @@ impl Reconciliation {
     /// Counts the rows before a run of `spec`.
     ///
     /// # Errors
-    /// When the text names no source, or the source gives no number.
+    /// When the text does not name a source, or the source gives no number.
     pub fn begin(text: &str, spec: &RunSpec) -> Result<Self, Failure> {
         let usage = |why: String| Failure::usage(format!("--reconcile: {why}"));
         let lab = (text == LAB).then(|| users_of_lab(spec)).transpose().map_err(usage)?;
-        // It may hold a password, so that it is not printed.
+        // It may contain a password: do not print it.
         let source: RowSource = lab.as_deref().unwrap_or(text).parse().map_err(|error| {
             usage(format!("{error}; or lab, the users of the lab that is loaded"))
         })?;
@@ -33,19 +33,19 @@ impl Reconciliation {
         Ok(Self { source, before })
     }
 
-    /// Counts them again, and adds what that says to the objectives.
+    /// Counts again, and adds the evaluation to the objectives.
     pub fn end(self, summary: &mut Summary) {
         let found = self.judge(Writes::of(&summary.run));
         summary.verdict.objectives.push(found);
     }
 
-    /// Counts them again, and compares what was added with `writes`.
+    /// Counts again, and compares the added rows with `writes`.
     pub fn judge(&self, writes: Writes) -> Evaluation {
         reconcile(writes, self.before, self.source.read())
     }
 }
 
-/// Where the lab that a run loads tells how many users it has.
+/// The source that counts the users of the lab that a run loads.
 fn users_of_lab(spec: &RunSpec) -> Result<String, String> {
     let mut urls = spec.scenarios.iter().filter_map(|scenario| match &scenario.source {
         RequestSource::Url(url) => url.parse::<http::Uri>().ok(),

@@ -1,4 +1,4 @@
-//! Where the rows of a table are counted: a file of SQLite, or what `gake-watch` can ask.
+//! Counting rows: in an SQLite file, or a source of `gake-watch`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use gake_watch::{CountError, CountSource};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags};
 
-/// How long a connection waits for another one's lock.
+/// How long to wait for another connection's lock.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// Where a number of rows comes from.
+/// A source of a number of rows.
 #[derive(Debug, PartialEq, Eq)]
 pub enum RowSource {
     /// `sql:sqlite:FILE:SELECT ...`.
     Sqlite(PathBuf, String),
-    /// A server, or a field of an answer.
+    /// A database server, or a field of an HTTP response.
     Other(CountSource),
 }
 
-/// Why a text names none.
+/// Why a text does not name a source.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BadRowSource {
-    /// A file of SQLite without a statement, or without a name.
+    /// An SQLite file without a statement, or without a name.
     Sqlite,
-    /// Memory, which other processes cannot read.
+    /// An in-memory database, which other processes cannot read.
     Memory,
-    /// None that is known.
+    /// An unknown source.
     Other(CountError),
 }
 
@@ -50,11 +50,11 @@ impl FromStr for RowSource {
 }
 
 impl RowSource {
-    /// Asks for the number. Blocks for some seconds at most, or for as long as SQLite takes for the
+    /// Counts the rows. Blocks for some seconds at most, or for as long as SQLite takes for the
     /// statement.
     ///
     /// # Errors
-    /// Why there is none, in a sentence without passwords.
+    /// Why there is no number, in a sentence without passwords.
     pub fn read(&self) -> Result<u64, String> {
         match self {
             Self::Sqlite(file, statement) => first_number(file, statement),
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_and_a_statement_are_told_apart() {
+    fn a_file_and_a_statement_are_separated() {
         let of = |text: &str| text.parse::<RowSource>();
         let statement = "SELECT COUNT(*) FROM t WHERE a = 'b:c'";
         for (text, file) in [("a:b.db", "a:b.db"), ("///tmp/a.db", "/tmp/a.db")] {
@@ -130,20 +130,20 @@ mod tests {
         let file = folder.path().join("a.db");
         let read = |statement: &str| RowSource::Sqlite(file.clone(), statement.to_owned()).read();
         assert!(read("SELECT 1").unwrap_err().contains("a.db"));
-        assert!(!file.exists(), "a file that is not there is not made");
+        assert!(!file.exists(), "a missing file is not created");
         let writer = Connection::open(&file).unwrap();
         let rows = "PRAGMA journal_mode = WAL; CREATE TABLE t (a); INSERT INTO t VALUES (1), (2)";
         writer.execute_batch(rows).unwrap();
         assert_eq!(read("SELECT COUNT(*) FROM t"), Ok(2));
         assert_eq!(read("WITH r AS (SELECT '7') SELECT * FROM r"), Ok(7));
-        for (statement, told) in [
+        for (statement, reason) in [
             ("SELECT a FROM t WHERE a > 2", "no row"),
             ("SELECT 'many'", "not a number"),
             ("SELECT COUNT(*) FROM missing", "no such table"),
             ("WITH r AS (SELECT 1) INSERT INTO t SELECT * FROM r RETURNING a", "readonly"),
         ] {
             let error = read(statement).unwrap_err();
-            assert!(error.contains(told), "{statement}: {error}");
+            assert!(error.contains(reason), "{statement}: {error}");
         }
         assert_eq!(read("SELECT COUNT(*) FROM t"), Ok(2));
     }

@@ -1,9 +1,9 @@
-//! The traces of a run: which requests are sampled, and where their spans go.
+//! Traces of a run: sampling of requests, and the destinations of their spans.
 
 use std::sync::Arc;
 
 use gake_run::sink::SpanSink;
-use gake_run::{Prepared, Sink};
+use gake_run::{ResolvedRun, Sink};
 use gake_sinks::{SinkKind, SpanExporter};
 use gake_wire::Tracer;
 
@@ -12,15 +12,15 @@ use crate::exit::Failure;
 use crate::options::{SinkArgs, TraceArgs};
 use crate::random;
 
-/// Makes `prepared` sample requests, when that is asked for. Returns the sinks of their spans.
+/// Lets `prepared` sample requests if requested. Returns the sinks of their spans.
 ///
 /// # Errors
-/// When no sink takes spans, or something cannot be used.
+/// When no sink takes spans, or one cannot be used.
 pub fn start(
     args: &TraceArgs,
     sinks: &SinkArgs,
     has_agents: bool,
-    prepared: &mut Prepared,
+    prepared: &mut ResolvedRun,
 ) -> Result<Vec<Box<dyn Sink>>, Failure> {
     let Some(share) = args.trace_sample else { return Ok(Vec::new()) };
     let takes = |kind| matches!(kind, SinkKind::Otlp | SinkKind::OtlpGrpc);

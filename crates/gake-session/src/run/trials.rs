@@ -1,11 +1,11 @@
-//! The trials of a search: run here or on agents, with a run file of each when they are kept.
+//! The trials of a search: run here or on agents, each with a run file if they are saved.
 
 use std::path::{Path, PathBuf};
 
 use gake_judge::search::{Trial, TrialLoad};
 use gake_run::search::{EachSecond, PreparedTrial, TrialRunner};
 use gake_run::sink::RunFileSink;
-use gake_run::{Beside, Recorded, RunError, Sink, Watching};
+use gake_run::{RecordedRun, RunError, RunOptions, Sink, TargetWatcher};
 use gake_text::redact::Redactor;
 
 use crate::fleet::FleetMaker;
@@ -14,9 +14,9 @@ use crate::origin::origin;
 /// Runs the trials of a search.
 #[derive(Debug)]
 pub struct SessionTrials<'a> {
-    /// Where their run files go, when they are kept.
+    /// Folder of the run files, if they are saved.
     folder: Option<&'a Path>,
-    /// Makes the agents of each trial, when it is not this process that does it.
+    /// Assembles the agents of each trial, if it runs on agents.
     agents: Option<&'a FleetMaker>,
     redactor: &'a Redactor,
     /// Trials begun so far.
@@ -25,7 +25,7 @@ pub struct SessionTrials<'a> {
 }
 
 impl<'a> SessionTrials<'a> {
-    /// Trials on `agents`, if there are some, whose run files go into `folder`.
+    /// Trials on `agents`, if given, with run files in `folder`.
     #[must_use]
     pub fn new(
         folder: Option<&'a Path>,
@@ -35,14 +35,14 @@ impl<'a> SessionTrials<'a> {
         Self { folder, agents, redactor, begun: 0, losses: Vec::new() }
     }
 
-    /// What was lost of the run files, a sentence each.
+    /// Losses of the run files, a sentence each.
     #[must_use]
     pub fn losses(&self) -> &[String] {
         &self.losses
     }
 
-    /// The file of the next trial. What cannot be written before anything is sent is an error; later
-    /// it costs the file, and not the search.
+    /// The sinks of the next trial. A file that cannot be created fails the search only before the
+    /// first trial.
     fn sinks(&mut self, trial: &Trial) -> Result<Vec<Box<dyn Sink>>, RunError> {
         let path = self.file(trial);
         let sink = path.and_then(|path| path.map(|path| RunFileSink::create(&path)).transpose());
@@ -55,11 +55,11 @@ impl<'a> SessionTrials<'a> {
         }
     }
 
-    /// The run file of the next trial, when they are kept: its number, purpose and load.
+    /// The run file of the next trial: number, purpose and load.
     fn file(&self, trial: &Trial) -> Result<Option<PathBuf>, RunError> {
         let Some(folder) = self.folder else { return Ok(None) };
         std::fs::create_dir_all(folder).map_err(|error| {
-            RunError::cannot(format!("{} cannot be made: {error}", folder.display()))
+            RunError::cannot(format!("{} cannot be created: {error}", folder.display()))
         })?;
         let load = match trial.load {
             TrialLoad::Rate(rate) => format!("{rate:.0}-per-s"),
@@ -74,19 +74,19 @@ impl<'a> SessionTrials<'a> {
         &self,
         of: PreparedTrial<'_>,
         sinks: Vec<Box<dyn Sink>>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
-        let beside = Beside {
+    ) -> Result<RecordedRun, RunError> {
+        let options = RunOptions {
             sinks,
             interrupt: Some(of.interrupt),
             watching: Some(watching),
             origin: origin(&of.prepared.objectives, self.redactor),
-            ..Beside::default()
+            ..RunOptions::default()
         };
         match self.agents {
-            Some(agents) => agents.run_trial(of, beside, each),
-            None => of.prepared.run_beside(beside, each),
+            Some(agents) => agents.run_trial(of, options, each),
+            None => of.prepared.run_with(options, each),
         }
     }
 }
@@ -95,9 +95,9 @@ impl TrialRunner for SessionTrials<'_> {
     fn run(
         &mut self,
         of: PreparedTrial<'_>,
-        watching: &mut Watching,
+        watching: &mut TargetWatcher,
         each: &mut EachSecond<'_>,
-    ) -> Result<Recorded, RunError> {
+    ) -> Result<RecordedRun, RunError> {
         let sinks = self.sinks(of.trial)?;
         self.begun += 1;
         let mut recorded = self.record(of, sinks, watching, each);

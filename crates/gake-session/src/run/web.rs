@@ -1,5 +1,4 @@
-//! The live page of a run: where it is, who may stop it or change its rate, and the browser that
-//! shows it.
+//! The live page of a run: its address, its controls, and the browser that shows it.
 
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use gake_engine::Stop;
 use gake_judge::Summary;
 use gake_run::sink::LivePage;
-use gake_run::{Interrupt, Prepared, RateControl, Sink};
+use gake_run::{Interrupt, RateControl, ResolvedRun, Sink};
 use gake_sinks::{LiveControls, RateSetter};
 
 use crate::console::Console;
@@ -20,40 +19,40 @@ use crate::random;
 /// How long the end of a run waits for a browser that gake has opened.
 const BROWSER: Duration = Duration::from_secs(10);
 
-/// The live page, when it was asked for.
+/// The live page, if it is requested.
 #[derive(Debug)]
 pub struct Web {
     page: Option<LivePage>,
-    /// How long the end waits for a first viewer.
+    /// How long the end of the run waits for a first viewer.
     first: Duration,
 }
 
-/// What a viewer with the token can do with the run.
+/// What a viewer with the token can control.
 #[derive(Debug, Clone, Copy)]
 pub struct Controls<'a> {
-    /// Ends it.
+    /// Ends the run.
     pub interrupt: &'a Interrupt,
-    /// Changes its rate, when it has one that can be changed.
+    /// Changes the rate, if the run has one.
     pub rate: Option<&'a RateControl>,
 }
 
 impl Web {
-    /// Listens, and says where. What is done from the page is said on `told`.
+    /// Listens, and prints the URL. Actions of viewers are printed on `log`.
     ///
     /// # Errors
-    /// When it cannot listen, or this gake was built without the page.
+    /// When it cannot listen, or this build lacks the page.
     pub fn start(
         args: &WebArgs,
-        prepared: &Prepared,
+        prepared: &ResolvedRun,
         controls: Controls<'_>,
-        told: Option<Console>,
+        log: Option<Console>,
         console: &Console,
     ) -> Result<Self, Failure> {
         let mut web = Self { page: None, first: Duration::ZERO };
         let Some(address) = args.address() else { return Ok(web) };
         let token = if args.web_control { Some(token()?) } else { None };
         let rate = controls.rate.filter(|_| token.is_some()).cloned();
-        let controls = token.clone().map(|token| controls.of_page(token, told));
+        let controls = token.clone().map(|token| controls.of_page(token, log));
         let page = LivePage::bind(address, prepared.objectives.clone(), controls, rate);
         let page = page.map_err(|why| Failure::could_not(format!("--web: {why}")))?;
         let bound = page.address();
@@ -64,7 +63,7 @@ impl Web {
         if !is_local {
             console.warn("--web: anyone who can reach this address can see the run");
         }
-        // The fragment stays in the browser: no server and no log gets it.
+        // Browsers do not send the fragment, so the token reaches no server log.
         let fragment = token.map_or(String::new(), |token| format!("#token={token}"));
         let url = format!("http://{bound}/{fragment}");
         console.note(&format!("live page: {url}"));
@@ -78,12 +77,12 @@ impl Web {
         Ok(web)
     }
 
-    /// What keeps the page up to date.
+    /// The sink that updates the page.
     pub fn sink(&self) -> Option<Box<dyn Sink>> {
         self.page.as_ref().map(LivePage::sink)
     }
 
-    /// Makes the page the report.
+    /// Turns the page into the report of the run.
     pub fn finish(self, summary: &Summary) {
         if let Some(page) = self.page {
             page.finish(summary, self.first);
@@ -98,23 +97,23 @@ fn token() -> Result<String, Failure> {
 }
 
 impl Controls<'_> {
-    /// What the page does for whoever knows `token`; it is said on `console`. The run ends as it
-    /// does by a first SIGINT.
+    /// Controls for viewers with `token`; actions are printed on `console`. Stopping drains, as a
+    /// first SIGINT does.
     fn of_page(self, token: String, console: Option<Console>) -> LiveControls {
         let interrupt = self.interrupt.clone();
-        let tell = move |text: &str| {
+        let note = move |text: &str| {
             if let Some(console) = console {
                 console.note(text);
             }
         };
         let stop = Box::new(move || {
-            tell("stopped from the live page: waiting for requests in flight");
+            note("stopped from the live page: waiting for requests in flight");
             interrupt.stop(Stop::Drain);
         });
         let change = |rate: RateControl| -> RateSetter {
             Box::new(move |percent| {
                 rate.change(percent / 100.0).map_err(|error| error.to_string())?;
-                tell(&format!("rate set to {percent} % of the plan from the live page"));
+                note(&format!("rate set to {percent} % of the plan from the live page"));
                 Ok(())
             })
         };

@@ -1,18 +1,18 @@
-//! `--reconcile` of a script: which of its requests write rows.
+//! `--reconcile` of a script: its requests that write rows.
 
 use gake_core::metric::{SeriesTable, SeriesValue, Tags};
 use gake_judge::{Evaluation, Writes};
 
 use super::Reconciliation;
 
-/// The tag that tells requests that write a row from those that do not.
+/// The tag that distinguishes requests that write a row.
 pub const WRITES_BY: &str = "method";
 
-/// Its value of those that write one.
+/// The value of the tag for writes.
 const WRITES: &str = "POST";
 
-/// The requests of a run that may each have written a row: its POST requests, those of `setup` and
-/// `teardown` too. One that was cut short counts as failed, as it does for k6.
+/// The requests of a run that may have written a row: its POST requests, also in `setup` and
+/// `teardown`. An interrupted one counts as failed, as in k6.
 fn writes(series: &SeriesTable) -> Writes {
     let of = |more: &[(&str, &str)]| {
         let tags = [&[(WRITES_BY, WRITES)], more].concat();
@@ -24,13 +24,14 @@ fn writes(series: &SeriesTable) -> Writes {
     Writes { ok, failed: of(&[]) - ok, unfinished: 0 }
 }
 
-/// What the rows say of a run. It names the requests, for others may have been ok too.
+/// Compares the rows with the POST requests of a run, and names them, since other requests may have
+/// succeeded too.
 pub fn judge(rows: &Reconciliation, series: &SeriesTable) -> Evaluation {
     let found = rows.judge(writes(series));
     Evaluation { text: format!("{WRITES} requests: {}", found.text), ..found }
 }
 
-/// The same as a line below the summary.
+/// The evaluation as a line below the summary.
 pub fn line(found: &Evaluation) -> String {
     let mark = if found.met { '✓' } else { '✗' };
     let problem = found.problem.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn posts_write_and_those_that_failed_may_have() {
+    fn posts_count_as_writes_and_failed_ones_as_possible_writes() {
         let metrics: Registry = registry(&builtin());
         let requests = metrics.get("http_reqs").unwrap();
         let mut series = SeriesTable::default();

@@ -10,7 +10,7 @@ use gake_run::{RunError, Scripts};
 
 use super::{Repeats, source};
 
-/// Loads the scripts that a spec names with the settings of a command. What was loaded to see its
+/// Loads the scripts of a spec with the settings of a command. A script that was loaded for its
 /// options is the first that runs.
 pub struct ScriptLoader {
     settings: ScriptSettings,
@@ -20,7 +20,7 @@ pub struct ScriptLoader {
 }
 
 impl ScriptLoader {
-    /// Loads with these settings; what scripts write goes to `log`, which repeats little.
+    /// Loads with these settings; scripts write to `log`, with repeated lines bounded.
     #[must_use]
     pub fn new(settings: ScriptSettings, log: ScriptLog) -> Self {
         let repeats = Repeats::default();
@@ -33,14 +33,14 @@ impl ScriptLoader {
         &self.settings
     }
 
-    /// How many lines of the log were not written since they repeat others, if some were not.
+    /// Number of repeated log lines that were not written, if any.
     #[must_use]
     pub fn left_out(&self) -> Option<u64> {
         self.repeats.left_out()
     }
 
-    /// Loads the script in `archive`, with the options in it and nothing of this machine's
-    /// environment, in place of the one at `path`.
+    /// Loads the script in `archive` in place of the one at `path`, with the options in it, and
+    /// without the environment of this machine.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -52,7 +52,7 @@ impl ScriptLoader {
         Ok(loader)
     }
 
-    /// Keeps a loaded script for the next run.
+    /// Uses a loaded script for the next run of `path`.
     pub fn keep(&self, path: &Path, script: ConfiguredScript) {
         self.ready.borrow_mut().push((path.to_owned(), script));
     }

@@ -19,12 +19,12 @@ pub enum ScriptLogFormat {
     Text,
     /// An object of JSON a line.
     Json,
-    /// The messages alone.
+    /// Only the messages.
     Raw,
 }
 
 impl ScriptLogFormat {
-    /// The format of this name, as `--log-format` has it; as in k6, any other name is that of text.
+    /// The format for `--log-format`. As in k6, any unknown name is text.
     pub fn named(name: Option<&str>) -> Self {
         match name {
             Some("json") => Self::Json,
@@ -42,37 +42,36 @@ impl ScriptLogFormat {
     }
 }
 
-/// Where lines of the log go.
-enum Place {
+enum LogDestination {
     Error,
     Result,
     File(Mutex<File>),
     Nowhere,
 }
 
-/// The log of a run. `output` is what `--log-output` says.
+/// The log of a run. `output` is the value of `--log-output`.
 ///
 /// # Errors
-/// When it names no place, or its file cannot be created.
+/// When it is not valid, or its file cannot be created.
 pub fn log(
     console: &Console,
     output: Option<&str>,
     format: ScriptLogFormat,
     verbose: bool,
 ) -> Result<ScriptLog, String> {
-    let place = match output {
-        None | Some("stderr") => Place::Error,
-        Some("stdout") => Place::Result,
-        Some("none") => Place::Nowhere,
+    let destination = match output {
+        None | Some("stderr") => LogDestination::Error,
+        Some("stdout") => LogDestination::Result,
+        Some("none") => LogDestination::Nowhere,
         Some(other) => {
             let path = other.strip_prefix("file=").ok_or_else(|| {
                 format!(
-                    "--log-output {other} cannot be honoured: write stderr, stdout, none or \
+                    "--log-output {other} is not supported: give stderr, stdout, none or \
                      file=PATH"
                 )
             })?;
             let file = gake_files::create(path.as_ref(), gake_files::Access::Mask);
-            Place::File(Mutex::new(file.map_err(|error| format!("{path}: {error}"))?))
+            LogDestination::File(Mutex::new(file.map_err(|error| format!("{path}: {error}"))?))
         }
     };
     let (console, began) = (*console, Instant::now());
@@ -80,20 +79,22 @@ pub fn log(
         if line.level == LogLevel::Debug && !verbose {
             return;
         }
-        match &place {
-            Place::Nowhere => {}
-            Place::Error if console.live() && format == ScriptLogFormat::Text => {
+        match &destination {
+            LogDestination::Nowhere => {}
+            LogDestination::Error if console.live() && format == ScriptLogFormat::Text => {
                 console.note(&for_people(line, began));
             }
-            Place::Error => console.script_note(&format.written(line)),
-            // A closed pipe is no news.
-            Place::Result => drop(console.script_result(&format!("{}\n", format.written(line)))),
-            Place::File(file) => write(file, &format.written(line)),
+            LogDestination::Error => console.script_note(&format.written(line)),
+            // A closed pipe is not an error.
+            LogDestination::Result => {
+                drop(console.script_result(&format!("{}\n", format.written(line))))
+            }
+            LogDestination::File(file) => write(file, &format.written(line)),
         }
     }))
 }
 
-/// The log of the runs of a search: the first error of an iteration, since the others repeat it.
+/// The log of a search: only the first error of an iteration, since the others repeat it.
 #[must_use]
 pub fn first_error(console: &Console) -> ScriptLog {
     let (console, is_shown) = (*console, AtomicBool::new(false));
@@ -104,8 +105,8 @@ pub fn first_error(console: &Console) -> ScriptLog {
     })
 }
 
-/// The log of a run whose script writes its own lines to the file at `path`, as `--console-output`
-/// has it; the others go where they went.
+/// Writes lines of the script itself to the file at `path`, as `--console-output` does; the others
+/// go to `others`.
 ///
 /// # Errors
 /// When the file cannot be opened.
@@ -127,12 +128,12 @@ pub fn with_console_file(
     }))
 }
 
-/// The field that names what a line comes from.
+/// The field with the origin of a line.
 const SOURCE: &str = "source";
 
 fn write(file: &Mutex<File>, line: &str) {
     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-    // Nobody is left to tell when this fails.
+    // An error could not be reported anywhere else.
     let _ = writeln!(file, "{line}");
 }
 
@@ -149,20 +150,20 @@ fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// With its keys in order, as k6 has them.
+/// With sorted keys, as in k6.
 fn json(line: &LogLine) -> String {
     let fields = line.fields.iter().map(|(key, value)| (*key, value.as_str()));
     let (level, now) = (level(line.level), now());
     let own = [("level", level), ("msg", line.message.as_str()), ("time", now.as_str())];
     let all: BTreeMap<&str, &str> = fields.chain(own).collect();
-    // Texts: this cannot fail.
+    // Strings: this cannot fail.
     serde_json::to_string(&all).unwrap_or_default()
 }
 
 fn logfmt(line: &LogLine) -> String {
     let now = now();
     let mut text = format!("time=\"{now}\" level={}", level(line.level));
-    // As k6: a line that says nothing has no message.
+    // As in k6, an empty message is left out.
     if !line.message.is_empty() {
         text += &format!(" msg={}", quoted(&line.message));
     }
@@ -186,7 +187,7 @@ fn for_people(line: &LogLine, began: Instant) -> String {
     text
 }
 
-/// A value of logfmt: in quotes unless it is plain.
+/// A logfmt value, quoted unless it is plain.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._/@^+".contains(c);
     if text.chars().all(plain) {
@@ -215,8 +216,8 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Whether Go takes a character for one that is seen: not controls, blanks other than the usual one,
-/// what has no form of its own, and what is of private use.
+/// Go's `unicode.IsPrint`: no controls, blanks other than the space, format characters or private
+/// use.
 fn is_printed(c: char) -> bool {
     if c.is_ascii() {
         return !c.is_ascii_control();
@@ -237,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_have_the_format_that_is_asked_for() {
+    fn lines_have_the_requested_format() {
         let fields = vec![("source", "console".to_owned())];
         let line = LogLine { level: LogLevel::Warning, message: "a \"b\"".to_owned(), fields };
         assert_eq!(ScriptLogFormat::named(Some("raw")).written(&line), "a \"b\"");

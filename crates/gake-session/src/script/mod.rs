@@ -1,4 +1,4 @@
-//! Scripts of a command: their log, their environment, and where modules from the network are kept.
+//! Scripts of a command: their log, their environment, and the cache of modules from the network.
 
 mod loader;
 pub mod log;
@@ -15,7 +15,7 @@ pub use loader::ScriptLoader;
 pub(crate) use outcome::outcome;
 pub use repeats::Repeats;
 
-/// The environment of this process, where it is text.
+/// The environment of this process, as far as it is UTF-8.
 #[must_use]
 pub fn environment() -> BTreeMap<String, String> {
     std::env::vars_os()
@@ -23,10 +23,10 @@ pub fn environment() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Where modules from the network are kept: below `XDG_CACHE_HOME`, or `.cache` at home.
+/// The cache of modules from the network: below `XDG_CACHE_HOME`, or `.cache` at home.
 #[must_use]
 pub fn module_folder() -> Option<PathBuf> {
-    // A relative path is to be ignored, by the specification of base directories.
+    // The base directory specification requires ignoring relative paths.
     let absolute =
         |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;

@@ -1,20 +1,20 @@
-//! How the scripts of a run ended, beside what they recorded.
+//! How the scripts of a run ended, apart from their figures.
 
 use gake_judge::{Evaluation, Summary, Unit};
 use gake_run::script::{PreparedScript, ScriptEnd};
 
 use crate::{Console, Exit};
 
-/// What a script's run came to apart from its figures.
+/// How the scripts of a run ended, apart from their figures.
 #[derive(Debug, Default)]
 pub(crate) struct ScriptOutcome {
-    /// Why nothing ran, or why it ended early, or what failed after it.
+    /// Failures of `setup` and `teardown`, and aborts.
     errors: Vec<String>,
-    /// Which lines of the scripts took their time.
+    /// CPU profiles of the scripts.
     profiles: Vec<String>,
 }
 
-/// How the scripts ended; a script that marked its test as failed missed an objective.
+/// Collects how the scripts ended. A script that called `exec.test.fail` missed an objective.
 pub(crate) fn outcome(
     scripts: &[PreparedScript],
     ends: &[ScriptEnd],
@@ -49,7 +49,7 @@ pub(crate) fn outcome(
 }
 
 impl ScriptOutcome {
-    /// Shows it; the exit code of a run that would end with `exit`.
+    /// Prints errors and profiles. Returns the exit of a run that would otherwise end with `exit`.
     pub(crate) fn report(self, exit: Exit, console: &Console) -> Exit {
         for profile in &self.profiles {
             console.note(profile.trim_end());

@@ -1,26 +1,25 @@
-//! Bounds what a log repeats: a server that is down would fill a screen with one line.
+//! Bounds repeated log lines: a server that is down would fill the screen with one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gake_k6::test::{LogLevel, LogLine, ScriptLog};
 
-/// How often a warning or an error is written with the same text.
+/// How often the same warning or error is written.
 const TIMES: u64 = 5;
 
-/// Different texts that are counted; further ones are written each time.
+/// Distinct texts that are counted; further ones are always written.
 const TEXTS_MAX: usize = 1_000;
 
-/// The field that names what a line comes from, and the value of what a script writes itself.
+/// The field that marks lines of the script itself.
 const CONSOLE: (&str, &str) = ("source", "console");
 
-/// How often each text came.
+/// Counts of each text.
 #[derive(Debug, Clone, Default)]
 pub struct Repeats(Arc<Mutex<HashMap<String, u64>>>);
 
 impl Repeats {
-    /// A log that writes each warning and error a few times; what a script writes with `console`
-    /// is its own business.
+    /// A log that writes the same warning or error a few times. Lines of `console` are not bounded.
     #[must_use]
     pub fn bounding(&self, log: ScriptLog) -> ScriptLog {
         let repeats = self.clone();
@@ -33,7 +32,6 @@ impl Repeats {
         })
     }
 
-    /// How often the text of a line has come.
     fn count(&self, line: &LogLine) -> u64 {
         let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let error = line.fields.iter().find(|(key, _)| *key == "error");
@@ -46,7 +44,7 @@ impl Repeats {
         *count
     }
 
-    /// How many lines were not written, if some were not.
+    /// Number of lines that were not written, if any.
     #[must_use]
     pub fn left_out(&self) -> Option<u64> {
         let texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_repeats_is_counted_and_what_a_script_writes_is_not() {
+    fn repeated_errors_are_bounded_and_console_lines_are_not() {
         let written = Arc::new(Mutex::new(0));
         let to = Arc::clone(&written);
         let repeats = Repeats::default();

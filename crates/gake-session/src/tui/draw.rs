@@ -1,4 +1,4 @@
-//! The view as it is drawn.
+//! Drawing the full-screen view.
 
 use std::time::Duration;
 
@@ -11,21 +11,20 @@ use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType, Paragraph};
 
-use super::state::{SecondPoint, State};
+use super::state::{ChartPoint, TuiState};
 
-/// Lines and columns from which on there is room for charts, and for two of them side by side.
+/// Minimum lines and columns for charts, and minimum columns for two of them side by side.
 const CHARTS: (u16, u16) = (18, 50);
-const BESIDE: u16 = 100;
+const SIDE_BY_SIDE: u16 = 100;
 
-/// Draws everything.
-pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
+pub(super) fn draw(frame: &mut Frame<'_>, state: &TuiState) {
     let area = frame.area();
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(2), Constraint::Min(0), Constraint::Length(1)])
             .areas(area);
     header(frame, head, state);
     let keys = match state.is_stopping {
-        true => " stopping: requests in flight are awaited; q again to stop at once",
+        true => " stopping: waiting for requests in flight; q again to stop at once",
         false => " q or Ctrl-C ends the run; its summary follows",
     };
     frame.render_widget(Paragraph::new(keys).style(quiet(state)), foot);
@@ -36,7 +35,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
         Layout::vertical([Constraint::Length(8), Constraint::Fill(3), Constraint::Fill(2)])
             .areas(body);
     figures(frame, top, state);
-    let halves = match charts.width >= BESIDE {
+    let halves = match charts.width >= SIDE_BY_SIDE {
         true => Layout::horizontal([Constraint::Fill(1); 2]).areas::<2>(charts),
         false => Layout::vertical([Constraint::Fill(1); 2]).areas::<2>(charts),
     };
@@ -47,7 +46,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State) {
     trouble(frame, right, state);
 }
 
-fn header(frame: &mut Frame<'_>, area: Rect, state: &State) {
+fn header(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let elapsed = state.elapsed();
     let time = match state.length {
         Some(length) if elapsed > length => {
@@ -66,12 +65,12 @@ fn header(frame: &mut Frame<'_>, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// The time that has passed, as a bar when it is known how much there is.
-fn progress(state: &State, elapsed: Duration, width: u16, time: &str) -> Line<'static> {
+/// The elapsed time, with a bar if the length is known.
+fn progress(state: &TuiState, elapsed: Duration, width: u16, time: &str) -> Line<'static> {
     let Some(length) = state.length else { return Line::from(format!(" {time}")) };
     let columns = usize::from(width).saturating_sub(time.len() + 3);
-    let part = elapsed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
-    let filled = (part.min(1.0) * columns as f64) as usize;
+    let share = elapsed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
+    let filled = (share.min(1.0) * columns as f64) as usize;
     Line::from(vec![
         Span::raw(format!(" {time} ")),
         Span::styled("━".repeat(filled), paint(state, Color::Cyan)),
@@ -80,7 +79,7 @@ fn progress(state: &State, elapsed: Duration, width: u16, time: &str) -> Line<'s
 }
 
 /// The figures so far: counts, rates, percentiles, objectives.
-fn figures(frame: &mut Frame<'_>, area: Rect, state: &State) {
+fn figures(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let [left, middle, right] =
         Layout::horizontal([Constraint::Min(26), Constraint::Length(20), Constraint::Fill(1)])
             .areas(area);
@@ -105,36 +104,36 @@ fn figures(frame: &mut Frame<'_>, area: Rect, state: &State) {
         quantiles.map(|(name, ns)| Line::from(format!("{name:<7}{:>9}", time_of(*ns)))).collect();
     frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" response ")), middle);
     frame.render_widget(
-        Paragraph::new(goals(state)).block(Block::bordered().title(" objectives ")),
+        Paragraph::new(objectives(state)).block(Block::bordered().title(" objectives ")),
         right,
     );
 }
 
-fn rates_of(last: &SecondPoint) -> String {
+fn rates_of(last: &ChartPoint) -> String {
     match last.asked {
         Some(asked) => format!("{} of {}", rate(last.sent as f64), rate(asked)),
         None => rate(last.sent as f64),
     }
 }
 
-fn goals(state: &State) -> Vec<Line<'static>> {
-    if state.goals.is_empty() {
+fn objectives(state: &TuiState) -> Vec<Line<'static>> {
+    if state.objectives.is_empty() {
         return vec![Line::styled("none: --slo 'p99<50ms'", quiet(state))];
     }
-    let line = |goal: &super::state::Goal| {
-        let (mark, style) = match goal.is_met {
+    let line = |objective: &super::state::ObjectiveState| {
+        let (mark, style) = match objective.is_met {
             Some(true) => ("✔", paint(state, Color::Green)),
             Some(false) => ("✘", bad(state)),
             None => ("·", quiet(state)),
         };
-        Line::styled(format!("{mark} {}  {}", goal.text, goal.shown), style)
+        Line::styled(format!("{mark} {}  {}", objective.text, objective.shown), style)
     };
-    state.goals.iter().map(line).collect()
+    state.objectives.iter().map(line).collect()
 }
 
-/// Requests a second: asked for, sent, failed.
-fn rates(frame: &mut Frame<'_>, area: Rect, state: &State) {
-    let series = |of: fn(&SecondPoint) -> Option<f64>| -> Vec<(f64, f64)> {
+/// Requests a second: asked, sent, ok, failed.
+fn rates(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
+    let series = |of: fn(&ChartPoint) -> Option<f64>| -> Vec<(f64, f64)> {
         let points = state.seconds.iter();
         points.filter_map(|second| Some((second.at as f64, of(second)?))).collect()
     };
@@ -152,8 +151,8 @@ fn rates(frame: &mut Frame<'_>, area: Rect, state: &State) {
 }
 
 /// Percentiles of each second's response times.
-fn latencies(frame: &mut Frame<'_>, area: Rect, state: &State) {
-    let series = |of: fn(&SecondPoint) -> u64| -> Vec<(f64, f64)> {
+fn latencies(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
+    let series = |of: fn(&ChartPoint) -> u64| -> Vec<(f64, f64)> {
         let points = state.seconds.iter().filter(|second| second.p99 > 0);
         points.map(|second| (second.at as f64, of(second) as f64)).collect()
     };
@@ -163,14 +162,14 @@ fn latencies(frame: &mut Frame<'_>, area: Rect, state: &State) {
 }
 
 /// Name, points and colour of a line.
-type Series<'a> = (&'a str, &'a Vec<(f64, f64)>, Color);
+type ChartLine<'a> = (&'a str, &'a Vec<(f64, f64)>, Color);
 
 fn chart(
     frame: &mut Frame<'_>,
     area: Rect,
-    state: &State,
+    state: &TuiState,
     title: &'static str,
-    lines: &[Series<'_>],
+    lines: &[ChartLine<'_>],
     label: impl Fn(f64) -> String,
 ) {
     let points = || lines.iter().flat_map(|(_, points, _)| points.iter());
@@ -199,8 +198,8 @@ fn chart(
     frame.render_widget(chart.block(Block::bordered().title(title)), area);
 }
 
-/// Response times so far, in bars of equal ratio.
-fn histogram(frame: &mut Frame<'_>, area: Rect, state: &State) {
+/// Histogram of response times so far, in bars of equal ratio.
+fn histogram(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let most = state.bars.iter().map(|bar| bar.count).max().unwrap_or(0).max(1);
     let width = usize::from(area.width).saturating_sub(22);
     let lines: Vec<_> = state
@@ -219,7 +218,7 @@ fn histogram(frame: &mut Frame<'_>, area: Rect, state: &State) {
 }
 
 /// Statuses and faults.
-fn trouble(frame: &mut Frame<'_>, area: Rect, state: &State) {
+fn trouble(frame: &mut Frame<'_>, area: Rect, state: &TuiState) {
     let statuses = state.statuses.iter().map(|(code, n, is_expected)| {
         let style = if *is_expected { Style::new() } else { bad(state) };
         Line::styled(format!("{:>12}  status {code}", count(*n)), style)
@@ -229,7 +228,7 @@ fn trouble(frame: &mut Frame<'_>, area: Rect, state: &State) {
         .iter()
         .map(|(fault, n)| Line::styled(format!("{:>12}  {fault}", count(*n)), bad(state)));
     let lines: Vec<_> = faults.chain(statuses).collect();
-    let block = Block::bordered().title(" answers and faults ");
+    let block = Block::bordered().title(" responses and faults ");
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
@@ -237,15 +236,15 @@ fn time_of(ns: u64) -> String {
     duration(ns as f64)
 }
 
-fn paint(state: &State, colour: Color) -> Style {
+fn paint(state: &TuiState, colour: Color) -> Style {
     if state.has_colours { Style::new().fg(colour) } else { Style::new() }
 }
 
-fn bad(state: &State) -> Style {
+fn bad(state: &TuiState) -> Style {
     paint(state, Color::Red).add_modifier(Modifier::BOLD)
 }
 
-fn quiet(state: &State) -> Style {
+fn quiet(state: &TuiState) -> Style {
     paint(state, Color::DarkGray)
 }
 
@@ -257,7 +256,7 @@ mod tests {
     use super::super::state::tests::state;
     use super::*;
 
-    fn drawn(width: u16, height: u16, state: &State) -> String {
+    fn drawn(width: u16, height: u16, state: &TuiState) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, state)).unwrap();
         terminal.backend().to_string()

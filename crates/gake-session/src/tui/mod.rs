@@ -1,7 +1,7 @@
-//! The full-screen view of a run while it goes on.
+//! The full-screen view of a run in progress.
 //!
-//! A thread of its own draws ten times a second what the run has handed over, and takes keys. It
-//! holds up neither the run nor its figures.
+//! Its own thread draws ten times a second and reads keys. It delays neither the run nor its
+//! figures.
 
 mod draw;
 mod state;
@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gake_engine::{Stop, in_background};
-use gake_run::{Interrupt, Moment, Prepared};
+use gake_run::{Interrupt, ResolvedRun, SecondUpdate};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -25,28 +25,28 @@ use ratatui::crossterm::{cursor, execute};
 
 use crate::console::Console;
 use crate::exit::Failure;
-use state::State;
+use state::TuiState;
 
-/// How often it is drawn.
+/// Redraw interval.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The view; when it is dropped the terminal is as it was before.
+/// The view. Dropping it restores the terminal.
 #[derive(Debug)]
 pub struct Tui {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<TuiState>>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Tui {
-    /// Takes the terminal of `console` for a run of `prepared`. Its keys end the run by `interrupt`:
-    /// q or Ctrl-C, and once more without waiting for what is in flight.
+    /// Takes over the terminal of `console` for a run of `prepared`. q or Ctrl-C drain the run
+    /// through `interrupt`; once more aborts it.
     ///
     /// # Errors
     /// When there is no terminal, or it cannot be used.
     pub fn start(
         console: &Console,
-        prepared: &Prepared,
+        prepared: &ResolvedRun,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
         let Some(screen) = console.screen() else {
@@ -54,9 +54,9 @@ impl Tui {
         };
         let cannot = |error: io::Error| Failure::could_not(format!("--tui: {error}"));
         let terminal = open(screen).map_err(cannot)?;
-        let state = Arc::new(Mutex::new(State::new(&prepared.plan, console.colour_err())));
+        let state = Arc::new(Mutex::new(TuiState::new(&prepared.plan, console.colour_err())));
         let is_over = Arc::new(AtomicBool::new(false));
-        let view = View {
+        let view = TuiThread {
             terminal,
             state: Arc::clone(&state),
             is_over: Arc::clone(&is_over),
@@ -74,12 +74,12 @@ impl Tui {
         }
     }
 
-    /// Takes in one second.
-    pub fn show(&self, moment: &Moment<'_>, prepared: &Prepared) {
-        lock(&self.state).take(moment, prepared);
+    /// Updates the view with a second.
+    pub fn show(&self, update: &SecondUpdate<'_>, prepared: &ResolvedRun) {
+        lock(&self.state).take(update, prepared);
     }
 
-    /// Gives the terminal back.
+    /// Restores the terminal.
     pub fn end(mut self) {
         self.join();
     }
@@ -87,7 +87,7 @@ impl Tui {
     fn join(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A view that panicked has said so, and its terminal is given back below.
+            // A panic was already reported, and the terminal is restored below.
             let _ = thread.join();
             close();
         }
@@ -100,9 +100,9 @@ impl Drop for Tui {
     }
 }
 
-/// Gives the terminal back, from wherever the process ends.
+/// Restores the terminal, wherever the process ends.
 pub fn close() {
-    // Nobody is left to tell when this fails.
+    // An error could not be reported anywhere else.
     let _ = disable_raw_mode();
     if let Some(mut screen) = Console::new().screen() {
         let _ = execute!(screen, LeaveAlternateScreen, cursor::Show);
@@ -119,26 +119,26 @@ fn open(mut screen: Stderr) -> io::Result<Terminal<CrosstermBackend<Stderr>>> {
     opened
 }
 
-/// A panic elsewhere cannot leave it half written: it is written field by field.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+/// A panic cannot leave it half written: fields are set one by one.
+fn lock(state: &Mutex<TuiState>) -> MutexGuard<'_, TuiState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What draws.
-struct View {
+/// The thread that draws.
+struct TuiThread {
     terminal: Terminal<CrosstermBackend<Stderr>>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<TuiState>>,
     is_over: Arc<AtomicBool>,
     interrupt: Interrupt,
-    /// How often the user has asked for the end.
+    /// How often the user has asked to end the run.
     asked: u32,
 }
 
-impl View {
+impl TuiThread {
     fn run(mut self) {
         while !self.is_over.load(Ordering::Relaxed) {
             let state = lock(&self.state).clone();
-            // A terminal that is gone shows nothing; the run goes on to its end.
+            // Without a terminal nothing is shown, and the run continues.
             let drawn = self.terminal.draw(|frame| draw::draw(frame, &state)).is_ok();
             match event::poll(TICK) {
                 Ok(true) if drawn => self.take_event(),

@@ -1,27 +1,25 @@
-//! What the view knows of the run.
+//! The state of the full-screen view.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram};
-use gake_run::{Moment, Prepared};
+use gake_run::{ResolvedRun, SecondUpdate};
 use gake_text::foreign;
 
-/// Seconds on the charts: the last ones.
+/// Number of seconds on the charts.
 pub(super) const SECONDS_MAX: usize = 600;
 
-/// Bars of the histogram.
 const BARS: usize = 12;
 
-/// Percentiles that are told.
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// One second.
+/// One second on the charts.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct SecondPoint {
-    /// Seconds since the start, at its end.
+pub(super) struct ChartPoint {
+    /// The end of the second, in seconds since the start.
     pub(super) at: u64,
     pub(super) asked: Option<f64>,
     pub(super) sent: u64,
@@ -34,45 +32,45 @@ pub(super) struct SecondPoint {
 
 /// An objective so far.
 #[derive(Debug, Clone)]
-pub(super) struct Goal {
+pub(super) struct ObjectiveState {
     pub(super) text: String,
     pub(super) shown: String,
-    /// `None` while there is nothing to judge.
+    /// `None` without a value so far.
     pub(super) is_met: Option<bool>,
 }
 
-/// Answers between two times.
+/// Responses between two times.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bar {
-    /// Up to this time, in nanoseconds.
+pub(super) struct HistogramBar {
+    /// Upper bound, in nanoseconds.
     pub(super) to: u64,
     pub(super) count: u64,
 }
 
 /// The run so far.
 #[derive(Debug, Clone)]
-pub(super) struct State {
+pub(super) struct TuiState {
     pub(super) target: String,
     pub(super) plan: String,
     pub(super) has_colours: bool,
-    /// How long arrivals come, when a time ends them.
+    /// How long arrivals last, if a time ends them.
     pub(super) length: Option<Duration>,
     begun: Instant,
     pub(super) is_stopping: bool,
-    pub(super) seconds: VecDeque<SecondPoint>,
+    pub(super) seconds: VecDeque<ChartPoint>,
     pub(super) counts: Counts,
     pub(super) open: u64,
     pub(super) in_flight: f64,
-    /// Name and nanoseconds.
+    /// Names and nanoseconds.
     pub(super) quantiles: Vec<(&'static str, u64)>,
-    pub(super) bars: Vec<Bar>,
+    pub(super) bars: Vec<HistogramBar>,
     /// Status, count, whether it is expected.
     pub(super) statuses: Vec<(u16, u64, bool)>,
     pub(super) faults: Vec<(String, u64)>,
-    pub(super) goals: Vec<Goal>,
+    pub(super) objectives: Vec<ObjectiveState>,
 }
 
-impl State {
+impl TuiState {
     pub(super) fn new(plan: &Plan, has_colours: bool) -> Self {
         let text = plan.to_string();
         let rest = text.strip_prefix(&plan.target).and_then(|rest| rest.strip_prefix(": "));
@@ -91,30 +89,29 @@ impl State {
             bars: Vec::new(),
             statuses: Vec::new(),
             faults: Vec::new(),
-            goals: Vec::new(),
+            objectives: Vec::new(),
         }
     }
 
-    /// How long it goes on already.
+    /// Time since the start.
     pub(super) fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Takes in one second of the run of `prepared`.
-    pub(super) fn take(&mut self, moment: &Moment<'_>, prepared: &Prepared) {
-        let second = moment.second;
+    pub(super) fn take(&mut self, update: &SecondUpdate<'_>, prepared: &ResolvedRun) {
+        let second = update.second;
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);
-        self.add(SecondPoint {
+        self.add(ChartPoint {
             at: second.second,
-            asked: moment.asked,
+            asked: update.asked,
             sent: counts.sent,
             ok: counts.ok,
             failed: counts.failed + counts.unsent + counts.dropped,
             p50: second.point.p50,
             p99: second.point.p99,
         });
-        let tally = moment.so_far.tally();
+        let tally = update.so_far.tally();
         (self.counts, self.open) = (tally.counts, second.gauges.open);
         self.in_flight = second.point.in_flight;
         self.measure(&tally.latency.response());
@@ -123,24 +120,24 @@ impl State {
         self.statuses = statuses.map(|&(code, n)| (code, n, expect.accepts(code))).collect();
         self.faults = tally.faults().iter().map(|(fault, n)| (fault.to_string(), *n)).collect();
         self.faults.sort_by_key(|fault| std::cmp::Reverse(fault.1));
-        let view = moment.view(&prepared.plan);
-        let goals = prepared.objectives.iter().map(|objective| {
+        let view = update.view(&prepared.plan);
+        let objectives = prepared.objectives.iter().map(|objective| {
             let seen = objective.evaluate(&view);
             let is_met = seen.value.is_some().then_some(seen.met);
             let shown = foreign::line(&seen.shown()).into_owned();
-            Goal { text: foreign::line(&seen.text).into_owned(), shown, is_met }
+            ObjectiveState { text: foreign::line(&seen.text).into_owned(), shown, is_met }
         });
-        self.goals = goals.collect();
+        self.objectives = objectives.collect();
     }
 
-    pub(super) fn add(&mut self, second: SecondPoint) {
+    pub(super) fn add(&mut self, second: ChartPoint) {
         if self.seconds.len() == SECONDS_MAX {
             self.seconds.pop_front();
         }
         self.seconds.push_back(second);
     }
 
-    /// Takes the percentiles and the bars of what was measured so far.
+    /// Updates percentiles and bars from the histogram so far.
     pub(super) fn measure(&mut self, response: &Histogram) {
         if response.is_empty() {
             return;
@@ -152,8 +149,8 @@ impl State {
     }
 }
 
-/// Bars of equal ratio from the fastest to the slowest.
-fn bars(response: &Histogram) -> Vec<Bar> {
+/// Histogram bars of equal ratio from the fastest to the slowest response.
+fn bars(response: &Histogram) -> Vec<HistogramBar> {
     let (least, most) = (response.min().max(1), response.max().max(1));
     let ratio = (most as f64 / least as f64).powf(1.0 / BARS as f64);
     let mut bars = Vec::with_capacity(BARS);
@@ -164,9 +161,9 @@ fn bars(response: &Histogram) -> Vec<Bar> {
             _ => (least as f64 * ratio.powi(number as i32)) as u64,
         };
         let up_to = response.count_up_to(to);
-        let is_same = bars.last().is_some_and(|bar: &Bar| bar.to == to);
+        let is_same = bars.last().is_some_and(|bar: &HistogramBar| bar.to == to);
         if !is_same {
-            bars.push(Bar { to, count: up_to - below });
+            bars.push(HistogramBar { to, count: up_to - below });
             below = up_to;
         }
     }
@@ -181,18 +178,18 @@ pub(super) mod tests {
     use super::*;
 
     /// Ten seconds of a run with everything that can be shown.
-    pub(in super::super) fn state() -> State {
+    pub(in super::super) fn state() -> TuiState {
         let load = Load::Closed { users: 50, think: Duration::ZERO };
         let plan = Plan {
             duration: Some(Duration::from_secs(60)),
             ..Plan::new("http://localhost:8080/", load)
         };
-        let mut state = State::new(&plan, false);
+        let mut state = TuiState::new(&plan, false);
         let mut response = Histogram::default();
         for at in 1..=10u64 {
             let (p50, p99) = (at * 1_000_000, at * 9_000_000);
             let asked = Some(1_000.0);
-            state.add(SecondPoint { at, asked, sent: 990, ok: 900, failed: 90, p50, p99 });
+            state.add(ChartPoint { at, asked, sent: 990, ok: 900, failed: 90, p50, p99 });
             response.record(p50);
             response.record(p99);
         }
@@ -202,21 +199,21 @@ pub(super) mod tests {
         (state.open, state.in_flight) = (50, 49.5);
         state.statuses = vec![(200, 9_000, true), (503, 800, false)];
         state.faults = vec![("reset".to_owned(), 100)];
-        let goal = |text: &str, shown: &str, is_met| Goal {
+        let objective = |text: &str, shown: &str, is_met| ObjectiveState {
             text: text.to_owned(),
             shown: shown.to_owned(),
             is_met,
         };
-        state.goals = vec![
-            goal("p99<50ms", "90.0 ms", Some(false)),
-            goal("rate>900/s", "990/s", Some(true)),
-            goal("cpu<80%", "", None),
+        state.objectives = vec![
+            objective("p99<50ms", "90.0 ms", Some(false)),
+            objective("rate>900/s", "990/s", Some(true)),
+            objective("cpu<80%", "", None),
         ];
         state
     }
 
     #[test]
-    fn bars_hold_every_answer_once() {
+    fn bars_hold_every_response_once() {
         let mut response = Histogram::default();
         (1..=1_000u64).for_each(|n| response.record(n * 10_000));
         let bars = bars(&response);
@@ -231,7 +228,7 @@ pub(super) mod tests {
     fn a_long_run_shows_its_last_seconds() {
         let mut state = state();
         for at in 0..2 * SECONDS_MAX as u64 {
-            state.add(SecondPoint { at, ..SecondPoint::default() });
+            state.add(ChartPoint { at, ..ChartPoint::default() });
         }
         assert_eq!(state.seconds.len(), SECONDS_MAX);
         assert_eq!(state.seconds.back().map(|second| second.at), Some(1_199));

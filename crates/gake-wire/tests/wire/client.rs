@@ -105,11 +105,7 @@ impl Setup {
     }
 
     /// The same, with the labels numbered within `labels`, which other wires share.
-    pub fn run_beside<T>(
-        self,
-        labels: &mut Vec<String>,
-        doing: impl AsyncFnOnce(&Client) -> T,
-    ) -> T {
+    pub fn run_with<T>(self, labels: &mut Vec<String>, doing: impl AsyncFnOnce(&Client) -> T) -> T {
         let mut wire = self.prepare().unwrap();
         wire.number_labels(labels);
         on_runtime(async { doing(&Client::new(Arc::new(wire))).await })

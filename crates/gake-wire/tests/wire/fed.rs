@@ -52,7 +52,7 @@ fn a_label_that_nobody_knew_is_other_in_a_list_of_two_wires() {
     let mut labels = Vec::new();
     for (own, number) in [("a", 0), ("b", 2)] {
         let next = vec![labelled(&server, "c"), labelled(&server, own)];
-        fed(vec![labelled(&server, own)], next).run_beside(&mut labels, async |client| {
+        fed(vec![labelled(&server, own)], next).run_with(&mut labels, async |client| {
             let mut lane = client.lane();
             for label in [1, number] {
                 assert_eq!(lane.fire().await.label, label, "{own}");

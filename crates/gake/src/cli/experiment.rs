@@ -77,7 +77,7 @@ pub struct ExperimentArgs {
 #[command(next_help_heading = "Output")]
 pub struct ExperimentOutputArgs {
     /// text, json (the schema gake.experiment/1) or html; with =FILE into a file. May be repeated
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true, requires = "name")]
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_SEARCH, hide_possible_values = true, requires = "name")]
     pub formats: Vec<OutputSpec>,
 
     /// Write JSON: short for -o json=FILE

@@ -133,7 +133,7 @@ pub struct SearchArgs {
 #[command(next_help_heading = "Output")]
 pub struct FindOutputArgs {
     /// text, json (the schema gake.find/1) or html; with =FILE into a file. May be repeated
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true)]
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_SEARCH, hide_possible_values = true)]
     pub formats: Vec<OutputSpec>,
 
     /// Write the report with charts, one HTML file: short for -o html=FILE

@@ -242,7 +242,7 @@ pub struct ShadowReportArgs {
 
     /// text, json (a list with one gake.shadow-report/1 for each shadow) or html; with =FILE into a
     /// file. May be repeated
-    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_ANSWER, hide_possible_values = true)]
+    #[arg(short = 'o', long = "format", value_name = "FORMAT[=FILE]", value_parser = output::OF_SEARCH, hide_possible_values = true)]
     pub formats: Vec<OutputSpec>,
 
     /// Write the report as one HTML file: short for -o html=FILE

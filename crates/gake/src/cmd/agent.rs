@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gake_fleet::{Agent, AgentEvent, AgentLimits, AgentWeight};
-use gake_run::PartLog;
+use gake_run::SliceLog;
 
 use crate::cli::{AgentArgs, WeightArg};
 use crate::cmd::doctor;
@@ -38,7 +38,7 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
     }
     if let Some(log) = &args.log {
         // A bad name shows before a run comes.
-        PartLog::create(log).map_err(|error| gake_session::spec_error::failure(&error))?;
+        SliceLog::create(log).map_err(|error| gake_session::spec_error::failure(&error))?;
     }
     let agent = Agent {
         name: args.name.clone().unwrap_or_else(default_name),
@@ -64,9 +64,9 @@ pub fn run(args: &AgentArgs, console: &Console) -> Result<Exit, Failure> {
     };
     let tell = |event: AgentEvent| match event {
         AgentEvent::Refused(_)
-        | AgentEvent::GivenUp(_)
+        | AgentEvent::Aborted(_)
         | AgentEvent::Disconnected
-        | AgentEvent::LogLacks(_) => {
+        | AgentEvent::LogIncomplete(_) => {
             console.warn(&event.to_string());
         }
         _ if args.quiet => {}

@@ -6,7 +6,7 @@ use gake_experiments::{Experiment, ExperimentSettings, MachineLimits, StepError,
 use gake_report::experiment::ExperimentReport;
 use gake_report::{Format, experiment};
 use gake_session::fleet::FleetMaker;
-use gake_session::options::Form;
+use gake_session::options::ResultFormat;
 use gake_session::{Console, Exit, Failure, Results, files};
 
 use super::doctor::Facts;
@@ -45,10 +45,12 @@ pub fn run(args: &ExperimentArgs, console: &Console) -> Result<Exit, Failure> {
     if let (Some(text), true) = (&args.only, is_empty) {
         return Err(Failure::usage(format!("no step of {name} has {text:?} in its name")));
     }
-    results.put(console, |form, style| {
-        Ok(match form {
-            Form::Summary(Format::Json) => experiment::json(&report).map_err(io::Error::other)?,
-            Form::Summary(Format::Html) => experiment::html(&report),
+    results.put(console, |format, style| {
+        Ok(match format {
+            ResultFormat::Summary(Format::Json) => {
+                experiment::json(&report).map_err(io::Error::other)?
+            }
+            ResultFormat::Summary(Format::Html) => experiment::html(&report),
             _ => experiment::text(&report, style),
         }
         .into_bytes())

@@ -11,8 +11,8 @@ use crate::cli::ReportArgs;
 use gake_session::Console;
 use gake_session::Results;
 use gake_session::files::distinct;
-use gake_session::options::Form;
 use gake_session::options::OutputSpec;
+use gake_session::options::ResultFormat;
 use gake_session::options::output::files as output_files;
 use gake_session::{Exit, Failure};
 
@@ -23,7 +23,7 @@ use gake_session::{Exit, Failure};
 /// When no file can be read.
 pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
     let outputs = || args.formats.iter().chain(&args.html);
-    let page = |output: &OutputSpec| output.form == Form::Summary(Format::Html);
+    let page = |output: &OutputSpec| output.format == ResultFormat::Summary(Format::Html);
     if args.over.is_some() && !outputs().any(page) {
         return Err(Failure::usage(
             "--over lays a run under the charts of a page: add --html FILE",
@@ -36,18 +36,18 @@ pub fn run(args: &ReportArgs, console: &Console) -> Result<Exit, Failure> {
     let results = Results::create(outputs(), args.no_color, console)?;
     let summary = judged(whole, args, console);
     let over = args.over.as_deref().map(|path| behind(path, console)).transpose()?;
-    results.put(console, |form, style| {
+    results.put(console, |format, style| {
         let mut text = Vec::new();
-        match (form, &over) {
-            (Form::Hlog, _) => {
+        match (format, &over) {
+            (ResultFormat::Hlog, _) => {
                 let files: Vec<_> = files.iter().map(|(path, run)| (*path, run)).collect();
                 join_files(&summary.run, &files, &mut text).map_err(io::Error::other)?;
             }
-            (Form::Summary(Format::Html), Some((name, over))) => {
+            (ResultFormat::Summary(Format::Html), Some((name, over))) => {
                 let page = html::run_over(&summary, name, over).map_err(io::Error::other)?;
                 text.extend_from_slice(page.as_bytes());
             }
-            (Form::Summary(format), _) => {
+            (ResultFormat::Summary(format), _) => {
                 gake_report::write(&summary, format, style, &mut text)?;
             }
         }

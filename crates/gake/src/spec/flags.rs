@@ -11,9 +11,9 @@ use gake_core::spec::{
 };
 
 use crate::cli::{Arrivals, ConnectionArgs, FindArgs, RequestArgs, RunArgs};
-use gake_run::form;
+use gake_run::multipart_form;
 use gake_session::files::is_script;
-use gake_session::{Failure, recording, varying};
+use gake_session::{Failure, generated_requests, recording};
 
 /// The draft of the flags of `gake run`.
 ///
@@ -26,10 +26,10 @@ pub fn draft(args: &RunArgs) -> Result<RunDraft, Failure> {
         source(args, target, &mut scenario)?;
     }
     if let Some(pattern) = &args.rand_url {
-        scenario.request = varying::of_pattern(pattern, load.seed.unwrap_or(1))?;
+        scenario.request = generated_requests::of_pattern(pattern, load.seed.unwrap_or(1))?;
     }
     if let Some(path) = &args.request.data_file {
-        varying::of_data(path, &mut scenario)?;
+        generated_requests::of_data(path, &mut scenario)?;
     }
     scenario.to.clone_from(&args.replay.target);
     scenario.speed = args.replay.speed;
@@ -82,7 +82,7 @@ pub fn of_find(args: &FindArgs, target: &str) -> Result<RunDraft, Failure> {
         url_or_targets(&args.request, target, &mut scenario)?;
     }
     if let Some(path) = &args.request.data_file {
-        varying::of_data(path, &mut scenario)?;
+        generated_requests::of_data(path, &mut scenario)?;
     }
     let mut draft = connection(&args.connection);
     draft.threads = args.search.threads.map(count);
@@ -246,7 +246,7 @@ fn request(args: &RequestArgs) -> Result<ScenarioDraft, Failure> {
         ..ScenarioDraft::default()
     };
     if !args.form.is_empty() {
-        let form = form(args.form.iter().map(String::as_str));
+        let form = multipart_form(args.form.iter().map(String::as_str));
         let (content_type, body) = form.map_err(Failure::could_not)?;
         // The content type cannot be overridden: it holds the boundary.
         scenario.headers.retain(|header| !header.0.eq_ignore_ascii_case("content-type"));

@@ -24,7 +24,7 @@ use gake_core::spec::file::SpecFile;
 use gake_core::spec::{FieldPath, RequestSource, RunSpec, ScenarioSpec};
 use gake_files::Access;
 use gake_lab::{Lab, LabConfig};
-use gake_run::{Inputs, LoadedRequests, Prepared, RunError, Scripts};
+use gake_run::{Inputs, LoadedRequests, ResolvedRun, RunError, Scripts};
 use gake_wire::Origin;
 
 use crate::cli::{FindArgs, RunArgs};
@@ -192,7 +192,7 @@ impl CommandSpec {
     ///
     /// # Errors
     /// When something cannot be read, resolved, or be what was meant.
-    pub fn prepare(&self) -> Result<Prepared, Failure> {
+    pub fn prepare(&self) -> Result<ResolvedRun, Failure> {
         self.prepare_loaded(&self.load()?)
     }
 
@@ -200,7 +200,7 @@ impl CommandSpec {
     ///
     /// # Errors
     /// When something cannot be resolved, or be what was meant.
-    pub fn prepare_loaded(&self, loaded: &LoadedRequests) -> Result<Prepared, Failure> {
+    pub fn prepare_loaded(&self, loaded: &LoadedRequests) -> Result<ResolvedRun, Failure> {
         let prepared = loaded.prepare(&self.spec).map_err(|error| self.failure(error))?;
         if !prepared.scripts.is_empty() {
             return Ok(prepared);

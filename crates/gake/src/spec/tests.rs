@@ -9,7 +9,7 @@ use gake_core::spec::{
     BodySpec, ConnectionDraft, RequestDraft, RequestSource, RunDraft, RunSpec, ScenarioDraft,
     SpecField, TlsDraft,
 };
-use gake_run::Prepared;
+use gake_run::ResolvedRun;
 
 use super::*;
 use crate::cli::{definition, run_of};
@@ -112,7 +112,7 @@ fn plan_line(spec: &RunSpec) -> String {
         spec.connection.resolve.push(format!("{host}:127.0.0.1"));
     }
     let prepared =
-        Prepared::new(&spec, inputs()).unwrap_or_else(|error| panic!("{spec:?}: {error}"));
+        ResolvedRun::new(&spec, inputs()).unwrap_or_else(|error| panic!("{spec:?}: {error}"));
     prepared.plan.to_string()
 }
 

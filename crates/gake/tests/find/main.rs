@@ -189,7 +189,7 @@ fn a_folder_that_is_lost_during_the_search_costs_its_files_and_not_the_search() 
     let before = lab.stats().requests;
     let ran = find(&[&out[1..], &flags].concat());
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("cannot be made"), "{ran:?}");
+    assert!(ran.stderr.contains("cannot be created"), "{ran:?}");
     assert_eq!(lab.shutdown().requests, before);
 }
 
@@ -340,7 +340,7 @@ fn the_capacity_of_a_journey_is_searched_on_agents() {
     };
     fs::write(&path, COUNTED.replace("thresholds:", "executionSegment: '0:1/2', thresholds:"))
         .unwrap();
-    start(&mut find(&[])).wait().refused(2, "executionSegment is a part of a test");
+    start(&mut find(&[])).wait().refused(2, "executionSegment selects a segment");
     assert_eq!(lab.stats().requests, 0, "nothing was set up");
     fs::write(&path, COUNTED).unwrap();
     let out = ["--out", steps.to_str().unwrap()];

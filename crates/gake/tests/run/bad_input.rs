@@ -224,7 +224,11 @@ fn a_log_on_a_full_disk_is_lost_and_the_run_is_not() {
     let json = ran.json();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("warning: ") && ran.stderr.contains("log.csv"), "{ran:?}");
-    assert!(json.at("events").to_string().contains("the log is cut"), "{}", json.at("events"));
+    assert!(
+        json.at("events").to_string().contains("the log is incomplete"),
+        "{}",
+        json.at("events")
+    );
     assert_eq!(json.count("requests.ok"), 200);
     assert_eq!(lab.shutdown().requests, 200);
 }

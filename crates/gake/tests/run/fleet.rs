@@ -287,7 +287,7 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     assert_eq!(json.count("requests.due"), 750, "due = sent + dropped");
     assert!(json.count("requests.dropped") > 0, "{}", json.0);
     let events = json.at("events").to_string();
-    assert!(events.contains("others send what agent quits was to send"), "{events}");
+    assert!(events.contains("others send the arrivals of agent quits"), "{events}");
     let agents = json.at("agents").as_array().unwrap();
     assert_eq!(agents.len(), 2, "{}", json.0);
     let (lives, quits) = (&agents[0], &agents[1]);
@@ -310,7 +310,7 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     assert_eq!(stopped.code, Some(130), "{stopped:?}");
     let json = stopped.json();
     assert_eq!(json.written(), lab.stats().requests - seen, "it drained");
-    fleet("stop 0123abc").refused(1, "nobody has the run");
+    fleet("stop 0123abc").refused(1, "there is no run");
     eventually("the log tells of it", || {
         let logs = fleet("logs lives").stdout;
         logs.contains("taken over from a lost agent") && logs.contains("lives  done")
@@ -324,7 +324,7 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let json = ran.json();
     assert!(json.number("elapsed_s") < 60.0, "{}", json.0);
-    assert!(json.at("events").to_string().contains("it was told to end"), "{}", json.0);
+    assert!(json.at("events").to_string().contains("the agent was stopped"), "{}", json.0);
     dead.wait();
 }
 
@@ -364,10 +364,15 @@ fn what_must_not_be_is_refused_in_a_sentence() {
         (TOKEN, "-r 40 --agents 3", 1, "agent old is gake 0.0.1, and this is gake"),
         (TOKEN, "-r 40 --agents 2 --where zone=b", 1, "agent bounded does not have zone=b"),
         (TOKEN, "-r 40 --agents 1 --where zone=b", 1, "start it with --allow 127.0.0.1"),
-        (TOKEN, "-r 60 --agents 1 --where zone=a", 1, "60 requests a second are more than its 50"),
+        (
+            TOKEN,
+            "-r 60 --agents 1 --where zone=a",
+            1,
+            "60 requests a second exceed its limit of 50",
+        ),
         (TOKEN, "-c 3 -n 9 --agents 1 --where zone=a", 1, "a closed loop has no rate"),
         (TOKEN, "-r 9 --agents 1 --max-redirs 1", 2, "a redirect may lead to a target"),
-        (TOKEN, "-r 9 --agents 1 -x http://127.0.0.1:1", 2, "what a proxy leads to"),
+        (TOKEN, "-r 9 --agents 1 -x http://127.0.0.1:1", 2, "the targets behind a proxy"),
         ("short", "-r 9 --agents 1", 2, "is shorter than 16 bytes"),
         (TOKEN, "-r 9 --nats nats://127.0.0.1:1 --agents 1", 1, "NATS at nats://127.0.0.1:1"),
         (TOKEN, "-r 9 --nats nats://127.0.0.1:1", 2, "--agents N"),

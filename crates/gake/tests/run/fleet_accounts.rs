@@ -43,7 +43,7 @@ fn a_key_of_nats_opens_its_server() {
     ls(&format!("--nats-nkey {both}")).done();
     ls("").refused(1, "authorization violation");
     let none = file("none", PUBLIC);
-    ls(&format!("--nats-nkey {none}")).refused(2, "it has no seed of a user's key");
+    ls(&format!("--nats-nkey {none}")).refused(2, "no seed of a user key found");
     let broken = ls(&format!("--nats-creds {none}"));
     broken.refused(1, "cannot parse user JWT from the credentials file");
     ls(&format!("--nats-nkey {both} --nats-creds {both}")).refused(2, "cannot be used with");
@@ -104,7 +104,7 @@ fn a_server_with_tls_and_its_clients_know_each_other_by_certificates() {
     let untrusted = "its certificate's issuer is not trusted";
     ls(&identity).refused(1, untrusted);
     ls(&[&["--nats-ca", &other][..], &identity].concat()).refused(1, untrusted);
-    ls(&["--nats-ca", &ca]).refused(1, "if it asks clients for a certificate, give one");
+    ls(&["--nats-ca", &ca]).refused(1, "if it requires a client certificate, give one");
     end(agent);
 }
 
@@ -135,7 +135,8 @@ fn the_documented_permissions_are_enough_and_accounts_do_not_see_each_other() {
         });
     }
     // Others cannot have the agents, and who runs agents starts no runs.
-    for (user, told) in [("other", "1 of 2 agents are there"), ("agent", "0 of 2 agents are there")]
+    for (user, told) in
+        [("other", "1 of 2 agents are available"), ("agent", "0 of 2 agents are available")]
     {
         let line = format!("run {url} -r 9 -d 1s --agents 2 --agents-wait 1500ms");
         as_user(&nats, user, &line).wait().refused(1, told);
@@ -145,7 +146,7 @@ fn the_documented_permissions_are_enough_and_accounts_do_not_see_each_other() {
     eventually("the run goes on", || lab.stats().requests > 120);
     let listed = as_user(&nats, "run", "fleet ls").wait().stdout;
     let id = words(&listed)[1].to_owned();
-    as_user(&nats, "other", &format!("fleet stop {id}")).wait().refused(1, "nobody has the run");
+    as_user(&nats, "other", &format!("fleet stop {id}")).wait().refused(1, "there is no run");
     let stopped = as_user(&nats, "run", &format!("fleet stop {id}")).wait().done();
     assert!(stopped.stderr.contains("its coordinator ends the run"), "{stopped:?}");
     let ended = going.wait();

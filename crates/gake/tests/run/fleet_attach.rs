@@ -20,7 +20,7 @@ fn another_process_goes_on_with_a_run_whose_coordinator_died() {
     fleet(&format!("attach {id}")).refused(1, "has a coordinator");
     run.signal(Signal::KILL);
     let told = run.wait().stderr;
-    assert!(told.contains(&format!("`gake fleet attach {id}` goes on")), "{told}");
+    assert!(told.contains(&format!("continue the run with `gake fleet attach {id}`")), "{told}");
     let seen = lab.stats().requests;
     eventually("agents go on alone", || lab.stats().requests > seen + 20);
     let folder = tempfile::tempdir().unwrap();
@@ -70,7 +70,7 @@ fn an_orphan_that_was_told_to_stop_ends_there() {
     assert!(due as f64 <= 100.0 * stopped.as_secs_f64() + 1.0, "{due} in {stopped:?}");
     assert!((1..=seen).contains(&json.written()), "{seen} were seen: {}", json.0);
     let events = json.at("events").to_string();
-    assert_eq!(events.matches("it was told to stop").count(), 2, "{events}");
+    assert_eq!(events.matches("it was stopped by request").count(), 2, "{events}");
     assert!(!events.contains("silent"), "{events}");
     fleet(&format!("attach {id}")).refused(1, "there is no journal");
 }

@@ -87,7 +87,10 @@ fn another_process_goes_on_with_a_script_and_tears_it_down() {
     let id = id_of_run(&nats);
     started.signal(Signal::KILL);
     let told = started.wait();
-    assert!(told.stderr.contains(&format!("`gake fleet attach {id}` goes on")), "{told:?}");
+    assert!(
+        told.stderr.contains(&format!("continue the run with `gake fleet attach {id}`")),
+        "{told:?}"
+    );
     attach(&nats, &id, "-o json").refused(2, "has k6's summary");
     let out = folder.path().join("run.hlog");
     let ran = attach(&nats, &id, &format!("--out {}", out.display()));
@@ -116,7 +119,7 @@ fn teardown_that_was_begun_is_not_called_again() {
     let ran = attach(&nats, &id, "");
     // What agents said before counts: one of them failed the test.
     assert_eq!(ran.code, Some(110), "{ran:?}");
-    assert!(ran.stderr.contains("began teardown: it is not run again"), "{ran:?}");
+    assert!(ran.stderr.contains("teardown is not run again"), "{ran:?}");
     assert!(!ran.stderr.contains("an iteration"), "{ran:?}");
     assert_eq!((count(&ran, "iterations"), count(&ran, "own")), (ITERATIONS, ITERATIONS));
     assert_eq!(count(&ran, "http_reqs"), ITERATIONS + 1, "with setup's");

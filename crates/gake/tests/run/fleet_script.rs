@@ -329,7 +329,7 @@ export default function () {}
     end(one);
     let one = agents(&nats, &["bounded"], &[SCRIPTS, &["--max-rate", "100"]].concat());
     let ran = start(&mut script.run(&nats, &lab, "-e OTHER=x --agents 1")).wait();
-    assert!(ran.stderr.contains("no rate that --max-rate could bound"), "{ran:?}");
+    assert!(ran.stderr.contains("no rate that --max-rate could limit"), "{ran:?}");
     assert_eq!(ran.code, Some(255));
     end(one);
 }
@@ -429,12 +429,12 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
         start(&mut gake(&args)).wait()
     };
     for (flags, why) in [
-        ("--out json=x.json", "agents cannot do --out"),
-        ("--secret-source mock=a=b", "agents cannot do --secret-source"),
-        ("--script-profile", "agents cannot do --script-profile"),
-        ("--body-memory 1GB", "agents cannot do --body-memory"),
-        ("--local-ips 127.0.0.1", "agents cannot do --local-ips"),
-        ("--execution-segment 0:1/2", "agents cannot do --execution-segment"),
+        ("--out json=x.json", "agents do not support --out"),
+        ("--secret-source mock=a=b", "agents do not support --secret-source"),
+        ("--script-profile", "agents do not support --script-profile"),
+        ("--body-memory 1GB", "agents do not support --body-memory"),
+        ("--local-ips 127.0.0.1", "agents do not support --local-ips"),
+        ("--execution-segment 0:1/2", "agents do not support --execution-segment"),
         ("--attach-within 5m", "the agents of --local end with this process"),
     ] {
         let ran = local(flags);

@@ -1,4 +1,4 @@
-//! Where scripts on agents end early: limits of agents, and an interrupt while agents are waited for.
+//! Where scripts on agents end early: limits of agents, and an interrupt while waiting for agents.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -52,7 +52,7 @@ export default function () { http.get(`${__ENV.BASE}/fast`) }
     run.signal(Signal::INT);
     let ran = run.wait();
     assert_eq!(ran.code, Some(105), "{ran:?}");
-    assert!(ran.stderr.contains("interrupted while agents were waited for"), "{ran:?}");
+    assert!(ran.stderr.contains("interrupted while waiting for agents"), "{ran:?}");
     assert_eq!(lab.stats().requests, 0, "nothing was set up");
 }
 
@@ -83,9 +83,9 @@ export default function () {
         start(&mut with(&nats, TOKEN, &line)).wait()
     };
     let ran = run("-e USERS=3 -e TIME=2s");
-    assert!(ran.stderr.contains("3 users are more than its 2 (--max-users)"), "{ran:?}");
+    assert!(ran.stderr.contains("3 users exceed its limit of 2 (--max-users)"), "{ran:?}");
     let ran = run("-e USERS=2 -e TIME=4s");
-    assert!(ran.stderr.contains("the run takes 4s, and it allows 3s"), "{ran:?}");
+    assert!(ran.stderr.contains("the run takes 4s, and its limit is 3s"), "{ran:?}");
     assert_eq!(lab.stats().requests, 0);
     // Fewer connections than users are no obstacle, and the graceful stop no way out.
     let ran = run("-e USERS=2 -e TIME=2s");

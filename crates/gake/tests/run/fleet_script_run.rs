@@ -148,15 +148,15 @@ fn what_agents_cannot_do_is_refused_before_anything_starts() {
         lab.addr()
     );
     std::fs::write(folder.path().join("mixed.toml"), text).unwrap();
-    let one = "agents run one script, and no other scenarios beside it";
+    let one = "agents run one script and no other scenarios";
     for (line, why) in [
         ("--spec two.toml", one),
         ("--spec mixed.toml", one),
-        ("script.js --script-profile", "agents cannot do --script-profile"),
-        ("script.js --body-errors", "agents cannot do --body-errors"),
-        ("script.js --body-memory 1GB", "agents cannot do --body-memory"),
-        ("script.js --interface 127.0.0.1", "agents cannot do --interface"),
-        ("script.js --reconcile command:true", "agents cannot do --reconcile"),
+        ("script.js --script-profile", "agents do not support --script-profile"),
+        ("script.js --body-errors", "agents do not support --body-errors"),
+        ("script.js --body-memory 1GB", "agents do not support --body-memory"),
+        ("script.js --interface 127.0.0.1", "agents do not support --interface"),
+        ("script.js --reconcile command:true", "agents do not support --reconcile"),
     ] {
         let line = [&["run", "-e", &base, "--local", "2"], &words(line)[..]].concat();
         start(gake(&line).current_dir(folder.path())).wait().refused(2, why);
@@ -174,7 +174,10 @@ fn another_process_goes_on_and_shows_the_verdict() {
     let id = id_of_run(&nats);
     started.signal(Signal::KILL);
     let first = started.wait();
-    assert!(first.stderr.contains(&format!("`gake fleet attach {id}` goes on")), "{first:?}");
+    assert!(
+        first.stderr.contains(&format!("continue the run with `gake fleet attach {id}`")),
+        "{first:?}"
+    );
     let line = format!("fleet attach {id} -o json");
     let ran = start(&mut with(&nats, TOKEN, &words(&line))).wait();
     let result = json(&ran);

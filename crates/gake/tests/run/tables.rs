@@ -63,7 +63,7 @@ fn an_agent_refuses_connections_that_it_has_no_descriptors_for() {
     let run = |flags: &str| start(&mut run_of(&nats, &url(&lab, "/fast"), flags)).wait();
     run("-c 300 -n 300 --agents 1").refused(
         1,
-        "agent small refuses the run: 300 connections are more than its 256 descriptors hold: use \
+        "agent small refuses the run: 300 connections need more than its 256 descriptors: use \
          more agents",
     );
     assert_eq!(run("-c 150 -n 300 --agents 1").done().json().count("requests.ok"), 300);

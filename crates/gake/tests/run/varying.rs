@@ -113,7 +113,7 @@ fn rows_of_a_file_fill_in_url_headers_and_body() {
     assert_eq!(kept.len(), 3);
     let file = path.to_str().unwrap();
     for (url, what) in [
-        (format!("{base}/${{no}}"), "there is no column \"no\"; there are id, name"),
+        (format!("{base}/${{no}}"), "there is no column \"no\"; the columns are id, name"),
         (format!("{base}/"), "no ${name} is used"),
     ] {
         ran(&["run", &url, "--data-file", file, "-n", "1"]).refused(2, what);

@@ -9,11 +9,8 @@ use super::{Ab, ms};
 /// Attributes of the table's tags (`-x`, `-y`, `-z`).
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
-    /// Of the table.
     pub table: &'a str,
-    /// Of each row.
     pub row: &'a str,
-    /// Of each cell.
     pub cell: &'a str,
 }
 
@@ -132,7 +129,7 @@ impl Table<'_> {
     }
 }
 
-/// Text that a server chose must not become tags.
+/// Escapes text from a server, so that it cannot contain tags.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -12,19 +12,18 @@ use gake_core::record::Histogram;
 pub use html::{Attributes, html};
 pub use samples::{AbSample, csv, gnuplot};
 
-/// Percentages of the text.
 const PERCENTAGES: [u32; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 
-/// What the report shows.
+/// The figures of the report.
 #[derive(Debug)]
 pub struct Ab<'a> {
     /// `Server` of the first response.
     pub server: &'a str,
-    /// The host asked.
+    /// The host of the requests.
     pub host: &'a str,
-    /// Its port.
+    /// The port of the requests.
     pub port: u16,
-    /// The TLS protocol line, when there is TLS.
+    /// The TLS protocol line, with TLS.
     pub tls: Option<&'a str>,
     /// Path and query.
     pub path: &'a str,
@@ -32,23 +31,23 @@ pub struct Ab<'a> {
     pub document: Option<u64>,
     /// Requests at once.
     pub concurrency: usize,
-    /// From the start to the last response.
+    /// The time from the start to the last response.
     pub taken: Nanos,
-    /// Requests that ended, in whatever way.
+    /// Requests that ended in any way.
     pub complete: u64,
-    /// Those that failed.
+    /// Failed requests.
     pub failed: FailureCounts,
     /// Responses whose status is not 2xx.
     pub non_2xx: u64,
-    /// Responses after which the connection stayed open, when that was asked for.
+    /// Responses after which the connection stayed open, with `-k`.
     pub keep_alive: Option<u64>,
     /// Bytes read.
     pub transferred: u64,
-    /// Bytes written, when there is a body to send.
+    /// Bytes written, if requests have a body.
     pub sent: Option<u64>,
     /// Bytes of all bodies.
     pub body_bytes: u64,
-    /// The parts of the responses.
+    /// The times of the responses.
     pub times: &'a AbTimes,
 }
 
@@ -57,35 +56,35 @@ pub struct Ab<'a> {
 pub struct FailureCounts {
     /// No connection.
     pub connect: u64,
-    /// Broken or timed out on the way.
+    /// Connections that broke or timed out before the response was complete.
     pub receive: u64,
-    /// Another length than the first response's, or cut.
+    /// Bodies with another length than the first one, or incomplete.
     pub length: u64,
-    /// Not HTTP.
+    /// Responses that are not valid HTTP.
     pub exceptions: u64,
 }
 
 impl FailureCounts {
-    /// All of them.
+    /// Their sum.
     pub fn all(&self) -> u64 {
         self.connect + self.receive + self.length + self.exceptions
     }
 }
 
-/// How long the parts of responses took.
+/// The times of the phases of responses.
 #[derive(Debug, Default)]
 pub struct AbTimes {
-    /// Opening the connection, 0 on one that was open.
+    /// The time to open the connection; 0 if it was open.
     pub connect: Histogram,
-    /// From there to the end.
+    /// The time from there to the end.
     pub processing: Histogram,
-    /// From the request to the first byte of the response.
+    /// The time from the request to the first byte of the response.
     pub waiting: Histogram,
-    /// From start to end.
+    /// The time from start to end.
     pub total: Histogram,
 }
 
-/// What is left out of the text.
+/// The parts that are left out of the text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HiddenParts {
     /// The percentages (`-d`).
@@ -187,7 +186,7 @@ impl Ab<'_> {
     }
 }
 
-/// Whole milliseconds, rounded.
+/// Rounds to whole milliseconds.
 fn ms(ns: Nanos) -> u64 {
     (ns + 500_000) / 1_000_000
 }

@@ -16,17 +16,17 @@ pub const CSV_HEADER: &str = "Percentage served,Time in ms";
 /// One response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AbSample {
-    /// When it started, in Unix nanoseconds.
+    /// Its start, in Unix nanoseconds.
     pub started_unix_ns: u64,
-    /// Opening the connection.
+    /// The time to open the connection.
     pub connect: Nanos,
-    /// From start to end.
+    /// The time from start to end.
     pub total: Nanos,
-    /// From the request to the first byte of the response.
+    /// The time from the request to the first byte of the response.
     pub waiting: Nanos,
 }
 
-/// The file of `-e`: how long the fastest 0 to 100 percent took.
+/// The file of `-e`: the longest times of the fastest 0 to 100 percent.
 pub fn csv(total: &Histogram) -> String {
     let mut out = format!("{CSV_HEADER}\n");
     for percent in 0..=100_u32 {
@@ -37,10 +37,7 @@ pub fn csv(total: &Histogram) -> String {
     out
 }
 
-/// Writes the file of `-g`: every sample, the fastest first, in local time.
-///
-/// # Errors
-/// What the writer returns.
+/// Writes the file of `-g`: every sample, sorted by duration, with local times.
 pub fn gnuplot(samples: &mut [AbSample], out: &mut impl io::Write) -> io::Result<()> {
     samples.sort_unstable_by_key(|sample| (sample.total, sample.started_unix_ns));
     let zone = TimeZone::system();

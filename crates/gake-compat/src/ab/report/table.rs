@@ -1,4 +1,4 @@
-//! The table of connection times, and whether it can be relied on.
+//! The table of connection times, with a warning if it is not reliable.
 
 use std::fmt::{self, Write as _};
 
@@ -6,7 +6,7 @@ use gake_core::record::Histogram;
 
 use super::{AbTimes, ms};
 
-/// Writes the table; `plain` is without median, deviation and warnings.
+/// Writes the table; if `plain`, without median, deviation and warnings.
 pub(super) fn times(out: &mut String, times: &AbTimes, plain: bool) -> fmt::Result {
     let rows = [
         ("Connect:", "the initial connection time", &times.connect),
@@ -41,8 +41,8 @@ fn deviation(times: &Histogram) -> f64 {
     if count < 2.0 { 0.0 } else { times.stddev() * (count / (count - 1.0)).sqrt() }
 }
 
-/// Says when mean and median part. As in ab they are whole milliseconds here, and only so can they
-/// be further apart than one deviation.
+/// Warns when mean and median differ. As in ab they are whole milliseconds here; only this rounding
+/// lets them differ by more than one deviation.
 fn doubt(out: &mut String, what: &str, times: &Histogram) -> fmt::Result {
     let apart = ms(times.mean() as u64).abs_diff(ms(times.quantile(0.5))) as f64;
     let deviation = deviation(times) / 1e6;

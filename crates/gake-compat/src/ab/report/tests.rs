@@ -1,4 +1,4 @@
-//! The report against what ab prints for the same figures.
+//! Compares the report with ab's output for the same figures.
 
 use super::*;
 use crate::testing::bless;
@@ -45,7 +45,7 @@ fn the_text_is_abs() {
 }
 
 #[test]
-fn parts_are_left_out_as_asked() {
+fn parts_are_left_out_on_request() {
     let times = times();
     let text = text(&ab(&times), HiddenParts { percentages: true, confidence: true });
     assert!(text.ends_with(
@@ -56,7 +56,7 @@ fn parts_are_left_out_as_asked() {
 
 #[test]
 fn mean_and_median_that_part_are_a_doubt() {
-    for (values, said) in [
+    for (values, expected) in [
         ([1_000_000, 1_000_000, 1_000_000], ""),
         // Mean 0.6 ms is 1, median 0.4 ms is 0, and the deviation is 0.4 or 0.6.
         ([400_000, 400_000, 1_000_000], "ERROR"),
@@ -68,7 +68,7 @@ fn mean_and_median_that_part_are_a_doubt() {
         table::times(&mut out, &AbTimes { total, ..AbTimes::default() }, false).unwrap();
         let line = out.lines().find(|line| line.contains("The median and mean"));
         let words = line.map_or("", |line| line.split(':').next().unwrap());
-        assert_eq!(words, said, "{out}");
+        assert_eq!(words, expected, "{out}");
     }
 }
 

@@ -1,10 +1,10 @@
-//! The commands that ask a run: `k6 status`, `stats`, `pause`, `resume`, `scale`.
+//! The commands that use the API of a run: `k6 status`, `stats`, `pause`, `resume`, `scale`.
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Printed, any};
+use super::super::{CommandOutput, other_error};
 use super::DEFAULT_ADDRESS;
-use super::http::ask;
+use super::http::send_request;
 use crate::flags::{Flag, Grammar, Parsed, switch, value};
 
 const FLAGS: &[Flag] = &[
@@ -18,8 +18,8 @@ const FLAGS: &[Flag] = &[
 ];
 
 /// Runs the command of this name.
-pub(in super::super) fn main(command: &str, args: &[String]) -> Printed {
-    output(command, args).map_err(any)
+pub(in super::super) fn main(command: &str, args: &[String]) -> CommandOutput {
+    output(command, args).map_err(other_error)
 }
 
 fn output(command: &str, args: &[String]) -> Result<String, String> {
@@ -45,7 +45,7 @@ fn output(command: &str, args: &[String]) -> Result<String, String> {
     })
 }
 
-/// What `scale` changes.
+/// The change that `scale` requests.
 fn numbers(parsed: &Parsed) -> Result<Value, String> {
     let mut wish = Map::new();
     for (flag, attribute) in [("vus", "vus"), ("max", "vus-max")] {
@@ -71,7 +71,7 @@ fn change(address: &str, attributes: Value) -> Result<Value, String> {
 }
 
 fn data(address: &str, method: &str, path: &str, body: &str) -> Result<Value, String> {
-    let (status, body) = ask(address, method, path, body).map_err(|error| {
+    let (status, body) = send_request(address, method, path, body).map_err(|error| {
         format!("no run answers at {address}: {error}; start one with --address {address}")
     })?;
     let answer: Value = serde_json::from_slice(&body)
@@ -85,7 +85,7 @@ fn data(address: &str, method: &str, path: &str, body: &str) -> Result<Value, St
     }
 }
 
-/// The status as k6 prints it: what a request may leave out is a text.
+/// The status as k6 prints it: optional attributes are strings.
 fn status(status: &Value) -> String {
     let line = |(name, is_text): &(&str, bool)| {
         let value = &status[*name];
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_said() {
+    fn bad_requests_are_reported() {
         assert!(fail("scale").contains("-u/--vus"), "{}", fail("scale"));
         assert!(fail("scale -u x").contains("--vus x"));
         assert!(fail("status now").contains("\"now\""));

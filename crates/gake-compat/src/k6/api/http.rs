@@ -1,37 +1,36 @@
-//! Requests and responses of the REST API: one each over a connection of HTTP/1.
+//! Requests and responses of the REST API: one of each over an HTTP/1 connection.
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use gake_run::{NoAnswer, send_once};
+use gake_run::{SendError, send_once};
 use gake_sinks::visitor::{VisitorHead, read_whole, send};
 use gake_wire::HttpRequest;
 
 use crate::go_errors::cause;
 
-/// Bytes of a request's body.
+/// The most bytes of a request's body.
 const REQUEST_MAX: usize = 64 << 10;
 
-/// Bytes of a response, which may hold many metrics.
+/// The most bytes of a response, which may contain many metrics.
 const RESPONSE_MAX: usize = 64 << 20;
 
-/// How long either side may keep the other waiting.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit of reads and writes on either side.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ApiRequest {
     pub(super) method: String,
-    /// Without its query.
+    /// The path without a query.
     pub(super) path: String,
     pub(super) body: Vec<u8>,
 }
 
-/// Reads a request; `None` when it is not one, or names another host: a page of the web that has
+/// Reads a request; `None` if it is not one, or names another host, as a web page does that has
 /// rebound its name to this machine.
 pub(super) fn receive(stream: &mut TcpStream) -> io::Result<Option<ApiRequest>> {
-    let (head, body) = read_whole(stream, REQUEST_MAX, PATIENCE)?;
+    let (head, body) = read_whole(stream, REQUEST_MAX, TIMEOUT)?;
     let head = VisitorHead::parse(&head).filter(|head| head.is_for(""));
     Ok(head.map(|head| ApiRequest {
         method: head.method.to_owned(),
@@ -47,20 +46,20 @@ pub(super) fn respond(stream: &mut TcpStream, status: &str, body: &str) -> io::R
          Content-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
-    send(stream, &[head.as_bytes(), body.as_bytes()].concat(), PATIENCE)
+    send(stream, &[head.as_bytes(), body.as_bytes()].concat(), TIMEOUT)
 }
 
-/// Sends a request to `address`, and gives the status and body of the response.
+/// Sends a request to `address`, and returns the status and body of the response.
 ///
 /// # Errors
-/// In words, when there is none.
-pub(super) fn ask(
+/// A sentence if there is no response.
+pub(super) fn send_request(
     address: &str,
     method: &str,
     path: &str,
     body: &str,
 ) -> Result<(u16, Vec<u8>), String> {
-    // A name would be taken for that of another site.
+    // The server would take a name for another site's.
     let host = address.to_socket_addrs().map_err(|error| error.to_string())?.next();
     let host = host.ok_or("it has no address")?;
     let json = ("Content-Type".to_owned(), "application/json".to_owned());
@@ -69,9 +68,9 @@ pub(super) fn ask(
         body: Some(body.as_bytes().into()),
         ..HttpRequest::new(method, format!("http://{host}{path}"))
     };
-    let response = send_once(&request, RESPONSE_MAX, PATIENCE).map_err(|error| match error {
-        NoAnswer::Fault(fault) => cause(fault, &host.to_string()),
-        NoAnswer::Other(why) => why,
+    let response = send_once(&request, RESPONSE_MAX, TIMEOUT).map_err(|error| match error {
+        SendError::Fault(fault) => cause(fault, &host.to_string()),
+        SendError::Other(why) => why,
     })?;
     Ok((response.status, response.body))
 }

@@ -1,4 +1,4 @@
-//! The REST API of a run: its status and its figures, and what may be changed in it.
+//! The REST API of a run: its status, its figures and changes to it.
 
 mod commands;
 mod http;
@@ -15,19 +15,19 @@ use serde_json::{Value, json};
 pub(super) use commands::main;
 pub(super) use server::start;
 
-/// Where k6 listens.
+/// k6's default address.
 pub(super) const DEFAULT_ADDRESS: &str = "localhost:6565";
 
-/// Why a run that was stopped by the API ended.
+/// The end reason of a run that was stopped by the API.
 const STOPPED: &str = "test run stopped from REST API";
 
-/// How long a question for figures waits for the next second of the run.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest wait of a request for figures until the next second of the run.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How often a run that waits for its start looks whether it was interrupted.
-const LOOK: Duration = Duration::from_millis(50);
+/// The interval at which a run that waits for its start checks for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// k6's numbers of what a run is doing.
+/// k6's numbers of the stages of a run.
 mod stage {
     pub const PAUSED: u8 = 4;
     pub const STARTED: u8 = 5;
@@ -35,7 +35,7 @@ mod stage {
     pub const ENDED: u8 = 9;
 }
 
-/// A run as the API sees it.
+/// The API's view of a run.
 pub(super) struct Api {
     test: Arc<Test>,
     users: UserControl,
@@ -44,22 +44,22 @@ pub(super) struct Api {
     changed: Condvar,
 }
 
-/// What changes.
+/// The mutable state.
 struct State {
     stage: u8,
     is_paused: bool,
     is_stopped: bool,
     is_tainted: bool,
-    /// Seconds of the run that are over.
+    /// The number of complete seconds of the run.
     second: u64,
     /// Whether a request waits for figures.
-    is_asked: bool,
+    is_requested: bool,
     /// The figures as `handleSummary` gets them, and when they were made.
     figures: Arc<Value>,
     figures_second: u64,
 }
 
-/// Why a change is refused.
+/// A refusal of a change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NoChange(String);
 
@@ -76,7 +76,7 @@ impl Api {
                 is_stopped: false,
                 is_tainted: false,
                 second: 0,
-                is_asked: false,
+                is_requested: false,
                 figures: Arc::new(Value::Null),
                 figures_second: 0,
             }),
@@ -84,12 +84,12 @@ impl Api {
         })
     }
 
-    /// What sets the number of users of the run.
+    /// The control of the run's number of users.
     pub(super) fn users(&self) -> &UserControl {
         &self.users
     }
 
-    /// Whether it has stopped the run.
+    /// Whether the API has stopped the run.
     pub(super) fn has_stopped(&self) -> bool {
         self.lock().is_stopped
     }
@@ -99,7 +99,7 @@ impl Api {
         self.wait_while(|state| state.is_paused && !state.is_stopped).stage = stage::STARTED;
     }
 
-    /// Serves on after the run until a signal comes.
+    /// Continues to serve after the run until a signal comes.
     pub(super) fn linger(&self) {
         drop(self.wait_while(|_| true));
     }
@@ -108,7 +108,7 @@ impl Api {
     fn wait_while(&self, holds: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
         let mut state = self.lock();
         while holds(&state) && !self.interrupt.came() {
-            let waited = self.changed.wait_timeout(state, LOOK);
+            let waited = self.changed.wait_timeout(state, POLL_INTERVAL);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         state
@@ -116,13 +116,13 @@ impl Api {
 
     /// Notes that a second of the run is over; makes `figures` if a request waits for them.
     pub(super) fn second(&self, second: u64, is_tainted: bool, figures: impl FnOnce() -> Value) {
-        let is_asked = {
+        let is_requested = {
             let mut state = self.lock();
             state.stage = stage::RUNNING;
             (state.second, state.is_tainted) = (second, is_tainted);
-            std::mem::take(&mut state.is_asked)
+            std::mem::take(&mut state.is_requested)
         };
-        if is_asked {
+        if is_requested {
             let figures = Arc::new(figures());
             let mut state = self.lock();
             (state.figures, state.figures_second) = (figures, second);
@@ -136,21 +136,21 @@ impl Api {
         self.changed.notify_all();
     }
 
-    /// The figures of the last second, or those of the next when those are older.
+    /// The figures of the last second, or the next ones if those are older.
     fn figures(&self) -> Arc<Value> {
         let mut state = self.lock();
         let before = state.second;
         if state.figures_second < before || state.figures.is_null() {
-            state.is_asked = true;
+            state.is_requested = true;
             let is_waiting =
                 |state: &mut State| state.figures_second <= before && state.stage != stage::ENDED;
-            let waited = self.changed.wait_timeout_while(state, PATIENCE, is_waiting);
+            let waited = self.changed.wait_timeout_while(state, TIMEOUT, is_waiting);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         Arc::clone(&state.figures)
     }
 
-    /// What `/v1/status` gives.
+    /// The response of `/v1/status`.
     fn status(&self) -> Value {
         let state = self.lock();
         let at = state.second.saturating_mul(gake_core::clock::SECOND);
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn other_runs_can_be_neither_paused_nor_scaled() {
         let api = api(false);
-        api.second(1, true, || unreachable!("nobody asked"));
+        api.second(1, true, || unreachable!("no request"));
         for wish in [json!({ "paused": true }), json!({ "vus": 3 }), json!({ "vus-max": 9 })] {
             assert!(api.change(&wish).is_err(), "{wish}");
         }
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_made_when_they_are_asked_for() {
+    fn figures_are_created_on_request() {
         let api = api(false);
         let asking = {
             let api = Arc::clone(&api);

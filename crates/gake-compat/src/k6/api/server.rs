@@ -1,4 +1,4 @@
-//! The server of the API: one question after the other.
+//! The server of the API: one request at a time.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::http::{ApiRequest, receive, respond};
 use super::{Api, NoChange};
 
-/// Between two attempts to accept a connection when that fails.
+/// The pause after a connection could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// Serves the API of a run at `address`, on a thread that ends with the process. Without
@@ -28,7 +28,7 @@ pub(in super::super) fn start(api: &Arc<Api>, address: &str, may_change: bool) -
             match stream {
                 // A client that disconnects, or sends no valid request, gets no response.
                 Ok(stream) => drop(serve_one(&api, stream, may_change)),
-                // Without descriptors there is none for it either.
+                // No free descriptor, for example.
                 Err(_) => thread::sleep(ACCEPT_AGAIN),
             }
         }
@@ -108,7 +108,7 @@ fn metrics(figures: &Value) -> Value {
     metrics.collect()
 }
 
-/// The values of a metric that k6's API has of them.
+/// The values of a metric in the form of k6's API.
 fn sample(metric: &Value) -> Value {
     let values = &metric["values"];
     match metric["type"].as_str() {
@@ -138,7 +138,7 @@ fn add_group(group: &Value, parent: Option<&Value>, list: &mut Vec<Value>) {
         "attributes": {
             "path": group["path"],
             "name": group["name"],
-            // None are null, as in k6.
+            // An empty list is null, as in k6.
             "checks": group["checks"].as_array().filter(|checks| !checks.is_empty()),
         },
         "relationships": {

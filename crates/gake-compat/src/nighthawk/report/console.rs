@@ -90,7 +90,7 @@ fn value(value: f64, unit: Unit) -> String {
     }
 }
 
-/// At most eight significant digits: the last ones are of a binary fraction.
+/// At most eight significant digits: further ones are artefacts of binary fractions.
 fn quantile(quantile: f64) -> String {
     let text = format!("{quantile:.8}");
     text.trim_end_matches('0').to_owned()

@@ -1,4 +1,4 @@
-//! `--output-format fortio`: what fortio's report page reads.
+//! `--output-format fortio`: the input of fortio's report page.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! `--output-format json`: the message `nighthawk.client.Output` as Protocol Buffers write it.
-//! There 64-bit numbers and times are strings.
+//! `--output-format json`: the message `nighthawk.client.Output` in the JSON format of Protocol
+//! Buffers, where 64-bit numbers and times are strings.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use super::{Output, STATISTICS, Unit, Worker};
 use crate::spectrum::levels;
 use gake_core::record::Histogram;
 
-/// The result as JSON, with a blank for each level as Nighthawk indents it.
+/// The result as JSON, indented by one blank per level as in Nighthawk.
 pub fn json(output: &Output) -> String {
     let mut results = Vec::new();
-    // A single worker is the whole.
+    // A single worker equals the total.
     if output.workers.len() > 1 {
         for (number, worker) in output.workers.iter().enumerate() {
             results.push(result(output, &format!("worker_{number}"), worker));
@@ -39,7 +39,7 @@ pub(super) fn indented(value: &impl Serialize) -> String {
     let mut text = Vec::new();
     let mut serializer =
         serde_json::Serializer::with_formatter(&mut text, PrettyFormatter::with_indent(b" "));
-    // Maps with text keys, written to memory: nothing can fail.
+    // Maps with string keys, written to memory: this cannot fail.
     let _ = value.serialize(&mut serializer);
     text.push(b'\n');
     String::from_utf8_lossy(&text).into_owned()
@@ -156,7 +156,7 @@ fn statistic(id: &str, unit: Unit, values: &Histogram) -> Value {
     statistic
 }
 
-/// A time as Protocol Buffers write it in JSON: seconds with 0, 3, 6 or 9 digits.
+/// A duration in the JSON format of Protocol Buffers: seconds with 0, 3, 6 or 9 digits.
 pub(super) fn duration(nanos: u128) -> String {
     let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
     if nanos == 0 {

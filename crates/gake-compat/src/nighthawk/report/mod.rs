@@ -1,4 +1,4 @@
-//! What `nighthawk_client` prints: its own result, and the same in four formats.
+//! The output of `nighthawk_client`: its own format, and four others.
 
 mod console;
 mod fortio;
@@ -15,7 +15,7 @@ pub use console::{csv, human};
 pub use fortio::fortio;
 pub use json::json;
 
-/// What a run was asked to do, as the structured formats repeat it.
+/// The settings of a run, as the structured formats repeat them.
 #[derive(Debug, Clone, Default)]
 pub struct NighthawkSettings {
     /// The target.
@@ -24,11 +24,10 @@ pub struct NighthawkSettings {
     pub rps: u32,
     /// Connections of a worker.
     pub connections: u32,
-    /// How long; `None` when only a predicate or a signal ends the run.
+    /// The duration; `None` if only a predicate or a signal ends the run.
     pub duration: Option<Duration>,
-    /// For opening a connection.
+    /// The time limit for opening a connection.
     pub timeout: Duration,
-    /// What was given as concurrency.
     pub concurrency: String,
     /// The output format's name.
     pub output_format: String,
@@ -38,37 +37,35 @@ pub struct NighthawkSettings {
     pub address_family: String,
     /// The sequencer's idle strategy.
     pub idle_strategy: String,
-    /// The method.
     pub method: String,
     /// Header lines.
     pub headers: Vec<(String, String)>,
     /// Bytes of the body.
     pub body_size: u32,
-    /// Whether overflow is dropped.
+    /// Whether requests are dropped when every connection is busy.
     pub open_loop: bool,
-    /// Requests at once.
+    /// Requests in a burst.
     pub burst_size: u32,
     /// The longest random delay.
     pub jitter: Duration,
-    /// Most requests of a worker that wait for a connection.
+    /// The most requests of a worker that wait for a connection.
     pub max_pending: u32,
-    /// Most requests of a worker in flight.
+    /// The most requests in flight of a worker.
     pub max_active: u32,
-    /// Most requests of a connection.
+    /// The most requests of a connection.
     pub max_per_connection: u32,
-    /// With HTTP/2 and HTTP/3, most requests at once on a connection.
+    /// The most requests at once on a connection, with HTTP/2 and HTTP/3.
     pub max_streams: Option<u32>,
     /// Whether the protocol is HTTP/3.
     pub is_http3: bool,
-    /// Counters that end the run, with what they must exceed.
+    /// Counters that end the run, with the limits that they must exceed.
     pub termination: Vec<(String, u64)>,
-    /// Counters that fail it.
+    /// Counters that fail the run, with their limits.
     pub failure: Vec<(String, u64)>,
-    /// Labels.
     pub labels: Vec<String>,
 }
 
-/// What a histogram of a [`Worker`] measures.
+/// The unit of a histogram of a [`Worker`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Time,
@@ -102,7 +99,7 @@ const HEADER_SIZE: usize = 9;
 const BLOCKING: usize = 10;
 const CALLBACK: usize = 11;
 
-/// The counters, in Nighthawk's order. Those that stay at 0 are not shown.
+/// The counters, in Nighthawk's order. Counters of 0 are not shown.
 pub const COUNTERS: [&str; 17] = [
     "benchmark.http_1xx",
     "benchmark.http_2xx",
@@ -135,17 +132,17 @@ const TX_BYTES: usize = 14;
 const PENDING_OVERFLOW: usize = 15;
 const RQ_TOTAL: usize = 16;
 
-/// What one worker saw.
+/// The figures of a worker.
 #[derive(Debug, Clone, Default)]
 pub struct Worker {
     statistics: [Histogram; STATISTICS.len()],
     counters: [u64; COUNTERS.len()],
-    /// The counter of connections, unless they speak HTTP/1.1.
+    /// The counter of connections, unless they use HTTP/1.1.
     connections: Option<usize>,
 }
 
 impl Worker {
-    /// A worker that has seen nothing.
+    /// A worker without outcomes.
     pub fn new(settings: &NighthawkSettings) -> Self {
         let connections = match (settings.is_http3, settings.max_streams) {
             (true, _) => Some(CX_HTTP3),
@@ -155,8 +152,8 @@ impl Worker {
         Self { connections, ..Self::default() }
     }
 
-    /// Adds the outcome of one request. A request whose wait for a connection `queues` has it in its
-    /// queueing; otherwise the wait blocked the sequencer, and it starts after it.
+    /// Adds the outcome of one request. If the wait for a connection `queues`, it counts as
+    /// queueing; otherwise it blocked the sequencer, and the request starts after it.
     pub fn record(&mut self, outcome: &Outcome, queues: bool) {
         let exchange = &outcome.exchange;
         let blocked = if queues { 0 } else { outcome.blocked };
@@ -203,13 +200,13 @@ impl Worker {
         self.counters[PENDING_OVERFLOW] += requests;
     }
 
-    /// The value of a counter, when there is one of that name.
+    /// The value of the counter of this name, if there is one.
     pub fn counter(&self, name: &str) -> Option<u64> {
         let at = COUNTERS.iter().position(|known| *known == name)?;
         Some(self.counters[at])
     }
 
-    /// Adds what another saw.
+    /// Adds the figures of another worker.
     fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.statistics.iter_mut().zip(&other.statistics) {
             mine.merge(theirs);
@@ -219,34 +216,33 @@ impl Worker {
         }
     }
 
-    /// The counters that were used.
+    /// The counters above 0.
     fn shown_counters(&self) -> impl Iterator<Item = (&'static str, u64)> {
         COUNTERS.into_iter().zip(self.counters).filter(|(_, value)| *value > 0)
     }
 }
 
-/// A whole result.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// What was asked.
     pub settings: NighthawkSettings,
-    /// What each worker saw.
+    /// The figures of each worker.
     pub workers: Vec<Worker>,
-    /// How long requests were sent.
+    /// The time in which requests were sent.
     pub execution: Duration,
-    /// When it started, in Unix nanoseconds.
+    /// The start, in Unix nanoseconds.
     pub started_unix_ns: u64,
 }
 
 impl Output {
-    /// What all workers saw.
+    /// The sum of all workers.
     fn global(&self) -> Worker {
         let mut all = Worker::default();
         self.workers.iter().for_each(|worker| all.merge(worker));
         all
     }
 
-    /// A value each second of the execution.
+    /// A value per second of the execution.
     fn a_second(&self, value: u64) -> f64 {
         let seconds = self.execution.as_secs_f64();
         if seconds > 0.0 { value as f64 / seconds } else { 0.0 }
@@ -259,7 +255,7 @@ impl Output {
     }
 }
 
-/// The percentiles that the formats for people show: the first of the list at or above each.
+/// The percentiles of the formats for people: the first of the list at or above each.
 fn main_levels(histogram: &Histogram) -> Vec<Level> {
     let mut shown: Vec<Level> = Vec::new();
     let all = levels(histogram);
@@ -268,12 +264,12 @@ fn main_levels(histogram: &Histogram) -> Vec<Level> {
         let fits = |level: &&Level| level.quantile >= quantile && level.quantile > last;
         shown.extend(all.iter().find(fits));
     }
-    // The smallest and the largest stand apart.
+    // The minimum and the maximum are shown separately.
     shown.retain(|level| level.quantile > 0.0 && level.quantile < 1.0);
     shown
 }
 
-/// A time as people are shown it: `0s 001ms 234us`.
+/// A time in the formats for people: `0s 001ms 234us`.
 fn shown_time(nanos: f64) -> String {
     let us = (nanos / 1e3) as Nanos;
     format!("{}s {:03}ms {:03}us", us / 1_000_000, us / 1_000 % 1_000, us % 1_000)

@@ -1,4 +1,4 @@
-//! A whole result in each format.
+//! A result in each format.
 
 use super::*;
 use crate::testing::{MS, answered, bless, faulted};

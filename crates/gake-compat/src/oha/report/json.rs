@@ -114,7 +114,7 @@ pub fn json(oha: &Oha<'_>) -> String {
             .collect(),
         error_distribution: oha.errors.iter().cloned().collect(),
     };
-    // Maps with text keys, written to memory: nothing can fail.
+    // Maps with string keys, written to memory: this cannot fail.
     serde_json::to_string_pretty(&document).unwrap_or_default()
 }
 
@@ -128,7 +128,7 @@ fn summary(oha: &Oha<'_>) -> Summary {
         average: latency.average,
         requests_per_sec: oha.per_second(),
         total_data: oha.body_bytes,
-        size_per_request: oha.bytes_per_answer(),
+        size_per_request: oha.bytes_per_response(),
         size_per_sec: oha.bytes_per_second(),
     }
 }
@@ -151,7 +151,7 @@ fn metrics(oha: &Oha<'_>) -> Metrics {
     }
 }
 
-/// The rows by their marks; rows with the same mark are one.
+/// The rows by their marks; rows with the same mark are merged.
 fn histogram(latency: &Histogram) -> Counts {
     let mut counts = Counts::new();
     for (mark, count) in rows(latency) {
@@ -164,7 +164,7 @@ fn percentiles(at: impl Fn(f64) -> f64) -> Percentiles {
     PERCENTILES.iter().map(|&percent| (format!("p{percent}"), at(percent))).collect()
 }
 
-/// The rates of the steps, which are sorted, in figures.
+/// Statistics of the rates of the steps, which are sorted.
 fn rps(sorted: &[f64]) -> Rps {
     let count = sorted.len() as f64;
     let mean = sorted.iter().sum::<f64>() / count;
@@ -172,7 +172,7 @@ fn rps(sorted: &[f64]) -> Rps {
     let at = |at: u64| sorted.get(at as usize).copied().unwrap_or(f64::NAN);
     Rps {
         mean,
-        // Of a sample: one rate has none.
+        // The sample deviation: undefined for one rate.
         stddev: (squares / (count - 1.0)).sqrt(),
         max: sorted.last().copied().unwrap_or(f64::NAN),
         min: at(0),

@@ -19,7 +19,7 @@ pub use json::json;
 pub use rates::OhaRates;
 pub use text::{TimeUnit, text};
 
-/// What oha says of a request that the end of `-z` cut off. It is no failure to oha.
+/// oha's error for a request that the end of `-z` aborted. oha does not count it as a failure.
 pub const DEADLINE: &str = "aborted due to deadline";
 
 /// The header line of the CSV.
@@ -29,18 +29,18 @@ pub const CSV_HEADER: &str =
 /// Percentiles of every distribution, in the order of the text.
 const PERCENTILES: [f64; 9] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
-/// What the outputs show.
+/// The figures of the outputs.
 #[derive(Debug)]
 pub struct Oha<'a> {
-    /// From the start to the last response.
+    /// The time from the start to the last response.
     pub total: Nanos,
-    /// From start to end of every response.
+    /// The latency of every response.
     pub latency: &'a Histogram,
-    /// From start to the first byte of its response.
+    /// The time to the first byte of every response.
     pub first_byte: &'a Histogram,
-    /// The latency of responses 2xx and of all others, when they are shown apart.
+    /// The latencies of 2xx responses and of all others, if they are shown separately.
     pub breakdown: Option<&'a [Histogram; 2]>,
-    /// Opening a connection, of the requests that opened one.
+    /// The time to open a connection, for requests that opened one.
     pub dial: Spread,
     /// When responses ended.
     pub rates: &'a OhaRates,
@@ -53,28 +53,28 @@ pub struct Oha<'a> {
 }
 
 impl Oha<'_> {
-    fn answers(&self) -> u64 {
+    fn responses(&self) -> u64 {
         self.latency.count()
     }
 
-    /// Responses in all that ended, save for the deadline.
+    /// The share of responses among all requests that ended before the deadline.
     fn success_rate(&self) -> f64 {
         let failed = self.errors.iter().filter(|(cause, _)| cause != DEADLINE);
-        let ended = self.answers() + failed.map(|(_, count)| count).sum::<u64>();
-        self.answers() as f64 / ended as f64
+        let ended = self.responses() + failed.map(|(_, count)| count).sum::<u64>();
+        self.responses() as f64 / ended as f64
     }
 
     fn per_second(&self) -> f64 {
         let errors = self.errors.iter().map(|(_, count)| count).sum::<u64>();
-        (self.answers() + errors) as f64 / seconds(self.total)
+        (self.responses() + errors) as f64 / seconds(self.total)
     }
 
     fn bytes_per_second(&self) -> f64 {
         self.body_bytes as f64 / seconds(self.total)
     }
 
-    fn bytes_per_answer(&self) -> Option<u64> {
-        self.body_bytes.checked_div(self.answers())
+    fn bytes_per_response(&self) -> Option<u64> {
+        self.body_bytes.checked_div(self.responses())
     }
 
     /// Names are resolved before the run.
@@ -83,7 +83,7 @@ impl Oha<'_> {
     }
 }
 
-/// Mean, smallest and largest value in seconds; of none NaN, inf and -inf, as oha has them.
+/// Mean, smallest and largest value in seconds; without values NaN, inf and -inf, as in oha.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct Triple {
     average: f64,
@@ -131,7 +131,7 @@ fn percentile(latency: &Histogram, percent: f64) -> f64 {
         return f64::NAN;
     }
     let count = latency.count();
-    // Half a position up, so that no rounding can lead to a neighbour.
+    // Half a position up, so that rounding cannot yield a neighbour.
     seconds(latency.quantile((position(percent, count) as f64 + 0.5) / count as f64))
 }
 
@@ -146,17 +146,17 @@ fn rows(latency: &Histogram) -> Vec<(f64, u64)> {
 /// One response in the CSV. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct OhaRow {
-    /// From the start of the run to its start.
+    /// The start of the request, from the start of the run.
     pub start: Nanos,
-    /// Opening the connection, 0 on one that was open.
+    /// The time to open the connection; 0 if it was open.
     pub dial: Nanos,
-    /// From its start to the first byte of the response.
+    /// The time from its start to the first byte of the response.
     pub first_byte: Nanos,
-    /// From its start, or from when it was due, to its end.
+    /// The time from its start, or from when it was due, to its end.
     pub duration: Nanos,
     /// Bytes of the response's body.
     pub bytes: u64,
-    /// Its status code.
+    /// The status code of the response.
     pub status: u16,
 }
 

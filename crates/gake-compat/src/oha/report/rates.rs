@@ -1,15 +1,15 @@
-//! How many responses ended a second, step by step.
+//! The rates of responses, by time steps.
 
 use gake_core::clock::Nanos;
 
-/// Length of a step at first.
+/// The initial length of a step.
 const STEP: Nanos = 10_000_000;
 
-/// Steps at most: 44 minutes of 10 ms. A longer run has longer steps, by doubling.
+/// The most steps: 44 minutes of 10 ms. Longer runs double the length of steps.
 const STEPS_MAX: u64 = 1 << 18;
 
-/// Responses by when they ended. oha looks at the responses within 10 ms of the last one of the look
-/// before, which needs all of them in order; here the looks are steps of equal length.
+/// Responses by the time of their end. oha groups responses within 10 ms of the last one of the
+/// previous group, which requires all of them in order; here the groups are steps of equal length.
 #[derive(Debug)]
 pub struct OhaRates {
     step: Nanos,
@@ -54,8 +54,8 @@ impl OhaRates {
             .collect();
     }
 
-    /// The responses a second of every step that has one, sorted: their number by the time from the
-    /// last response before.
+    /// The sorted rates of all steps with responses: their number divided by the time since the
+    /// last response before the step.
     pub(super) fn sorted(&self) -> Vec<f64> {
         let mut before = 0;
         let filled = self.steps.iter().filter(|step| step.count > 0);

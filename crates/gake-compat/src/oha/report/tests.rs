@@ -1,4 +1,4 @@
-//! The outputs beside those of the real oha.
+//! Compares the outputs with the real oha's.
 //!
 //! The files `oha-1.16*` are what the real oha 1.16.0 printed: it takes minutes to build, so it is
 //! not run here.
@@ -9,7 +9,7 @@ use super::*;
 
 const MS: Nanos = 1_000_000;
 
-/// What a run recorded.
+/// The figures of a run.
 struct Recorded {
     latency: Histogram,
     first_byte: Histogram,
@@ -72,10 +72,10 @@ fn the_summary_is_ohas() {
 }
 
 #[test]
-fn a_run_without_an_answer_is_the_real_ohas() {
+fn a_run_without_responses_matches_the_real_oha() {
     let none = Recorded::none();
     let oha = none.oha(&[], &[("Connection refused (os error 111)", 3)]);
-    // The real one's figures are those of its run.
+    // The real oha had the figures of its own run.
     let real = include_str!("../../../tests/expected/oha-1.16-failed.txt");
     let own = |line: &&str| !line.contains("Total:") && !line.contains("Requests/sec:");
     let ours = text(&oha, None);
@@ -88,7 +88,7 @@ fn a_run_without_an_answer_is_the_real_ohas() {
     assert_eq!(json["rps"]["percentiles"]["p99.9"], Value::Null);
 }
 
-/// The keys of pretty JSON in order, without those that are figures.
+/// The keys of pretty JSON in order, without keys that are numbers.
 fn keys(json: &str) -> Vec<&str> {
     let keys = json.lines().filter_map(|line| line.trim().strip_prefix('"')?.split_once("\":"));
     keys.map(|(key, _)| key).filter(|key| key.parse::<f64>().is_err()).collect()
@@ -122,10 +122,10 @@ fn the_deadline_is_no_failure() {
 }
 
 #[test]
-fn percentiles_stand_where_oha_has_them() {
+fn percentiles_have_ohas_positions() {
     let mut latency = Histogram::new();
     (1..=10).for_each(|ms| latency.record(ms * MS));
-    // The value at this part of all: the sixth of ten is the median.
+    // The value at this share: the sixth of ten is the median.
     for (percent, ms) in [(10.0, 2), (50.0, 6), (90.0, 10), (99.99, 10)] {
         let at = percentile(&latency, percent);
         assert!((at * 1e3 / f64::from(ms) - 1.0).abs() < 2e-3, "{percent}: {at}");

@@ -10,8 +10,7 @@ use super::{Oha, PERCENTILES, Triple, percentile, rows, seconds};
 /// Cells of the longest bar.
 const BAR: f64 = 32.0;
 
-/// The units in which the summary can show times: the name that asks for it, the one that it
-/// shows, seconds.
+/// The units of the summary: the name in the flag, the name in the text, and the seconds.
 const UNITS: [(&str, &str, f64); 6] = [
     ("ns", "ns", 1e-9),
     ("us", "us", 1e-6),
@@ -21,7 +20,7 @@ const UNITS: [(&str, &str, f64); 6] = [
     ("h", "hr", 3_600.0),
 ];
 
-/// In what the summary shows times.
+/// The unit of times in the summary.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeUnit {
     name: &'static str,
@@ -29,13 +28,12 @@ pub struct TimeUnit {
 }
 
 impl TimeUnit {
-    /// The unit of `--time-unit`.
-    pub fn read(asked: &str) -> Option<Self> {
-        let unit = UNITS.iter().find(|(known, ..)| *known == asked);
+    pub fn read(requested: &str) -> Option<Self> {
+        let unit = UNITS.iter().find(|(known, ..)| *known == requested);
         unit.map(|&(_, name, seconds)| Self { name, seconds })
     }
 
-    /// The largest one that is not longer than the given seconds.
+    /// The largest unit that is not longer than the given seconds.
     fn of(longest: f64) -> Self {
         let fitting = UNITS.iter().rev().find(|(_, _, seconds)| longest >= *seconds);
         let &(_, name, seconds) = fitting.unwrap_or(&UNITS[0]);
@@ -53,7 +51,7 @@ impl TimeUnit {
     }
 }
 
-/// The summary, in the unit that fits the slowest response when none is asked for.
+/// The summary, by default in the unit that suits the slowest response.
 pub fn text(oha: &Oha<'_>, unit: Option<TimeUnit>) -> String {
     let unit = unit.unwrap_or_else(|| TimeUnit::of(Triple::of(oha.latency).slowest));
     let mut out = String::new();
@@ -71,7 +69,7 @@ fn summary(out: &mut String, oha: &Oha<'_>, unit: TimeUnit) -> Result {
     writeln!(out, "  Average:\t{}", unit.show(latency.average))?;
     writeln!(out, "  Requests/sec:\t{:.4}\n", oha.per_second())?;
     writeln!(out, "  Total data:\t{}", size(oha.body_bytes))?;
-    let each = oha.bytes_per_answer().map_or_else(|| "NaN".to_owned(), size);
+    let each = oha.bytes_per_response().map_or_else(|| "NaN".to_owned(), size);
     writeln!(out, "  Size/request:\t{each}")?;
     writeln!(out, "  Size/sec:\t{}\n", size(oha.bytes_per_second() as u64))?;
     spread(out, "", oha.latency, unit)?;
@@ -123,7 +121,7 @@ fn details(out: &mut String, oha: &Oha<'_>, unit: TimeUnit) -> Result {
     Ok(())
 }
 
-/// Bytes in the largest binary unit that they fill.
+/// Bytes in the largest binary unit of which there is at least 1.
 fn size(bytes: u64) -> String {
     let mut value = bytes as f64;
     let mut unit = "B";

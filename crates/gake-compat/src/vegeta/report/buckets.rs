@@ -4,23 +4,23 @@ use std::str::FromStr;
 
 use gake_report::vegeta::go;
 
-/// Buckets at most: each is a line.
+/// The most buckets: each is a line.
 const BUCKETS_MAX: usize = 10_000;
 
-/// Where buckets start, in nanoseconds; each ends where the next starts, the last one never.
+/// The starts of buckets in nanoseconds; each ends at the start of the next, the last one never.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Buckets(Vec<i64>);
 
-/// Why a text is not buckets.
+/// An error of a list of buckets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BucketsError {
-    /// There are no brackets around, or nothing between them.
+    /// There are no brackets, or nothing between them.
     #[error("{0:?} is not a list of buckets; write [0,1ms,10ms]")]
     Form(String),
-    /// Where one starts is no duration.
+    /// The start of one is not a duration.
     #[error("bad bucket: {0}")]
     Duration(#[from] go::VegetaDurationError),
-    /// They do not rise.
+    /// The starts do not increase.
     #[error("{0:?}: each bucket has to start after the one before")]
     Order(String),
 }
@@ -51,29 +51,27 @@ impl FromStr for Buckets {
 }
 
 impl Buckets {
-    /// Where the bucket starts and ends, as it is shown.
+    /// The start and the end of the bucket, as text.
     pub(super) fn bounds(&self, at: usize) -> (String, String) {
         let start = self.0.get(at).map(|start| go::duration(*start)).unwrap_or_default();
         let end = self.0.get(at + 1).map_or_else(|| "+Inf".to_owned(), |end| go::duration(*end));
         (start, end)
     }
 
-    /// Where they start.
     pub(super) fn starts(&self) -> &[i64] {
         &self.0
     }
 }
 
-/// How many latencies fell into each bucket.
+/// The number of latencies in each bucket.
 #[derive(Debug, Clone)]
 pub struct BucketCounts {
-    /// The buckets.
     pub buckets: Buckets,
     counts: Vec<u64>,
 }
 
 impl BucketCounts {
-    /// Nothing counted yet.
+    /// Counts of 0.
     pub fn new(buckets: Buckets) -> Self {
         let counts = vec![0; buckets.0.len()];
         Self { buckets, counts }
@@ -86,7 +84,6 @@ impl BucketCounts {
         self.counts[at] += 1;
     }
 
-    /// The counts.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }

@@ -1,4 +1,4 @@
-//! What Vegeta's reports tell, added up record by record in memory that does not grow.
+//! The metrics of Vegeta's reports, accumulated in constant memory.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -7,20 +7,19 @@ use super::tdigest::TDigest;
 use gake_report::vegeta::go;
 use gake_report::vegeta::{Timestamp, VegetaRecord};
 
-/// Different errors that are listed. Vegeta's set has no bound, and addresses in errors can make
-/// each one different.
+/// The most different errors to list. Vegeta has no limit, and addresses in errors can make each
+/// one different.
 const ERRORS_MAX: usize = 1_000;
 
-/// Everything the reports need.
+/// All metrics of the reports.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Latencies by bucket, if buckets were asked for.
+    /// Latencies by bucket, if buckets were given.
     pub histogram: Option<BucketCounts>,
-    /// Requests.
     pub requests: u64,
-    /// Requests by status code, 0 for those without a response; in the order of JSON's keys.
+    /// Requests by status code, 0 without a response; in the order of JSON's keys.
     pub(super) codes: BTreeMap<String, u64>,
-    /// Different errors in the order in which they came first.
+    /// Different errors in the order of their first occurrence.
     pub(super) errors: Vec<String>,
     known_errors: HashSet<String>,
     /// Errors that are not listed because the list was full.
@@ -39,7 +38,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Nothing counted yet; latencies will be counted by these buckets too.
+    /// Empty metrics; with buckets latencies are counted by bucket, too.
     pub fn new(buckets: Option<Buckets>) -> Self {
         Self { histogram: buckets.map(BucketCounts::new), ..Self::default() }
     }
@@ -65,7 +64,7 @@ impl Metrics {
     fn add_latency(&mut self, latency: i64) {
         self.total = self.total.saturating_add(latency);
         self.max = self.max.max(latency);
-        // A latency of 0 does not count as the shortest when another one comes: Vegeta's rule.
+        // A latency of 0 is not the minimum if there is another one: Vegeta's rule.
         if latency < self.min || self.min == 0 {
             self.min = latency;
         }
@@ -106,12 +105,12 @@ impl Metrics {
         self.errors.push(error.to_owned());
     }
 
-    /// From the first timestamp to the last, in nanoseconds.
+    /// The time from the first timestamp to the last, in nanoseconds.
     pub(super) fn duration(&self) -> i64 {
         self.span.map_or(0, |(first, last)| last.unix_ns.saturating_sub(first.unix_ns))
     }
 
-    /// From the last timestamp to the last end.
+    /// The time from the last timestamp to the last end.
     pub(super) fn wait(&self) -> i64 {
         self.span.map_or(0, |(_, last)| self.end.unix_ns.saturating_sub(last.unix_ns))
     }
@@ -126,18 +125,18 @@ impl Metrics {
         self.per_second(self.successes, self.duration().saturating_add(self.wait()))
     }
 
-    /// A count by itself when the requests were sent at one instant, as Vegeta tells it.
+    /// A rate; the count itself if all requests were sent at one instant, as in Vegeta.
     fn per_second(&self, count: u64, nanos: i64) -> f64 {
         let count = count as f64;
         if go::seconds(self.duration()) > 0.0 { count / go::seconds(nanos) } else { count }
     }
 
-    /// Successes of requests, 0 to 1.
+    /// The share of successes, 0 to 1.
     pub(super) fn success(&self) -> f64 {
         self.per_request(self.successes as f64)
     }
 
-    /// A sum over the requests; 0 when there were none.
+    /// The mean of a sum over the requests; 0 without requests.
     pub(super) fn per_request(&self, sum: f64) -> f64 {
         if self.requests == 0 { 0.0 } else { sum / self.requests as f64 }
     }

@@ -41,13 +41,10 @@ Summarises results; several files are reported as one.
   -output    a file (default stdout)
 ";
 
-/// How often it is looked whether it is over.
-const LOOK: Duration = Duration::from_millis(50);
+/// The interval of checks for the end.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs the command.
-///
-/// # Errors
-/// When something cannot be read or written.
 pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let Some(parsed) = super::command(FLAGS, USAGE, args, console)? else { return Ok(Exit::Done) };
     let kind = parsed.last("type").unwrap_or("text");
@@ -60,9 +57,9 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     let metrics = StatsCollector::new(Metrics::new(buckets));
     let results = ResultFiles::open(&parsed.operands)?;
     let name = parsed.last("output").unwrap_or("stdout");
-    let mut page = Page { kind, name, metrics: metrics.clone(), console };
-    follow(results, &mut page, every.map(Duration::from_nanos))?;
-    page.show(false)?;
+    let mut output = ReportOutput { kind, name, metrics: metrics.clone(), console };
+    follow(results, &mut output, every.map(Duration::from_nanos))?;
+    output.show(false)?;
     let left_out = metrics.lock().errors_left_out;
     if left_out > 0 {
         console.warn(&format!("{left_out} results have errors beyond the limit of the set"));
@@ -70,16 +67,16 @@ pub fn run(args: &[String], console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Reads on a thread of its own, so that a report can come while nothing does. The first signal
-/// leaves the writer of the results time to end them; the second ends the reading.
+/// Reads on a separate thread, so that reports can be shown while no results arrive. After the
+/// first signal the writer of the results has time to end them; the second ends the reading.
 fn follow(
     mut results: ResultFiles,
-    page: &mut Page<'_>,
+    output: &mut ReportOutput<'_>,
     every: Option<Duration>,
 ) -> Result<(), Failure> {
     let signals = signals::receive().map_err(Failure::signals)?;
     let (done, is_done) = channel();
-    let metrics = page.metrics.clone();
+    let metrics = output.metrics.clone();
     thread::Builder::new()
         .name("gake-results".to_owned())
         .spawn(move || {
@@ -91,14 +88,14 @@ fn follow(
                     Err(failure) => break Err(failure),
                 }
             };
-            // Nobody waits any more after the second signal.
+            // After the second signal there is no receiver.
             let _ = done.send(result);
         })
         .map_err(Failure::could_not)?;
     let mut next = every.map(|every| Instant::now() + every);
     let mut came = 0;
     loop {
-        match is_done.recv_timeout(LOOK) {
+        match is_done.recv_timeout(POLL_INTERVAL) {
             Ok(result) => return result,
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(Failure::could_not("reading the results ended unexpectedly"));
@@ -112,21 +109,20 @@ fn follow(
         if let (Some(at), Some(every)) = (next, every)
             && Instant::now() >= at
         {
-            page.show(true)?;
+            output.show(true)?;
             next = Some(Instant::now() + every);
         }
     }
 }
 
-/// Where the report goes.
-struct Page<'a> {
+struct ReportOutput<'a> {
     kind: ReportKind,
     name: &'a str,
     metrics: StatsCollector<Metrics>,
     console: &'a Console,
 }
 
-impl Page<'_> {
+impl ReportOutput<'_> {
     fn show(&mut self, again: bool) -> Result<(), Failure> {
         let text = render(self.kind, &mut self.metrics.lock());
         if self.name == "stdout" {
@@ -138,6 +134,6 @@ impl Page<'_> {
         let mut out = files::create(self.name, self.console)?;
         out.write_all(foreign::lines(&text).as_bytes())
             .and_then(|()| out.flush())
-            .map_err(|error| files::unwritten(self.name, &error))
+            .map_err(|error| files::write_failure(self.name, &error))
     }
 }

@@ -8,12 +8,11 @@ use super::buckets::{Buckets, BucketsError};
 use super::metrics::Metrics;
 use gake_report::vegeta::go;
 
-/// A report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReportKind {
     /// For people.
     Text,
-    /// For programs; with buckets when there are any.
+    /// For programs; with buckets if there are any.
     Json,
     /// Latencies by bucket.
     Hist,
@@ -21,13 +20,13 @@ pub enum ReportKind {
     HdrPlot,
 }
 
-/// Why a text is no report's type.
+/// An error of a report's type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KindError {
     /// There is no such report.
     #[error("there is no report type {0:?}; there are text, json, hist[buckets] and hdrplot")]
     Unknown(String),
-    /// It was taken out of Vegeta.
+    /// Vegeta has removed it.
     #[error("the report type plot is now a command of its own: plot")]
     Plot,
     /// Its buckets are invalid.
@@ -39,11 +38,11 @@ pub enum KindError {
 }
 
 impl ReportKind {
-    /// The report and the buckets of `-type` and `-buckets`: the buckets of a histogram stand in
-    /// either. Of the type only the first four letters count, as Vegeta has it.
+    /// The report and the buckets of `-type` and `-buckets`, either of which may have the buckets
+    /// of a histogram. As in Vegeta, only the first four letters of the type count.
     ///
     /// # Errors
-    /// When there is no such report, or buckets are missing or make no sense.
+    /// When there is no such report, or buckets are missing or not valid.
     pub fn parse(text: &str, buckets: &str) -> Result<(Self, Option<Buckets>), KindError> {
         let given = || (!buckets.is_empty()).then(|| Buckets::from_str(buckets)).transpose();
         match text.get(..4) {
@@ -65,7 +64,7 @@ impl ReportKind {
     }
 }
 
-/// The report of what was counted.
+/// The report of these metrics.
 pub fn render(kind: ReportKind, metrics: &mut Metrics) -> String {
     match kind {
         ReportKind::Text => text(metrics),
@@ -83,7 +82,7 @@ fn text(metrics: &mut Metrics) -> String {
     let (duration, wait) = (metrics.duration(), metrics.wait());
     let requests = metrics.requests;
     let bytes = |total: u64| format!("{total}, {:.2}", metrics.per_request(total as f64));
-    // Sorted as texts, which for codes of three digits is sorted as numbers.
+    // Sorted as text, which for three-digit codes is numeric order.
     let codes: String =
         metrics.codes.iter().map(|(code, count)| format!("{code}:{count}  ")).collect();
     let row = |name: &str, fields: &str, values: String| {
@@ -177,7 +176,7 @@ fn json(metrics: &mut Metrics) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// A bar of 75 signs is all requests.
+/// The length of a bar for all requests.
 const BAR: f64 = 75.0;
 
 fn hist(metrics: &Metrics) -> String {
@@ -229,8 +228,8 @@ const PERCENTILES: [f64; 94] = [
     0.999999, 1.0,
 ];
 
-/// Lines of cells as Go's `tabwriter` aligns them: two blanks after the widest cell, the last cell
-/// of a line as it is.
+/// Aligns cells as Go's `tabwriter` does: two blanks after the widest cell, and no padding of a
+/// line's last cell.
 fn align(rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {

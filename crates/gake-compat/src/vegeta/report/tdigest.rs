@@ -2,16 +2,16 @@
 //!
 //! The method is Dunning's (T. Dunning and O. Ertl, "Computing extremely accurate quantiles using
 //! t-digests", 2019): values are kept as centroids, a mean with a weight, and neighbours merge as
-//! long as the scale function k(q) = δ (asin(2q − 1) + π/2) / π grows by no more than 1 over
-//! them. The buffer's size and the interpolation are those of the digest Vegeta uses, since the
-//! same results have to give the same digits.
+//! long as the scale function k(q) = δ (asin(2q − 1) + π/2) / π grows by no more than 1 over them.
+//! The buffer's size and the interpolation are the same as in Vegeta's digest, so that the same
+//! results yield the same digits.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
 /// δ.
 const COMPRESSION: f64 = 100.0;
 
-/// Values taken before they are merged.
+/// The number of values before a merge.
 const BUFFER: usize = 800;
 
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ struct Centroid {
 /// An estimate of any quantile in constant memory.
 #[derive(Debug)]
 pub(super) struct TDigest {
-    /// In order of their means.
+    /// The centroids, sorted by mean.
     centroids: Vec<Centroid>,
     /// Values that are not merged yet.
     buffer: Vec<Centroid>,
@@ -92,7 +92,7 @@ impl TDigest {
         if index <= first.weight / 2.0 {
             return Some(self.min + 2.0 * index / first.weight * (first.mean - self.min));
         }
-        // The middle of each centroid stands at half its weight.
+        // The middle of each centroid is at half its weight.
         let mut middle = first.weight / 2.0;
         for pair in self.centroids.windows(2) {
             let next = middle + (pair[0].weight + pair[1].weight) / 2.0;
@@ -101,14 +101,14 @@ impl TDigest {
             }
             middle = next;
         }
-        // Past the middle of the last one. The weights are those of Vegeta's digest, whose first
-        // is negative: the result is bounded by the two values all the same.
+        // Past the middle of the last one. The weights are the ones of Vegeta's digest. The first
+        // one is negative; the result is still limited by the two values.
         let over = index - self.weight - last.weight / 2.0;
         Some(between(last.mean, over, self.max, last.weight / 2.0 - over))
     }
 }
 
-/// The weighted mean of two values, not beyond either.
+/// The weighted mean of two values, limited by both.
 fn between(a: f64, weight_a: f64, b: f64, weight_b: f64) -> f64 {
     let mean = (a * weight_a + b * weight_b) / (weight_a + weight_b);
     mean.min(a.max(b)).max(a.min(b))
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_quantile_is_near_the_rank_that_it_names() {
         let mut digest = TDigest::default();
-        // Every value of 0..100,000 once, in an order that is not sorted.
+        // Every value of 0..100,000 once, unsorted.
         for i in 0..100_000_u64 {
             digest.add((i * 7_919 % 100_000) as f64);
         }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn few_values_are_told_exactly() {
+    fn few_values_are_exact() {
         let mut digest = TDigest::default();
         assert_eq!(digest.quantile(0.5), None);
         digest.add(7.0);

@@ -1,5 +1,5 @@
-//! What wrk and wrk2 print. Times are in microseconds there, and a number that is 0.85 of the next
-//! unit is shown in that unit.
+//! The output of wrk and wrk2. Times are in microseconds, and from 0.85 of the next unit on a
+//! number is shown in that unit.
 
 mod omission;
 mod units;
@@ -20,15 +20,15 @@ const US: f64 = 1e3;
 /// Nanoseconds in a millisecond.
 const MS: f64 = 1e6;
 
-/// What stands between wrk2's tables.
+/// The line between wrk2's tables.
 const RULE: &str = "----------------------------------------------------------\n";
 
-/// What `Socket errors` counts.
+/// The counts of `Socket errors`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SocketErrors {
     /// Connections that could not be opened.
     pub connect: u64,
-    /// Responses that did not come whole.
+    /// Incomplete responses.
     pub read: u64,
     /// Requests that could not be written.
     pub write: u64,
@@ -36,39 +36,37 @@ pub struct SocketErrors {
     pub timeout: u64,
 }
 
-/// What is shown of the latencies beside the thread stats.
+/// The latency distribution in addition to the thread stats.
 #[derive(Debug, Clone, Copy)]
 pub enum Distribution<'a> {
     /// Nothing.
     None,
     /// wrk's four percentiles.
     Percentiles,
-    /// wrk2's percentiles and spectrum, and the same of the uncorrected latency when it is there.
+    /// wrk2's percentiles and spectrum, also of the uncorrected latency if there is one.
     Spectrum(Option<&'a Histogram>),
 }
 
-/// The figures of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Figures<'a> {
     /// Latencies in nanoseconds.
     pub latency: &'a Histogram,
-    /// Requests a second of one thread, a sample each.
+    /// Samples of the requests a second of one thread.
     pub rates: &'a Histogram,
-    /// What is shown of the latencies.
+    /// The latency distribution to show.
     pub distribution: Distribution<'a>,
     /// Responses.
     pub requests: u64,
     /// Bytes read.
     pub bytes: u64,
-    /// How long the run took.
     pub runtime: Duration,
-    /// What went wrong.
+    /// The counts of errors.
     pub errors: SocketErrors,
     /// Responses with a status over 399.
     pub bad_statuses: u64,
 }
 
-/// The two lines that are printed before the run.
+/// The two lines before the run.
 pub fn opening(url: &str, duration: Duration, threads: usize, connections: usize) -> String {
     format!(
         "Running {} test @ {url}\n  {threads} threads and {connections} connections\n",
@@ -76,7 +74,7 @@ pub fn opening(url: &str, duration: Duration, threads: usize, connections: usize
     )
 }
 
-/// Everything after the run.
+/// The whole output after the run.
 pub fn closing(figures: &Figures<'_>) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -131,8 +129,8 @@ fn totals(figures: &Figures<'_>, out: &mut String) -> std::fmt::Result {
     writeln!(out, "Transfer/sec: {:>10}B", binary(a_second(bytes)))
 }
 
-/// A line of the thread stats: mean, standard deviation, maximum, and the share of the samples
-/// that lie within one standard deviation of the mean.
+/// A line of the thread stats: mean, standard deviation, maximum, and the share of samples within
+/// one standard deviation of the mean.
 fn stats(
     out: &mut String,
     name: &str,
@@ -144,7 +142,7 @@ fn stats(
         .map(|(value, width)| padded(&unit(value), width));
     let low = (mean - stdev).max(0.0).ceil() as u64;
     let within = samples.count_between(low, (mean + stdev) as u64);
-    // wrk divides by nothing when there is nothing.
+    // wrk does not divide without samples.
     let share = match samples.count() {
         0 => format!("{:>8}", "-nan"),
         count => format!("{:>8.2}", within as f64 / count as f64 * 100.0),

@@ -1,11 +1,11 @@
-//! What wrk adds for the requests that a slow response kept from being sent.
+//! wrk's correction for requests that a slow response delayed.
 
 use gake_core::clock::Nanos;
 use gake_core::record::Histogram;
 
-/// The latencies with those filled in that were never measured, as wrk does it: where a
-/// connection sent a request every `interval` on the mean, one that took n intervals stands for
-/// requests that would have taken n−1, n−2, ... 2 of them.
+/// The latencies with added ones that were never measured, as in wrk: if a connection sends a
+/// request every `interval` on average, a latency of n intervals implies requests that would have
+/// taken n−1, n−2, ... 2 of them.
 pub fn backfilled(measured: &Histogram, interval: Nanos) -> Histogram {
     let mut all = measured.clone();
     if interval == 0 {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_answer_stands_for_those_behind_it() {
+    fn a_long_response_implies_delayed_requests() {
         let mut measured = Histogram::new();
         measured.record_n(10, 5);
         measured.record(100);

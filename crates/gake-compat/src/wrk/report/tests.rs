@@ -30,7 +30,7 @@ fn figures<'a>(latency: &'a Histogram, rates: &'a Histogram) -> Figures<'a> {
 }
 
 #[test]
-fn wrk_says_it_in_its_words() {
+fn output_of_wrk() {
     let (latency, rates) = (latency(), rates());
     let figures = Figures {
         distribution: Distribution::Percentiles,
@@ -56,7 +56,7 @@ fn wrk2_adds_the_spectrum() {
 }
 
 #[test]
-fn a_run_without_answers_has_its_lines_too() {
+fn output_without_responses() {
     let nothing = Histogram::new();
     let figures = Figures { requests: 0, bytes: 0, ..figures(&nothing, &nothing) };
     // As wrk 4.1 prints it.

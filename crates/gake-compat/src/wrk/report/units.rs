@@ -1,15 +1,15 @@
 //! wrk's units.
 
-/// A unit is used from this share of it on.
+/// The share of a unit from which it is used.
 const FROM: f64 = 0.85;
 
-/// A scale of units: how many of one make the next, the first unit, and those after it.
+/// A scale of units: the factor between units, the first unit, and the larger ones.
 struct Scale {
     step: f64,
     base: &'static str,
-    /// Units in which numbers are shown.
+    /// Units for showing numbers.
     shown: &'static [&'static str],
-    /// Units that are read besides.
+    /// Units that are also accepted when reading.
     read: &'static [&'static str],
 }
 
@@ -30,7 +30,7 @@ fn shown(amount: f64, scale: &Scale, digits: usize) -> String {
     format!("{amount:.digits$}{unit}")
 }
 
-/// Microseconds: `1.23ms`, and from a second on `1.23s`, `1.23m`.
+/// A time in microseconds: `1.23ms`, and from a second on `1.23s`, `1.23m`.
 pub(super) fn time(us: f64) -> String {
     if us >= 1e6 { shown(us / 1e6, &SECONDS, 2) } else { shown(us, &MICROSECONDS, 2) }
 }
@@ -50,7 +50,7 @@ pub fn metric(number: f64) -> String {
     shown(number, &METRIC, 2)
 }
 
-/// `text` in a column whose last two places are for the unit's letters.
+/// `text` in a column whose last two characters are for the unit.
 pub(super) fn padded(text: &str, width: usize) -> String {
     let letters = text.chars().rev().take(2).take_while(char::is_ascii_alphabetic).count();
     let (blanks, width) = (2 - letters, width - (2 - letters));
@@ -58,17 +58,11 @@ pub(super) fn padded(text: &str, width: usize) -> String {
 }
 
 /// Reads a count: `100`, `10k`, `1M`.
-///
-/// # Errors
-/// When it is not one.
 pub fn scan_count(text: &str) -> Result<u64, String> {
     scan(text, &METRIC).ok_or_else(|| "write a count, for example 100, 10k or 1M".to_owned())
 }
 
 /// Reads a time in seconds: `10`, `30s`, `2m`, `1h`.
-///
-/// # Errors
-/// When it is not one.
 pub fn scan_time(text: &str) -> Result<u64, String> {
     scan(text, &SECONDS).ok_or_else(|| "write a time, for example 30s, 2m or 1h".to_owned())
 }

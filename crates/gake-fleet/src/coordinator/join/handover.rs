@@ -1,4 +1,4 @@
-//! What lost agents were to send goes to the others.
+//! Handover of arrivals from lost agents to others.
 
 use std::time::Duration;
 
@@ -8,44 +8,44 @@ use gake_core::record::RunEvent;
 use gake_core::schedule::Slice;
 use gake_text::duration::format_duration;
 
-use super::{Joiner, Member, State};
-use crate::coordinator::lost::Holding;
-use crate::message::{Handover, HandoverAnswer};
+use super::{Joiner, Member, MemberState};
+use crate::coordinator::lost_arrivals::Assignment;
+use crate::message::{Handover, HandoverReply};
 
-/// Handovers that one control message asks for; more wait for the answers.
+/// Maximum handovers in one control message; more wait for replies.
 const ASKED_MAX: usize = 1_000;
 
-/// Agents that share what one was to send. Among all of a large fleet, each loss would cost a
-/// handover with every agent, for a thousandth of a load each.
+/// Maximum agents that share the arrivals of one. In a large fleet, each loss would otherwise cost
+/// a handover with every agent, for a thousandth of a load each.
 const TAKERS_MAX: usize = 32;
 
 impl Joiner {
-    /// What agents are to be asked now.
+    /// Handovers for the next control message.
     pub(crate) fn handovers(&self) -> Vec<Handover> {
-        let asked = self.handovers.iter().take(ASKED_MAX);
-        asked.map(|(_, handover)| handover.clone()).collect()
+        let requested = self.handovers.iter().take(ASKED_MAX);
+        requested.map(|(_, handover)| handover.clone()).collect()
     }
 
-    /// Who is asked for what, to see whether that changed.
-    pub(crate) fn asked(&self) -> Vec<(u64, usize)> {
+    /// The ids and recipients of handovers, to detect changes.
+    pub(crate) fn requested_handovers(&self) -> Vec<(u64, usize)> {
         self.handovers.iter().map(|(_, handover)| (handover.id, handover.to)).collect()
     }
 
-    /// How many agents were lost whose arrivals nobody else sends to the end.
+    /// The number of lost agents whose arrivals were not completely taken over.
     pub(crate) fn unreplaced(&self) -> usize {
-        let is_unreplaced = |state: &State| match state {
-            State::Gone { is_replaced } => !is_replaced,
-            State::Lost(_) => true,
-            State::Running | State::Done => false,
+        let is_unreplaced = |state: &MemberState| match state {
+            MemberState::Gone { is_replaced } => !is_replaced,
+            MemberState::Lost(_) => true,
+            MemberState::Running | MemberState::Done => false,
         };
         self.members.iter().filter(|member| is_unreplaced(&member.state)).count()
     }
 
-    /// The agents that can take over: those that took over least first, from the one after `lost`
-    /// on.
+    /// The agents that can take over, from the one after `lost` on, in order of what they have
+    /// already taken over.
     fn takers(&self, lost: usize) -> Vec<usize> {
         let count = self.members.len();
-        let taken = |member: &Member| member.holdings.iter().filter(|own| own.from > 0).count();
+        let taken = |member: &Member| member.assignments.iter().filter(|own| own.from > 0).count();
         let mut taken: Vec<_> = self.members.iter().map(taken).collect();
         for (_, handover) in &self.handovers {
             taken[handover.to] += 1;
@@ -57,62 +57,67 @@ impl Joiner {
         takers
     }
 
-    /// What agent `lost` is to send, with the handovers by which others are asked for it: they
-    /// share its own part, and what it had taken over goes to one of them as it is.
-    pub(super) fn hand_over(&mut self, lost: usize, now: Nanos) -> Vec<Holding> {
+    /// The arrivals of agent `lost`, with handovers: other agents share its own arrivals, and each
+    /// of those that it had taken over goes to one agent.
+    pub(super) fn hand_over(&mut self, lost: usize, now: Nanos) -> Vec<Assignment> {
         let Some(member) = self.members.get(lost) else { return Vec::new() };
-        let holdings = member.holdings.clone();
+        let assignments = member.assignments.clone();
         let takers = self.takers(lost);
         if !self.redistributes || self.stopped.is_some() || takers.is_empty() {
-            return holdings;
+            return assignments;
         }
-        let mut asked = Vec::new();
-        for (number, holding) in holdings.into_iter().enumerate() {
-            if !is_timed(&self.plan.scenarios()[holding.scenario]) {
-                asked.push(holding);
+        let mut requested = Vec::new();
+        for (number, assignment) in assignments.into_iter().enumerate() {
+            if !is_timed(&self.plan.scenarios()[assignment.scenario]) {
+                requested.push(assignment);
                 continue;
             }
-            let parts = if holding.from == 0 { takers.len() } else { 1 };
-            for (at, slice) in holding.slice.split(parts).enumerate() {
-                let (id, to) = (self.handed, takers[(at + number) % takers.len()]);
+            let count = if assignment.from == 0 { takers.len() } else { 1 };
+            for (at, slice) in assignment.slice.split(count).enumerate() {
+                let (id, to) = (self.handover_count, takers[(at + number) % takers.len()]);
                 let Slice { index, of, .. } = slice;
-                let (scenario, not_before) = (holding.scenario, now.max(holding.from));
+                let (scenario, not_before) = (assignment.scenario, now.max(assignment.from));
                 let handover = Handover { id, to, scenario, index, of, not_before };
-                self.handed += 1;
+                self.handover_count += 1;
                 self.handovers.push((lost, handover));
-                asked.push(Holding { slice, handover: Some(id), ..holding });
+                requested.push(Assignment { slice, handover: Some(id), ..assignment });
             }
         }
-        asked
+        requested
     }
 
-    /// An agent answers a handover; why it cannot.
-    pub(super) fn answered(
+    /// Handles the reply to a handover. The error says why it is not valid.
+    pub(super) fn handle_reply(
         &mut self,
         index: usize,
-        answer: HandoverAnswer,
+        reply: HandoverReply,
         now: Nanos,
     ) -> Result<(), String> {
         let is_it =
-            |(_, handover): &(usize, Handover)| (handover.id, handover.to) == (answer.id, index);
+            |(_, handover): &(usize, Handover)| (handover.id, handover.to) == (reply.id, index);
         let at = self.handovers.iter().position(is_it);
-        let at = at.ok_or("it takes over what it was not asked to")?;
+        let at = at.ok_or("it takes over arrivals that were not offered to it")?;
         let (lost, handover) = self.handovers.remove(at);
-        if let Some(from) = answer.from {
+        if let Some(from) = reply.from {
             if from < handover.not_before {
                 self.handovers.push((lost, handover));
-                return Err("it takes over what was due before it was asked".to_owned());
+                return Err("it takes over arrivals that were due before the handover".to_owned());
             }
             let Handover { scenario, index: number, of, .. } = handover;
             let slice = Slice::new(number, of);
-            self.members[index].holdings.push(Holding { scenario, slice, from, handover: None });
+            self.members[index].assignments.push(Assignment {
+                scenario,
+                slice,
+                from,
+                handover: None,
+            });
         }
-        self.resolve(lost, answer, now);
+        self.resolve(lost, reply, now);
         Ok(())
     }
 
-    /// Asks others instead of agents that are lost or done.
-    pub(super) fn ask_others(&mut self, now: Nanos) {
+    /// Redirects handovers from agents that are lost or done.
+    pub(super) fn redirect_handovers(&mut self, now: Nanos) {
         let handovers = std::mem::take(&mut self.handovers);
         for (lost, mut handover) in handovers {
             let next = match self.is_running(handover.to) {
@@ -123,15 +128,15 @@ impl Joiner {
                 handover.to = to;
                 self.handovers.push((lost, handover));
             } else {
-                self.resolve(lost, HandoverAnswer { id: handover.id, from: None }, now);
+                self.resolve(lost, HandoverReply { id: handover.id, from: None }, now);
             }
         }
     }
 
-    fn resolve(&mut self, lost: usize, answer: HandoverAnswer, now: Nanos) {
+    fn resolve(&mut self, lost: usize, reply: HandoverReply, now: Nanos) {
         let member = &mut self.members[lost];
-        let State::Lost(share) = &mut member.state else { return };
-        share.resolve(answer.id, answer.from);
+        let MemberState::Lost(share) = &mut member.state else { return };
+        share.resolve(reply.id, reply.from);
         if share.is_pending() {
             return;
         }
@@ -139,12 +144,12 @@ impl Joiner {
         let from = format_duration(Duration::from_millis(from / 1_000_000));
         let rest = if share.refused > 0 { " in part" } else { "" };
         let name = &member.name;
-        let text = format!("from {from} on, others send what agent {name} was to send{rest}");
+        let text = format!("from {from} on, others send the arrivals of agent {name}{rest}");
         self.events.push(RunEvent { at: now, text });
     }
 }
 
-/// Whether a time ends the arrivals of a load, so that its workers are there to its end.
+/// Whether arrivals end at a time, so that workers stay until then.
 fn is_timed(plan: &Plan) -> bool {
     plan.schedule(0).is_some_and(|schedule| schedule.timed_end().is_some())
 }

@@ -1,7 +1,8 @@
-//! Agents on a network of the test: what comes late, twice, in parts or not at all.
+//! Joining frames that arrive late, twice, in chunks or not at all.
 
 use std::time::Duration;
 
+use expect_test::expect;
 use gake_core::Load;
 use gake_core::clock::SECOND;
 use gake_core::plan::{ExpectedStatus, Stage};
@@ -16,9 +17,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::coordinator::weights::of_weights;
-use crate::frame::{Frame, alive};
+use crate::frame::{Frame, heartbeat};
 
-/// Seconds of the runs.
+/// Duration of the runs, in seconds.
 const SECONDS: u64 = 4;
 
 fn plan() -> Arc<Plan> {
@@ -42,7 +43,7 @@ pub(crate) fn outcome(due: Nanos, took: Nanos) -> Outcome {
     }
 }
 
-/// The part of the only scenario in what a worker hands over.
+/// The figures of the only scenario in an interval.
 pub(crate) fn part(tally: Tally) -> ScenarioInterval {
     ScenarioInterval {
         scenario: 0,
@@ -53,7 +54,7 @@ pub(crate) fn part(tally: Tally) -> ScenarioInterval {
     }
 }
 
-/// What a worker of a slice hands over, second by second, when each request takes one of `times`.
+/// The messages of a worker of a slice, second by second, when each request takes one of `times`.
 fn messages(slice: Slice, worker: usize, workers: usize, times: &[u64]) -> Vec<Message> {
     let plan = plan();
     let share = plan.slice(slice, Slice::new(worker, workers)).unwrap();
@@ -84,23 +85,23 @@ fn messages(slice: Slice, worker: usize, workers: usize, times: &[u64]) -> Vec<M
     messages
 }
 
-/// The parts of an agent's frames, in order.
+/// The chunks of an agent's frames, in order.
 fn parts(slice: Slice, workers: usize, times: &[u64], size: usize) -> Vec<Vec<u8>> {
     let each: Vec<_> = (0..workers).map(|worker| messages(slice, worker, workers, times)).collect();
     let count = each[0].len();
-    let in_turn = (0..count).flat_map(|at| each.iter().map(move |messages| &messages[at]));
-    let frames = in_turn.map(|message| Frame::of(message).unwrap());
-    let frames: Vec<_> = frames.chain([Frame::last(&LastWord::default())]).collect();
+    let alternating = (0..count).flat_map(|at| each.iter().map(move |messages| &messages[at]));
+    let frames = alternating.map(|message| Frame::of(message).unwrap());
+    let frames: Vec<_> = frames.chain([Frame::last(&AgentEnd::default())]).collect();
     (0..)
         .zip(&frames)
-        .flat_map(|(number, frame)| frame.parts(number, size).collect::<Vec<_>>())
+        .flat_map(|(number, frame)| frame.chunks(number, size).collect::<Vec<_>>())
         .collect()
 }
 
-/// What a collector of one process makes of messages.
-struct Whole(Collector);
+/// Collects messages as one process does.
+struct ReferenceCollector(Collector);
 
-impl Whole {
+impl ReferenceCollector {
     fn new(workers: usize) -> Self {
         Self(Collector::new(&plan(), 1, workers))
     }
@@ -128,7 +129,7 @@ fn joiner(workers: &[usize]) -> Joiner {
     Joiner::new(&plan(), 1, &agents)
 }
 
-/// Looks after the agents, as a coordinator does.
+/// Checks the agents as a coordinator does.
 fn look(joiner: &mut Joiner, now: Nanos, connected: bool, stopped: Option<Nanos>) -> Vec<Message> {
     let silent = joiner.silent(now, connected).into_iter();
     let lost: Vec<_> = silent.map(|index| (index, "it is silent".to_owned())).collect();
@@ -137,7 +138,7 @@ fn look(joiner: &mut Joiner, now: Nanos, connected: bool, stopped: Option<Nanos>
 
 /// The run of the same workers in one process.
 fn alone(workers: &[usize], times: &[u64]) -> Run {
-    let mut whole = Whole::new(workers.iter().sum());
+    let mut whole = ReferenceCollector::new(workers.iter().sum());
     let mut first = 0;
     for (index, count) in workers.iter().enumerate() {
         let slice = Slice::new(index, workers.len());
@@ -164,7 +165,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn the_figures_are_those_of_one_process_whatever_the_network_does(
+    fn the_figures_equal_one_process_whatever_the_network_does(
         workers in vec(1usize..4, 1..5),
         times in vec(1u64..1 << 34, 1..9),
         size in 40usize..4_000,
@@ -174,9 +175,9 @@ proptest! {
             .map(|index| parts(Slice::new(index, workers.len()), workers[index], &times, size))
             .collect();
         let mut joiner = joiner(&workers);
-        let mut whole = Whole::new(joiner.workers());
+        let mut whole = ReferenceCollector::new(joiner.workers());
         let now = SECONDS * SECOND;
-        // Some of it comes in any order, some of it twice; then everything comes once more.
+        // Some chunks arrive in any order, some of them twice; then all arrive once more.
         for (agent, part) in network {
             let index = agent.index(agents.len());
             let part = &agents[index][part.index(agents[index].len())];
@@ -196,17 +197,17 @@ proptest! {
     }
 
     #[test]
-    fn what_a_lost_agent_was_to_send_is_dropped_to_the_last_arrival(
+    fn every_arrival_of_a_lost_agent_is_dropped(
         workers in vec(1usize..3, 2..5),
         taken in any::<prop::sample::Index>(),
         dead_for in 0u64..3_000,
     ) {
         let mut joiner = joiner(&workers);
-        let mut whole = Whole::new(joiner.workers());
+        let mut whole = ReferenceCollector::new(joiner.workers());
         let of = |index| parts(Slice::new(index, workers.len()), workers[index], &[1_000], 1 << 20);
         let dying = of(0);
         let kept = taken.index(dying.len());
-        whole.take(joiner.take(0, &alive(), SECOND));
+        whole.take(joiner.take(0, &heartbeat(), SECOND));
         for part in &dying[..kept] {
             whole.take(joiner.take(0, part, SECOND));
         }
@@ -215,7 +216,7 @@ proptest! {
                 whole.take(joiner.take(index, part, SECOND));
             }
         }
-        // Not yet; and not as long as nobody can be heard.
+        // Not yet, and not while agents cannot be received.
         whole.take(look(&mut joiner, SECOND + SILENCE_MAX, true, None));
         whole.take(look(&mut joiner, 2 * SECOND, false, None));
         prop_assert_eq!(joiner.lost(), Vec::<usize>::new());
@@ -229,15 +230,15 @@ proptest! {
         let counts = run.tally.counts;
         prop_assert_eq!(counts.due(), 30 * SECONDS, "due = sent + dropped");
         prop_assert_eq!(counts.dropped, counts.lost);
-        // Without its last word every worker may still have ended.
+        // Its workers may have ended before it was lost.
         prop_assert_eq!(joiner.events.len(), usize::from(counts.lost > 0 || !joiner.lost().is_empty()));
         prop_assert_eq!(run.measured, SECONDS * SECOND);
     }
 
     #[test]
-    fn hostile_parts_lose_their_sender_and_nobody_else(bytes in vec(any::<u8>(), 0..80)) {
+    fn hostile_chunks_lose_only_their_sender(bytes in vec(any::<u8>(), 0..80)) {
         let mut joiner = joiner(&[1, 1]);
-        let mut whole = Whole::new(2);
+        let mut whole = ReferenceCollector::new(2);
         for kind in [b'I', b'E', b'L', b'x'] {
             let mut part = [0_u64.to_le_bytes().as_slice(), &[0, 0, 0, 0, 1, 0, 0, 0, kind]].concat();
             part.extend(&bytes);
@@ -257,7 +258,7 @@ fn figures_of_another_run_are_refused() {
         }
         let mut joiner = joiner(&[1]);
         let frame = Frame::of(&first).unwrap();
-        let part = frame.parts(0, 1 << 20).next().unwrap();
+        let part = frame.chunks(0, 1 << 20).next().unwrap();
         let messages = joiner.take(0, &part, SECOND);
         (messages.len(), joiner.lost().len())
     };
@@ -275,29 +276,31 @@ fn figures_of_another_run_are_refused() {
 #[test]
 fn a_lost_agent_owes_nothing_after_the_run_was_stopped() {
     let mut joiner = joiner(&[2]);
-    let mut whole = Whole::new(2);
-    whole.take(joiner.lose(0, SECOND, "it was told to end"));
+    let mut whole = ReferenceCollector::new(2);
+    whole.take(joiner.lose(0, SECOND, "the agent was stopped"));
     whole.take(look(&mut joiner, SECOND + 5, true, Some(SECOND)));
     assert!(joiner.is_over());
     let run = whole.finish();
     assert_eq!((run.tally.counts.lost, run.measured), (30, SECOND));
-    assert!(joiner.events[0].text.contains("agent agent-0 was lost after 1s: it was told to end"));
+    assert!(
+        joiner.events[0].text.contains("agent agent-0 was lost after 1s: the agent was stopped")
+    );
 }
 
 #[test]
-fn an_agent_that_is_alive_and_hands_nothing_over_is_named() {
+fn an_agent_that_is_alive_and_sends_no_figures_is_reported() {
     let mut joiner = joiner(&[1, 1]);
     let texts = |joiner: &mut Joiner, tenth: u64| {
         let now = tenth * TENTH;
-        joiner.take(0, &alive(), now);
-        joiner.take(1, &alive(), now);
-        joiner.look_for_lags(now);
+        joiner.take(0, &heartbeat(), now);
+        joiner.take(1, &heartbeat(), now);
+        joiner.report_lags(now);
         std::mem::take(&mut joiner.events).into_iter().map(|event| event.text).collect::<Vec<_>>()
     };
     let second = |index: usize, number: u64, joiner: &mut Joiner| {
         let messages = messages(Slice::new(index, 2), 0, 1, &[5]);
         let frame = Frame::of(&messages[number as usize]).unwrap();
-        let parts: Vec<_> = frame.parts(number, 1 << 20).collect();
+        let parts: Vec<_> = frame.chunks(number, 1 << 20).collect();
         parts.iter().for_each(|part| drop(joiner.take(index, part, (number + 1) * SECOND)));
     };
     for number in 0..2 {
@@ -306,14 +309,16 @@ fn an_agent_that_is_alive_and_hands_nothing_over_is_named() {
     }
     assert!(texts(&mut joiner, 49).is_empty(), "not yet");
     second(0, 2, &mut joiner);
-    assert_eq!(texts(&mut joiner, 51), ["agent agent-1 lags: its figures are 3.1s behind"]);
+    expect!["agent agent-1 lags: its figures are 3.1s behind"]
+        .assert_eq(&texts(&mut joiner, 51).join("\n"));
     assert!(texts(&mut joiner, 55).is_empty(), "once");
     joiner.hear_all(56 * TENTH);
     second(1, 2, &mut joiner);
     second(1, 3, &mut joiner);
-    let caught_up = ["agent agent-1 has caught up, 3.7s after its figures stopped"];
-    assert_eq!(texts(&mut joiner, 57), caught_up, "nobody could be heard until now");
-    // Without NATS nothing comes, and no agent is to blame.
+    // No agent could be received until now.
+    expect!["agent agent-1 has caught up, 3.7s after its figures stopped"]
+        .assert_eq(&texts(&mut joiner, 57).join("\n"));
+    // Without NATS, late figures are not the fault of agents.
     assert!(texts(&mut joiner, 85).is_empty());
     assert_eq!(texts(&mut joiner, 87).len(), 2, "both lag from then on");
 }

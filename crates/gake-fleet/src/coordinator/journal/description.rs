@@ -1,4 +1,4 @@
-//! The start of a journal: what another process must know of a run to go on with it.
+//! The start of a journal: the description of the run for a process that takes over.
 
 use bytes::Bytes;
 use gake_core::exact;
@@ -6,35 +6,35 @@ use gake_core::spec::RunSpec;
 use serde::{Deserialize, Serialize};
 
 use super::stream::JournalStream;
-use super::{Entry, JournalReader};
+use super::{JournalEntry, JournalReader};
 use crate::FleetError;
 use crate::allow::for_agents;
-use crate::coordinator::find::Chosen;
-use crate::coordinator::offset::Offset;
+use crate::coordinator::clock_offset::ClockOffset;
+use crate::coordinator::finder::AssignedAgent;
 use crate::coordinator::settings::OnLoss;
-use crate::files::{recordings, take_along};
-use crate::message::{AgentHello, PROTOCOL, Part};
-use crate::script::{DescribedScript, OrphanScript};
+use crate::files::{collect_files, recordings};
+use crate::message::{AgentHello, PROTOCOL, UnitRange};
+use crate::script::{JournalScript, OrphanScript};
 use crate::token::SEAL;
 
-/// Bytes of a message beside a part of a description.
+/// Bytes of a message besides a chunk of a description.
 const MARGIN: usize = 1_024;
 
-/// What another process must know of a run.
+/// The description of a run for a process that takes over.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RunDescription {
     protocol: u32,
     version: String,
-    /// The exact encoding of the spec, with what agents are not told.
+    /// The exact encoding of the whole spec, including what agents do not get.
     spec: String,
     pub(crate) on_loss: OnLoss,
-    /// How long agents go on without their coordinator, in ns.
+    /// How long agents continue without a coordinator, in ns.
     pub(crate) alone_max: u64,
     /// The hashes of its recordings.
     recordings: Vec<String>,
-    agents: Vec<(AgentHello, usize, Offset, Part)>,
-    /// The script, if it is the run of one.
-    script: Option<DescribedScript>,
+    agents: Vec<(AgentHello, usize, ClockOffset, UnitRange)>,
+    /// The script, if the run has one.
+    script: Option<JournalScript>,
 }
 
 impl RunDescription {
@@ -42,10 +42,11 @@ impl RunDescription {
         version: &str,
         spec: &RunSpec,
         (on_loss, alone_max): (OnLoss, u64),
-        (recordings, agents): (Vec<String>, &[Chosen]),
+        (recordings, agents): (Vec<String>, &[AssignedAgent]),
     ) -> Result<Self, FleetError> {
         let spec = exact::encode(spec).map_err(|error| FleetError::Spec(error.to_string()))?;
-        let agent = |agent: &Chosen| (agent.hello.clone(), agent.workers, agent.offset, agent.part);
+        let agent =
+            |agent: &AssignedAgent| (agent.hello.clone(), agent.workers, agent.offset, agent.part);
         Ok(Self {
             protocol: PROTOCOL,
             version: version.to_owned(),
@@ -58,8 +59,8 @@ impl RunDescription {
         })
     }
 
-    /// The same of a script's run.
-    pub(crate) fn of_script(self, script: Option<DescribedScript>) -> Self {
+    /// Adds the script of a run.
+    pub(crate) fn of_script(self, script: Option<JournalScript>) -> Self {
         Self { script, ..self }
     }
 
@@ -67,22 +68,21 @@ impl RunDescription {
         self.script.is_some()
     }
 
-    /// The script, if it is the run of one.
+    /// The script, if the run has one.
     pub(crate) fn script(&self) -> Result<Option<OrphanScript>, FleetError> {
-        let unreadable = || FleetError::Spec("the script in the journal cannot be read".to_owned());
+        let unreadable = || FleetError::Spec("the script in the journal is not valid".to_owned());
         self.script.as_ref().map(|script| script.open().ok_or_else(unreadable)).transpose()
     }
 
-    /// The spec.
     pub(crate) fn spec(&self) -> Result<RunSpec, FleetError> {
         exact::decode(self.spec.as_bytes()).map_err(|error| FleetError::Spec(error.to_string()))
     }
 
-    /// Refuses recordings that are not those of the start: they make the schedule.
+    /// Refuses recordings that have changed since the start: they make the schedule.
     pub(crate) fn check_recordings(&self, run: &str) -> Result<(), FleetError> {
-        let mut told = for_agents(&self.spec()?).map_err(FleetError::Spec)?;
-        take_along(&mut told)?;
-        match recordings(&told) == self.recordings {
+        let mut sent = for_agents(&self.spec()?).map_err(FleetError::Spec)?;
+        collect_files(&mut sent)?;
+        match recordings(&sent) == self.recordings {
             true => Ok(()),
             false => {
                 let why = "a recording has changed since its start";
@@ -91,18 +91,21 @@ impl RunDescription {
         }
     }
 
-    /// The agents that had a slice.
-    pub(crate) fn agents(&self) -> Vec<Chosen> {
-        let chosen = |(hello, workers, offset, part): &(AgentHello, usize, Offset, Part)| Chosen {
-            hello: hello.clone(),
-            workers: *workers,
-            offset: *offset,
-            part: *part,
-        };
+    /// The agents with their slices.
+    pub(crate) fn agents(&self) -> Vec<AssignedAgent> {
+        let chosen =
+            |(hello, workers, offset, part): &(AgentHello, usize, ClockOffset, UnitRange)| {
+                AssignedAgent {
+                    hello: hello.clone(),
+                    workers: *workers,
+                    offset: *offset,
+                    part: *part,
+                }
+            };
         self.agents.iter().map(chosen).collect()
     }
 
-    /// Writes it as the first entries of a journal; how many they are.
+    /// Writes the first entries of a journal, and returns their number.
     pub(crate) async fn write(
         &self,
         stream: &JournalStream,
@@ -113,15 +116,15 @@ impl RunDescription {
         let size = stream.client.max_payload().saturating_sub(SEAL + MARGIN).max(1);
         let count = hidden.len().div_ceil(size) as u64;
         for (number, start) in (0..).zip((0..hidden.len()).step_by(size)) {
-            let part = hidden.slice(start..hidden.len().min(start + size));
-            let entry = Entry::Description(part, number + 1 == count);
+            let chunk = hidden.slice(start..hidden.len().min(start + size));
+            let entry = JournalEntry::Description(chunk, number + 1 == count);
             append(stream, &entry, (generation, number)).await?;
         }
         Ok(count)
     }
 
-    /// Reads it from the start of a journal, with the epoch: on the first coordinator's monotonic
-    /// clock, and in ns since 1970.
+    /// Reads the description and the epoch from the start of a journal: on the first coordinator's
+    /// monotonic clock, and in Unix nanoseconds.
     pub(crate) async fn read(
         stream: &JournalStream,
         version: &str,
@@ -132,12 +135,12 @@ impl RunDescription {
             (JournalReader::default(), Vec::new(), None);
         for number in 1..=entries {
             match reader.take(&stream.get(number).await?) {
-                Some(Entry::Description(part, is_last)) => {
-                    hidden.extend_from_slice(&part);
+                Some(JournalEntry::Description(chunk, is_last)) => {
+                    hidden.extend_from_slice(&chunk);
                     if is_last {
                         let json = stream.token.decrypt(&purpose(&stream.run), &hidden);
                         let read = json.and_then(|json| serde_json::from_slice::<Self>(&json).ok());
-                        let read = read.ok_or_else(|| unfit("its journal cannot be read"))?;
+                        let read = read.ok_or_else(|| unfit("its journal is not valid"))?;
                         if read.protocol != PROTOCOL || read.version != version {
                             let why = format!("gake {} started it", read.version);
                             return Err(unfit(&why));
@@ -145,8 +148,8 @@ impl RunDescription {
                         description = Some(read);
                     }
                 }
-                Some(Entry::Started(epoch, unix_ns)) => {
-                    let read = description.ok_or_else(|| unfit("its journal cannot be read"))?;
+                Some(JournalEntry::Started(epoch, unix_ns)) => {
+                    let read = description.ok_or_else(|| unfit("its journal is not valid"))?;
                     return Ok((read, (epoch, unix_ns)));
                 }
                 _ => break,
@@ -156,15 +159,17 @@ impl RunDescription {
     }
 }
 
-/// Appends one of the first entries of a journal, which nobody else writes.
+/// Appends one of the first entries of a journal, before any other process can write to it.
 pub(crate) async fn append(
     stream: &JournalStream,
-    entry: &Entry,
+    entry: &JournalEntry,
     (generation, number): (u32, u64),
 ) -> Result<(), FleetError> {
     match stream.append_after(number, &entry.encode(generation, number)).await? {
         true => Ok(()),
-        false => Err(FleetError::System("somebody else writes the journal of the run".to_owned())),
+        false => {
+            Err(FleetError::System("another process writes the journal of the run".to_owned()))
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The stream of JetStream that holds a journal. Its API is requests in JSON.
+//! The JetStream stream of a journal, through JetStream's JSON API.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::message::{journal_purpose, journal_subject, sealed_bytes};
+use crate::message::{journal_purpose, journal_subject, seal_bytes};
 use crate::{FleetError, FleetToken, NatsSettings};
 
-/// How long the server may take to answer.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Time limit for a reply of the server.
+const REPLY_MAX: Duration = Duration::from_secs(5);
 
 /// How long JetStream keeps the entries of a journal. The empty stream stays until it is deleted.
 const AGE_MAX: Duration = Duration::from_secs(24 * 3_600);
@@ -26,10 +26,10 @@ pub(crate) struct JournalStream {
     pub(crate) run: String,
 }
 
-/// What the server answers.
+/// A reply of the server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct StreamAnswer {
+pub(crate) struct StreamReply {
     /// The number of the stored message.
     pub(crate) seq: Option<u64>,
     state: StreamState,
@@ -43,7 +43,7 @@ struct StreamState {
     last_seq: u64,
 }
 
-/// Why it does not do it.
+/// An error of the server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct StreamError {
@@ -52,10 +52,10 @@ pub(crate) struct StreamError {
     pub(crate) description: String,
 }
 
-/// Another message was stored meanwhile.
+/// The error code if another message was stored in between.
 const WRONG_LAST_SEQUENCE: u32 = 10_071;
 
-impl StreamAnswer {
+impl StreamReply {
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(bytes).ok()
     }
@@ -66,7 +66,7 @@ impl JournalStream {
         format!("gake-{}", self.run)
     }
 
-    /// Creates it; `false` when the server has no JetStream.
+    /// Creates the stream; `false` if the server has no JetStream.
     pub(crate) async fn create(&self) -> Result<bool, FleetError> {
         let name = self.name();
         let config = json!({
@@ -80,83 +80,82 @@ impl JournalStream {
             "allow_direct": true,
         });
         match self.api(&format!("STREAM.CREATE.{name}"), &config).await? {
-            Some(StreamAnswer { error: Some(error), .. }) if error.code != 503 => {
+            Some(StreamReply { error: Some(error), .. }) if error.code != 503 => {
                 Err(self.failed(&error.description))
             }
-            Some(StreamAnswer { error: None, .. }) => Ok(true),
+            Some(StreamReply { error: None, .. }) => Ok(true),
             _ => Ok(false),
         }
     }
 
-    /// The numbers of its first and last message; `None` without such a stream.
+    /// The numbers of the first and last message; `None` if there is no such stream.
     pub(crate) async fn bounds(&self) -> Result<Option<(u64, u64)>, FleetError> {
         match self.api(&format!("STREAM.INFO.{}", self.name()), &json!({})).await? {
-            Some(StreamAnswer { error: None, state, .. }) => {
+            Some(StreamReply { error: None, state, .. }) => {
                 Ok(Some((state.first_seq, state.last_seq)))
             }
-            Some(StreamAnswer { error: Some(error), .. }) if error.code != 404 => {
+            Some(StreamReply { error: Some(error), .. }) if error.code != 404 => {
                 Err(self.failed(&error.description))
             }
             _ => Ok(None),
         }
     }
 
-    /// The message with a number, out of its seal.
+    /// The entry in the message with this number.
     pub(crate) async fn get(&self, number: u64) -> Result<Bytes, FleetError> {
         let subject = format!("$JS.API.DIRECT.GET.{}", self.name());
         let body = serde_json::to_vec(&json!({ "seq": number })).unwrap_or_default();
-        let request = Request::new().payload(body.into()).timeout(Some(ANSWER_MAX));
-        let answer = self.client.send_request(subject, request).await;
-        let answer = answer.map_err(|error| self.nats.failed(error))?;
-        let opened = self.token.open(&journal_purpose(&self.run), &answer.payload);
+        let request = Request::new().payload(body.into()).timeout(Some(REPLY_MAX));
+        let reply = self.client.send_request(subject, request).await;
+        let reply = reply.map_err(|error| self.nats.failed(error))?;
+        let opened = self.token.open(&journal_purpose(&self.run), &reply.payload);
         match opened {
-            Some(body) if answer.status.is_none() => Ok(answer.payload.slice_ref(body)),
+            Some(body) if reply.status.is_none() => Ok(reply.payload.slice_ref(body)),
             _ => Err(self.failed(&format!("entry {number} is missing"))),
         }
     }
 
-    /// Appends an entry if the message with the number `last` is still the last one.
+    /// Appends an entry if message `last` is still the last one.
     pub(crate) async fn append_after(&self, last: u64, entry: &[u8]) -> Result<bool, FleetError> {
         let mut headers = HeaderMap::new();
         headers.insert("Nats-Expected-Last-Sequence", last.to_string().as_str());
-        let sealed = sealed_bytes(&self.token, &journal_purpose(&self.run), entry);
-        let request = Request::new().payload(sealed).headers(headers).timeout(Some(ANSWER_MAX));
-        let answer = self.client.send_request(journal_subject(&self.run), request).await;
-        let answer = answer.map_err(|error| self.nats.failed(error))?;
-        match StreamAnswer::read(&answer.payload) {
-            Some(StreamAnswer { error: None, seq: Some(_), .. }) => Ok(true),
-            Some(StreamAnswer { error: Some(error), .. })
+        let sealed = seal_bytes(&self.token, &journal_purpose(&self.run), entry);
+        let request = Request::new().payload(sealed).headers(headers).timeout(Some(REPLY_MAX));
+        let reply = self.client.send_request(journal_subject(&self.run), request).await;
+        let reply = reply.map_err(|error| self.nats.failed(error))?;
+        match StreamReply::read(&reply.payload) {
+            Some(StreamReply { error: None, seq: Some(_), .. }) => Ok(true),
+            Some(StreamReply { error: Some(error), .. })
                 if error.err_code == WRONG_LAST_SEQUENCE =>
             {
                 Ok(false)
             }
-            Some(StreamAnswer { error: Some(error), .. }) => Err(self.failed(&error.description)),
-            _ => Err(self.failed("its answer cannot be read")),
+            Some(StreamReply { error: Some(error), .. }) => Err(self.failed(&error.description)),
+            _ => Err(self.failed("its reply is not valid")),
         }
     }
 
-    /// Where its deletion is asked for.
+    /// The subject of a request to delete it.
     pub(crate) fn delete_subject(run: &str) -> String {
         format!("$JS.API.STREAM.DELETE.gake-{run}")
     }
 
-    /// Deletes it.
     pub(crate) async fn delete(&self) -> Result<(), FleetError> {
         self.api(&format!("STREAM.DELETE.{}", self.name()), &json!({})).await.map(drop)
     }
 
-    /// Asks the API; `None` when the server has none.
+    /// Calls the API; `None` if the server has no JetStream.
     async fn api(
         &self,
         what: &str,
         body: &serde_json::Value,
-    ) -> Result<Option<StreamAnswer>, FleetError> {
+    ) -> Result<Option<StreamReply>, FleetError> {
         let body = serde_json::to_vec(body).unwrap_or_default();
-        let request = Request::new().payload(body.into()).timeout(Some(ANSWER_MAX));
+        let request = Request::new().payload(body.into()).timeout(Some(REPLY_MAX));
         match self.client.send_request(format!("$JS.API.{what}"), request).await {
-            Ok(answer) => StreamAnswer::read(&answer.payload)
+            Ok(reply) => StreamReply::read(&reply.payload)
                 .map(Some)
-                .ok_or_else(|| self.failed("its answer cannot be read")),
+                .ok_or_else(|| self.failed("its reply is not valid")),
             Err(error) if error.kind() == RequestErrorKind::NoResponders => Ok(None),
             Err(error) => Err(self.nats.failed(error)),
         }

@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 
 use crate::options::ManifestArgs;
 
-/// The name of everything of the agents, and of the secret with the tokens.
+/// Names of the objects, and of the secret with the tokens.
 const AGENT: &str = "gake-agent";
 const NATS: &str = "gake-nats";
 const USER: &str = "gake-user";
 const SECRET: &str = "gake-fleet";
 
-/// Where NATS takes clients, and where it says that it is well.
+/// Ports of NATS: for clients and for health checks.
 const CLIENTS: u16 = 4222;
 const HEALTH: u16 = 8222;
 
-/// The agents' user, who is nobody.
-const NOBODY: u32 = 65_532;
+/// An unprivileged user.
+const UNPRIVILEGED: u32 = 65_532;
 
-/// How often an agent that ended with an error is started again, on average: Kubernetes counts
-/// restarts of all agents together.
+/// How often a failed agent is restarted, on average: Kubernetes counts the restarts of all agents
+/// together.
 const RESTARTS: usize = 100;
 
-/// The manifest, with what must be done before it.
+/// The manifest, with the commands that must precede it as a comment.
 pub fn manifest(args: &ManifestArgs) -> String {
     let namespace = &args.namespace;
     let head = format!(
@@ -38,7 +38,6 @@ pub fn manifest(args: &ManifestArgs) -> String {
     head + &yaml::documents(&objects(args))
 }
 
-/// The objects of the manifest.
 fn objects(args: &ManifestArgs) -> Vec<Value> {
     let mut objects = vec![account(AGENT), account(USER)];
     objects.extend(access());
@@ -50,7 +49,7 @@ fn objects(args: &ManifestArgs) -> Vec<Value> {
     objects
 }
 
-/// An account. Agents ask Kubernetes for nothing, so that they get no credentials.
+/// A service account. Agents do not use the API of Kubernetes, and get no credentials for it.
 fn account(name: &str) -> Value {
     json!({
         "apiVersion": "v1",
@@ -60,7 +59,7 @@ fn account(name: &str) -> Value {
     })
 }
 
-/// What somebody who starts runs may do: see the pods and their logs, reach NATS, end the job.
+/// The rights of users who start runs: see the pods and their logs, reach NATS, delete the job.
 fn access() -> [Value; 2] {
     let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({ "apiGroups": [group], "resources": resources, "verbs": verbs });
     [
@@ -113,7 +112,7 @@ fn server(args: &ManifestArgs) -> Value {
                 "metadata": { "labels": app(NATS) },
                 "spec": {
                     "automountServiceAccountToken": false,
-                    "securityContext": nobody(),
+                    "securityContext": pod_security(),
                     "containers": [{
                         "name": "nats",
                         "image": args.nats_image,
@@ -136,7 +135,7 @@ fn server(args: &ManifestArgs) -> Value {
     })
 }
 
-/// Nobody but agents and coordinators reaches NATS.
+/// Only agents and coordinators may connect to NATS.
 fn firewall() -> Value {
     let from = [AGENT, "gake"].map(|name| json!({ "podSelector": { "matchLabels": app(name) } }));
     json!({
@@ -151,7 +150,7 @@ fn firewall() -> Value {
     })
 }
 
-/// The agents: a job with an index for each, so that they have names that stay.
+/// The agents: an indexed job, so that their names stay the same.
 fn agents(args: &ManifestArgs) -> Value {
     json!({
         "apiVersion": "batch/v1",
@@ -169,8 +168,8 @@ fn agents(args: &ManifestArgs) -> Value {
                     "serviceAccountName": AGENT,
                     "automountServiceAccountToken": false,
                     "restartPolicy": "OnFailure",
-                    "securityContext": nobody(),
-                    // On different machines, as far as there are.
+                    "securityContext": pod_security(),
+                    // On different machines where possible.
                     "topologySpreadConstraints": [{
                         "maxSkew": 1,
                         "topologyKey": "kubernetes.io/hostname",
@@ -199,7 +198,7 @@ fn agent(args: &ManifestArgs) -> Value {
             secret("NATS_TOKEN", "nats"),
             { "name": "GAKE_NATS", "value": server },
         ],
-        // Whole cores that are requests and limits may be given to the agent alone.
+        // With whole cores as requests and limits, Kubernetes may reserve them for the agent.
         "resources": resources(&args.cores.to_string(), &args.memory),
         "securityContext": confined(),
         "volumeMounts": [{ "name": "tmp", "mountPath": "/tmp" }],
@@ -233,20 +232,18 @@ fn resources(cores: &str, memory: &str) -> Value {
     json!({ "requests": both, "limits": both })
 }
 
-/// The user of a pod.
-fn nobody() -> Value {
+fn pod_security() -> Value {
     json!({
         "runAsNonRoot": true,
-        "runAsUser": NOBODY,
-        "runAsGroup": NOBODY,
-        "fsGroup": NOBODY,
+        "runAsUser": UNPRIVILEGED,
+        "runAsGroup": UNPRIVILEGED,
+        "fsGroup": UNPRIVILEGED,
         "seccompProfile": { "type": "RuntimeDefault" },
-        // More connections to one target.
+        // Allows more connections to one target.
         "sysctls": [{ "name": "net.ipv4.ip_local_port_range", "value": "1024 65535" }],
     })
 }
 
-/// What a container may do.
 fn confined() -> Value {
     json!({
         "allowPrivilegeEscalation": false,
@@ -276,9 +273,9 @@ mod tests {
         }
     }
 
-    /// Reads each document into the type that the API has for it, in the client that is generated
-    /// from the API itself, and prints what that type holds: a field that it lacks is gone, and one
-    /// that must be there and is not is an error, as is a version of the API without that kind.
+    /// Deserializes each document into its type in the client generated from the API, and prints
+    /// what the type holds. Unknown fields are lost; missing ones, and kinds that this version of
+    /// the API lacks, are errors.
     const READ: &str = r#"
 import json, re, sys, yaml
 from kubernetes import client
@@ -298,7 +295,7 @@ for document in yaml.safe_load_all(sys.stdin):
     print(json.dumps(api.sanitize_for_serialization(read)))
 "#;
 
-    /// What the types of the API hold of a manifest.
+    /// The manifest as the API's types hold it.
     fn read(manifest: &str) -> Vec<Value> {
         let mut python = Command::new("/usr/bin/python3")
             .args(["-c", READ])
@@ -309,13 +306,13 @@ for document in yaml.safe_load_all(sys.stdin):
             .expect("Python is needed for this test: install python3-kubernetes");
         python.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
         let out = python.wait_with_output().unwrap();
-        let told = String::from_utf8_lossy(&out.stderr);
-        assert!(out.status.success(), "is python3-kubernetes installed? {told} {manifest}");
+        let stderr = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "is python3-kubernetes installed? {stderr} {manifest}");
         let lines = out.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
-    /// Whether all of `part` is in `whole`, which may have more.
+    /// Asserts that `whole` contains `part`; it may contain more.
     fn holds(whole: &Value, part: &Value, path: &str) {
         match part {
             Value::Object(map) => {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-/// Words that YAML reads as something other than text.
+/// Words that YAML does not read as text.
 const WORDS: &[&str] = &["true", "false", "yes", "no", "on", "off", "y", "n", "null"];
 
-/// Documents, one after the other.
+/// Writes each value as a document.
 pub fn documents(values: &[Value]) -> String {
     let mut text = String::new();
     for (number, value) in values.iter().enumerate() {
@@ -17,7 +17,7 @@ pub fn documents(values: &[Value]) -> String {
     text
 }
 
-/// A map or list, a line for each scalar, indented by `depth`.
+/// Writes a map or list, a line for each scalar, indented by `depth`.
 fn block(value: &Value, depth: usize, text: &mut String) {
     match value {
         empty if is_empty(empty) => text.push_str(&format!("{}{empty}\n", " ".repeat(depth))),
@@ -33,7 +33,7 @@ fn block(value: &Value, depth: usize, text: &mut String) {
             for value in list {
                 let mut item = String::new();
                 block(value, depth + 2, &mut item);
-                // The first line has the dash in its indentation.
+                // The dash replaces the indentation of the first line.
                 let dash = format!("{}- ", " ".repeat(depth));
                 text.push_str(&dash);
                 text.push_str(item.get(dash.len()..).unwrap_or_default());
@@ -47,7 +47,7 @@ fn block(value: &Value, depth: usize, text: &mut String) {
     }
 }
 
-/// What follows a key.
+/// Writes the value behind a key.
 fn under(value: &Value, depth: usize, text: &mut String) {
     if is_empty(value) || !(value.is_object() || value.is_array()) {
         text.push_str(&format!(" {}\n", scalar(value)));
@@ -57,7 +57,7 @@ fn under(value: &Value, depth: usize, text: &mut String) {
     }
 }
 
-/// Whether it is a map or list with nothing in it.
+/// Whether the value is an empty map or list.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Object(map) => map.is_empty(),
@@ -66,7 +66,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A scalar, or an empty map or list: as JSON, which YAML contains, unless it is a plain word.
+/// A scalar, or an empty map or list: as JSON, which is valid YAML, unless it is a plain word.
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) if is_word(text) => text.clone(),

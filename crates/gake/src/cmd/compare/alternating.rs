@@ -12,7 +12,7 @@ use gake_judge::compare::{ComparedFigures, Comparison, Known, Question, compare_
 use gake_judge::stats::span;
 use gake_lab::Lab;
 use gake_report::merge_runs;
-use gake_run::{Beside, Prepared};
+use gake_run::{ResolvedRun, RunOptions};
 use gake_text::redact::Redactor;
 
 use crate::cli::{CompareArgs, run_of};
@@ -48,7 +48,7 @@ impl AlternatingRuns {
 /// A side that is ready to run.
 struct Side {
     command: CommandSpec,
-    prepared: Prepared,
+    prepared: ResolvedRun,
     redactor: Redactor,
     /// Stopped with the side.
     _lab: Option<Lab>,
@@ -165,7 +165,7 @@ fn side(
 
 impl Side {
     /// The next run: a script runs once, so it is prepared again each time.
-    fn next(&self) -> Result<Prepared, Failure> {
+    fn next(&self) -> Result<ResolvedRun, Failure> {
         if self.prepared.scripts.is_empty() {
             return Ok(self.prepared.clone());
         }
@@ -178,9 +178,9 @@ impl Side {
 /// One run of a side.
 fn slice(side: &Side, number: u64, signals: &Signals) -> Result<Run, Failure> {
     let seed = side.prepared.seed.wrapping_add(number);
-    let prepared = Prepared { seed, ..side.next()? };
-    let beside = Beside { interrupt: Some(signals.interrupt()), ..Beside::default() };
-    let recorded = prepared.run_beside(beside, |_| None);
+    let prepared = ResolvedRun { seed, ..side.next()? };
+    let options = RunOptions { interrupt: Some(signals.interrupt()), ..RunOptions::default() };
+    let recorded = prepared.run_with(options, |_| None);
     let recorded = recorded.map_err(|error| side.command.failure(error))?;
     for end in recorded.scripts {
         end.into_setup()?;

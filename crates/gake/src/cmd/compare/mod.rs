@@ -12,7 +12,7 @@ use crate::cli::CompareArgs;
 use gake_session::Results;
 use gake_session::files::distinct;
 use gake_session::options::output::files as output_files;
-use gake_session::redaction::usual;
+use gake_session::redaction::redactor_for;
 use gake_session::{Console, comparison};
 use gake_session::{Exit, Failure};
 
@@ -25,7 +25,7 @@ pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
     let outputs = || args.formats.iter().chain(&args.html);
     distinct(output_files(outputs()), [&args.a, &args.b].map(Path::new))?;
     let results = Results::create(outputs(), args.no_color, console)?;
-    let redactor = usual(SecretNames::default())?;
+    let redactor = redactor_for(SecretNames::default())?;
     let (comparison, sides, interrupted) = if args.interleave {
         let runs = alternating::run(args, &question, &redactor, console)?;
         (runs.compare(&question), runs.wholes, runs.interrupted)

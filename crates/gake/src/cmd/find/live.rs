@@ -23,7 +23,7 @@ pub struct SearchLive<'a> {
 impl<'a> SearchLive<'a> {
     /// What suits the terminal and the flags, for a search of `target`.
     pub fn new(args: &'a FindArgs, target: &str, has_scripts: bool, console: &'a Console) -> Self {
-        let bar = if args.output.quiet { None } else { console.moving(None) };
+        let bar = if args.output.quiet { None } else { console.status_line(None) };
         Self { args, console, bar, target: target.to_owned(), has_scripts }
     }
 
@@ -73,7 +73,7 @@ impl<'a> SearchLive<'a> {
         let Some(bar) = &self.bar else { return };
         let mut counts = second.tally.counts;
         counts.merge(&second.warmup);
-        bar.say(&format!(
+        bar.set_message(&format!(
             "{} {}: sent {}/s, p99 {}, {} failed",
             trial.purpose.name(),
             load(trial.load),
@@ -85,7 +85,7 @@ impl<'a> SearchLive<'a> {
 
     fn rest(&self, rest: Duration) {
         if let Some(bar) = &self.bar {
-            bar.say(&format!("resting {}", units::duration(rest.as_nanos() as f64)));
+            bar.set_message(&format!("resting {}", units::duration(rest.as_nanos() as f64)));
         }
     }
 

@@ -13,8 +13,8 @@ use gake_report::find::FindReport;
 use gake_report::{Format, Style, html};
 use gake_run::search::{CapacityOptions, Trials, connections_max};
 use gake_session::fleet::{self, FleetMaker};
-use gake_session::history::{Entry, Store, folder};
-use gake_session::options::Form;
+use gake_session::history::{HistoryEntry, HistoryStore, folder};
+use gake_session::options::ResultFormat;
 use gake_session::redaction::redactor;
 use gake_session::run::SessionTrials;
 use gake_session::{Console, Exit, Failure, Results, Signals, descriptors, files};
@@ -78,17 +78,17 @@ pub fn run(args: &FindArgs, console: &Console) -> Result<Exit, Failure> {
     show(&report, results, console)?;
     if let Some(history) = history {
         let text = gake_report::find::text(&report, Style::default());
-        history.add(&Entry::of_search(&report, text))?;
+        history.add(&HistoryEntry::of_search(&report, text))?;
     }
     Ok(exit(&report.answer, signals.came()))
 }
 
 /// The history, when the result is to be kept.
-fn history(is_kept: bool) -> Result<Option<Store>, Failure> {
+fn history(is_kept: bool) -> Result<Option<HistoryStore>, Failure> {
     if !is_kept {
         return Ok(None);
     }
-    Store::create(&folder()?).map(Some)
+    HistoryStore::create(&folder()?).map(Some)
 }
 
 /// Rejects dimensions that the target cannot have.
@@ -161,10 +161,10 @@ fn demo_config() -> Result<LabConfig, Failure> {
 }
 
 fn show(report: &FindReport, results: Results, console: &Console) -> Result<(), Failure> {
-    results.put(console, |form, style| {
-        Ok(match form {
-            Form::Summary(Format::Json) => gake_report::find::json(report)?,
-            Form::Summary(Format::Html) => html::find(report).map_err(io::Error::other)?,
+    results.put(console, |format, style| {
+        Ok(match format {
+            ResultFormat::Summary(Format::Json) => gake_report::find::json(report)?,
+            ResultFormat::Summary(Format::Html) => html::find(report).map_err(io::Error::other)?,
             _ => gake_report::find::text(report, style),
         }
         .into_bytes())

@@ -2,7 +2,7 @@
 
 use gake_core::spec::{RequestSource, RunSpec};
 use gake_fleet::{Orphan, OrphanScript};
-use gake_run::{Inputs, Prepared, Scripts};
+use gake_run::{Inputs, ResolvedRun, Scripts};
 use gake_session::fleet::{ScriptAgents, failure, settings};
 use gake_session::options::AttachArgs;
 use gake_session::redaction::redactor;
@@ -32,8 +32,8 @@ pub fn attach(args: &AttachArgs, console: &Console) -> Result<Exit, Failure> {
         script.as_ref().map(|script| archived(script, &spec, args, console)).transpose()?;
     let scripts = loader.as_ref().map(|loader| loader as &dyn Scripts);
     let inputs = Inputs { scripts, ..gake_session::recording::inputs() };
-    let mut prepared =
-        Prepared::new(&spec, inputs).map_err(|error| gake_session::spec_error::failure(&error))?;
+    let mut prepared = ResolvedRun::new(&spec, inputs)
+        .map_err(|error| gake_session::spec_error::failure(&error))?;
     prepared.redact(&redactor);
     prepared.keep_to_one_table();
     // What was read of the target before is lost, and the rest would stand at the wrong instants.

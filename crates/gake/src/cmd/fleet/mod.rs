@@ -2,7 +2,7 @@
 
 mod attach;
 
-use gake_fleet::{AgentList, AgentLogLine, ListedAgent, Stopped};
+use gake_fleet::{AgentList, AgentLogLine, ListedAgent, StopRecipient};
 
 use crate::cli::{FleetCommand, FleetCommandArgs};
 use gake_session::Console;
@@ -17,7 +17,7 @@ pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> 
     match &args.command {
         FleetCommand::Ls { nats } => {
             let (nats, token) = fleet::settings(nats)?;
-            let list = AgentList::ask(&nats, &token).map_err(fleet::failure)?;
+            let list = AgentList::fetch(&nats, &token).map_err(fleet::failure)?;
             for name in &list.other_token {
                 console.warn(&format!("agent {name} has another token"));
             }
@@ -26,10 +26,11 @@ pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> 
         FleetCommand::Stop { run, now, nats } => {
             let (nats, token) = fleet::settings(nats)?;
             let how = (*now, env!("CARGO_PKG_VERSION"));
-            let stopped = Stopped::ask(&nats, &token, run, how).map_err(fleet::failure)?;
+            let stopped =
+                StopRecipient::request_stop(&nats, &token, run, how).map_err(fleet::failure)?;
             console.note(&match stopped {
-                Stopped::Coordinator => "its coordinator ends the run".to_owned(),
-                Stopped::Agents { names, has_journal } => {
+                StopRecipient::Coordinator => "its coordinator ends the run".to_owned(),
+                StopRecipient::Agents { names, has_journal } => {
                     let names = names.join(", ");
                     let ends = format!("the run has no coordinator; its agents end it: {names}");
                     match has_journal {
@@ -43,7 +44,7 @@ pub fn run(args: &FleetCommandArgs, console: &Console) -> Result<Exit, Failure> 
         FleetCommand::Attach(args) => return attach::attach(args, console),
         FleetCommand::Logs { agents, nats } => {
             let (nats, token) = fleet::settings(nats)?;
-            let lines = AgentLogLine::ask(&nats, &token, agents).map_err(fleet::failure)?;
+            let lines = AgentLogLine::fetch(&nats, &token, agents).map_err(fleet::failure)?;
             console.result(&lines.iter().map(line).collect::<String>())?;
         }
     }

@@ -2,7 +2,7 @@
 
 use gake_text::units::{duration, percent, rate};
 
-use gake_session::history::Entry;
+use gake_session::history::HistoryEntry;
 
 /// Headings; the columns from the fifth to the eighth are numbers.
 const HEADINGS: [&str; 10] = [
@@ -22,13 +22,13 @@ const HEADINGS: [&str; 10] = [
 const NUMBERS: std::ops::Range<usize> = 4..8;
 
 /// A run as comparisons name it.
-pub(super) fn name(entry: &Entry) -> String {
+pub(super) fn name(entry: &HistoryEntry) -> String {
     let commit = entry.revision.short();
     if commit.is_empty() { format!("#{}", entry.id) } else { format!("#{} ({commit})", entry.id) }
 }
 
 /// The table of runs.
-pub(super) fn text(entries: &[Entry], baselines: &[(String, i64)]) -> String {
+pub(super) fn text(entries: &[HistoryEntry], baselines: &[(String, i64)]) -> String {
     let rows: Vec<[String; 10]> = std::iter::once(HEADINGS.map(str::to_owned))
         .chain(entries.iter().map(|entry| row(entry, baselines)))
         .collect();
@@ -49,7 +49,7 @@ pub(super) fn text(entries: &[Entry], baselines: &[(String, i64)]) -> String {
     text
 }
 
-fn row(entry: &Entry, baselines: &[(String, i64)]) -> [String; 10] {
+fn row(entry: &HistoryEntry, baselines: &[(String, i64)]) -> [String; 10] {
     let names = baselines.iter().filter(|baseline| baseline.1 == entry.id);
     let names: String = names.map(|(name, _)| format!(" [{name}]")).collect();
     let missed = if entry.missed > 0 { ", missed" } else { "" };

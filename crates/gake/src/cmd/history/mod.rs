@@ -13,7 +13,7 @@ use gake_report::read_run;
 
 use crate::cli::{HistoryArgs, HistoryCommand, LISTED};
 use gake_session::Results;
-use gake_session::history::{Entry, Store, folder, run_file};
+use gake_session::history::{HistoryEntry, HistoryStore, folder, run_file};
 use gake_session::options::OutputSpec;
 use gake_session::{Console, comparison};
 use gake_session::{Exit, Failure};
@@ -24,7 +24,7 @@ use gake_session::{Exit, Failure};
 /// When there is none, or it has no such run.
 pub fn run(args: &HistoryArgs, console: &Console) -> Result<Exit, Failure> {
     let folder = folder()?;
-    let store = Store::open(&folder)?;
+    let store = HistoryStore::open(&folder)?;
     let list = HistoryCommand::List { limit: LISTED, target: None };
     match args.command.as_ref().unwrap_or(&list) {
         HistoryCommand::List { limit, target } => {
@@ -68,7 +68,7 @@ pub fn run(args: &HistoryArgs, console: &Console) -> Result<Exit, Failure> {
 }
 
 /// The run before another one of its target.
-fn before(store: &Store, run: &Entry) -> Result<Entry, Failure> {
+fn before(store: &HistoryStore, run: &HistoryEntry) -> Result<HistoryEntry, Failure> {
     let entries = store.newest(Some(&run.target), u32::MAX)?;
     let earlier = entries.into_iter().rfind(|entry| entry.id < run.id && entry.file.is_some());
     earlier.ok_or_else(|| {
@@ -77,7 +77,7 @@ fn before(store: &Store, run: &Entry) -> Result<Entry, Failure> {
 }
 
 /// The path of the run file of an entry.
-fn file(folder: &Path, entry: &Entry) -> Result<String, Failure> {
+fn file(folder: &Path, entry: &HistoryEntry) -> Result<String, Failure> {
     let name = entry.file.as_ref().ok_or_else(|| {
         Failure::could_not(format!("{} is a search, which has no run file", entry.id))
     })?;
@@ -86,7 +86,7 @@ fn file(folder: &Path, entry: &Entry) -> Result<String, Failure> {
 
 fn show(
     folder: &Path,
-    entry: &Entry,
+    entry: &HistoryEntry,
     formats: &[OutputSpec],
     console: &Console,
 ) -> Result<Exit, Failure> {
@@ -111,7 +111,7 @@ fn show(
 
 fn compared(
     folder: &Path,
-    [a, b]: [&Entry; 2],
+    [a, b]: [&HistoryEntry; 2],
     question: &Question,
     formats: &[OutputSpec],
     console: &Console,

@@ -8,7 +8,7 @@ use gake_report::html::{TrendRun, trend};
 use gake_text::units::{duration, rate};
 
 use gake_session::Console;
-use gake_session::history::Entry;
+use gake_session::history::HistoryEntry;
 use gake_session::{Exit, Failure};
 
 /// Characters of the longest bar.
@@ -17,7 +17,7 @@ const BAR: f64 = 40.0;
 /// Prints the trend, and writes its page.
 pub(super) fn show(
     target: &str,
-    entries: &[Entry],
+    entries: &[HistoryEntry],
     html: Option<&Path>,
     console: &Console,
 ) -> Result<Exit, Failure> {
@@ -32,7 +32,7 @@ pub(super) fn show(
     Ok(Exit::Done)
 }
 
-fn point(entry: &Entry) -> TrendRun {
+fn point(entry: &HistoryEntry) -> TrendRun {
     TrendRun {
         id: entry.id,
         started: entry.when(),
@@ -46,10 +46,10 @@ fn point(entry: &Entry) -> TrendRun {
     }
 }
 
-fn text(target: &str, entries: &[Entry]) -> String {
+fn text(target: &str, entries: &[HistoryEntry]) -> String {
     let mut text = format!("{target}\n");
-    let p99 = |entry: &Entry| entry.times.map(|times| times[1] as f64);
-    let capacity = |entry: &Entry| entry.capacity.map(|found| found[0]);
+    let p99 = |entry: &HistoryEntry| entry.times.map(|times| times[1] as f64);
+    let capacity = |entry: &HistoryEntry| entry.capacity.map(|found| found[0]);
     text.push_str(&bars("p99", entries, &p99, &duration));
     text.push_str(&bars("capacity", entries, &capacity, &rate));
     if !text.contains('█') {
@@ -61,11 +61,11 @@ fn text(target: &str, entries: &[Entry]) -> String {
 /// A bar for each entry that has a value; nothing when none has.
 fn bars(
     title: &str,
-    entries: &[Entry],
-    of: &dyn Fn(&Entry) -> Option<f64>,
+    entries: &[HistoryEntry],
+    of: &dyn Fn(&HistoryEntry) -> Option<f64>,
     read: &dyn Fn(f64) -> String,
 ) -> String {
-    let values: Vec<(&Entry, f64)> =
+    let values: Vec<(&HistoryEntry, f64)> =
         entries.iter().filter_map(|entry| Some((entry, of(entry)?))).collect();
     let most = values.iter().map(|value| value.1).fold(0.0, f64::max);
     if values.is_empty() || most <= 0.0 {

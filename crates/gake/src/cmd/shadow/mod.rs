@@ -51,7 +51,8 @@ fn serve(args: &ShadowArgs, console: &Console) -> Result<Exit, Failure> {
     let signals = signals::receive()
         .map_err(|error| Failure::could_not(format!("signals cannot be watched: {error}")))?;
     let mut proxy = Proxy::new(config.clone()).map_err(Failure::usage)?;
-    let redactor = redaction::told(&args.taps.redaction, args.taps.record_secrets, console)?;
+    let redactor =
+        redaction::redactor_with(&args.taps.redaction, args.taps.record_secrets, console)?;
     let taps = Taps::start(&args.taps, &config, &redactor, &mut proxy)?;
     let proxy = script::add(args.script.hooks().as_ref(), &config, proxy, console)?;
     let running = proxy.start().map_err(Failure::could_not)?;

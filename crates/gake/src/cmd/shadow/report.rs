@@ -17,7 +17,7 @@ use crate::cli::{ConvertArgs, ShadowReportArgs};
 use gake_session::Console;
 use gake_session::Results;
 use gake_session::files::distinct;
-use gake_session::options::Form;
+use gake_session::options::ResultFormat;
 use gake_session::options::output::files as output_files;
 use gake_session::redaction;
 use gake_session::{Exit, Failure};
@@ -44,10 +44,10 @@ pub fn report(args: &ShadowReportArgs, console: &Console) -> Result<Exit, Failur
     let terms = args.terms.terms();
     let joined = file::join(comparisons);
     let reports: Vec<_> = joined.iter().map(|one| judge(one, &rules, terms)).collect();
-    results.put(console, |form, _| {
-        Ok(match form {
-            Form::Summary(Format::Json) => serde_json::to_string_pretty(&reports)? + "\n",
-            Form::Summary(Format::Html) => {
+    results.put(console, |format, _| {
+        Ok(match format {
+            ResultFormat::Summary(Format::Json) => serde_json::to_string_pretty(&reports)? + "\n",
+            ResultFormat::Summary(Format::Html) => {
                 let page = |rows| reports.iter().map(|report| shown(report, rows)).collect();
                 html::shadow::<serde_json::Value>(page).map_err(io::Error::other)?
             }
@@ -83,7 +83,7 @@ pub fn convert(args: &ConvertArgs, console: &Console) -> Result<Exit, Failure> {
     let started_unix_ns = traffic.started_unix_ns();
     let requests = first.into_iter().chain(traffic.by_ref());
     let kind = args.output.extension().and_then(|extension| extension.to_str());
-    let redactor = redaction::told(&args.redaction, args.secrets, console)?;
+    let redactor = redaction::redactor_with(&args.redaction, args.secrets, console)?;
     let create = || {
         let created = gake_files::create(&args.output, Access::Owner);
         created.map_err(|error| about(&args.output, &error))

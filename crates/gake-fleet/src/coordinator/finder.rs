@@ -1,4 +1,4 @@
-//! Finds agents and gives each its slice.
+//! Finding agents and assigning slices to them.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,58 +13,57 @@ use gake_core::spec::RunSpec;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::clocks::Found;
-use super::offset::Offset;
+use super::clock_offset::ClockOffset;
+use super::clocks::CandidateAgent;
 use super::settings::FleetSettings;
 use super::weights;
-use crate::files::Contents;
+use crate::files::FileContents;
 use crate::message::{
-    AgentHello, DISCOVER, Discover, FilePart, FileTaken, FilesMissing, FilesQuestion, Greeting,
-    Offer, OfferAnswer, PROTOCOL, Part, ScriptOffer, SpecPart, SpecTaken, StartAnswer, StartOrder,
-    agent_subject, from_hex, hex, hidden, opened, revealed, sealed,
+    AgentHello, DISCOVER, Discover, FileChunk, FileReceived, FilesMissing, FilesQuestion, Greeting,
+    Offer, OfferReply, PROTOCOL, ScriptOffer, SpecChunk, SpecReceived, StartOrder, StartReply,
+    UnitRange, agent_subject, decrypt_json, encrypt_json, from_hex, hex, open_json, seal_json,
 };
 use crate::token::{SEAL, random_text};
 use crate::{FleetError, FleetToken, NatsSettings};
 
-/// How long an agent may take to answer what it need not prepare.
-pub(super) const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Time limit for replies without preparation.
+pub(super) const REPLY_MAX: Duration = Duration::from_secs(5);
 
-/// How long answers to one question are collected.
+/// How long replies to a discovery are collected.
 pub(super) const ROUND: Duration = Duration::from_millis(300);
 
-/// The same for the last question: of an agent that is too far away it is known then why it is not
-/// taken.
+/// The same for the last discovery, so that the reason for refusing a distant agent is known.
 const LAST_ROUND: Duration = Duration::from_secs(1);
 
-/// How often an interrupt is looked for.
-const HEAR_EVERY: Duration = Duration::from_millis(100);
+/// Polling interval for an interrupt.
+const POLL_EVERY: Duration = Duration::from_millis(100);
 
-/// How long an agent may take to prepare a run: it resolves names.
+/// Time limit for agents to prepare a run: they resolve names.
 const PREPARE_MAX: Duration = Duration::from_secs(30);
 
-/// The same for a script, whose users it loads. Agents wait longer than that for the start.
+/// The same for a script, whose users are loaded. Agents wait longer than that for the start.
 const LOAD_MAX: Duration = Duration::from_secs(50);
 
-/// A part of a spec takes this part of a message at most: as text within text it grows.
-const PART_OF_PAYLOAD: usize = 4;
+/// A chunk takes at most this fraction of a message, since it grows when it is escaped.
+const PAYLOAD_DIVISOR: usize = 4;
 
-/// What agents are offered.
-pub(crate) struct Offered {
-    /// The exact encoding of the spec; empty for a script whose options say what is to be done.
+/// An offer to agents, without the slice.
+pub(crate) struct SliceOffer {
+    /// The exact encoding of the spec; empty for a script with the load of its options.
     spec: String,
     script: Option<ScriptOffer>,
-    files: Contents,
+    files: FileContents,
 }
 
-impl Offered {
-    /// A spec, with the files that it names by their hashes.
-    pub(crate) fn spec(spec: &RunSpec, files: Contents) -> Result<Self, FleetError> {
+impl SliceOffer {
+    /// Offers a spec, with the files that it names by hash.
+    pub(crate) fn spec(spec: &RunSpec, files: FileContents) -> Result<Self, FleetError> {
         Ok(Self { spec: encoded(spec)?, script: None, files })
     }
 
-    /// A script, with `spec` where another load takes the place of its own.
+    /// Offers a script, with `spec` if it replaces the load of the script's options.
     pub(crate) fn script(
-        (script, files): (ScriptOffer, Contents),
+        (script, files): (ScriptOffer, FileContents),
         spec: &RunSpec,
     ) -> Result<Self, FleetError> {
         let spec = if script.other_load.is_some() { encoded(spec)? } else { String::new() };
@@ -78,25 +77,23 @@ fn encoded(spec: &RunSpec) -> Result<String, FleetError> {
     Ok(String::from_utf8_lossy(&spec).into_owned())
 }
 
-/// An agent that has a slice.
+/// An agent with a slice of the run.
 #[derive(Debug, Clone)]
-pub(crate) struct Chosen {
+pub(crate) struct AssignedAgent {
     pub(crate) hello: AgentHello,
     pub(crate) workers: usize,
-    pub(crate) offset: Offset,
-    /// What of the run it does.
-    pub(crate) part: Part,
+    pub(crate) offset: ClockOffset,
+    pub(crate) part: UnitRange,
 }
 
-impl Chosen {
-    /// The same as a slice.
+impl AssignedAgent {
     pub(crate) fn slice(&self) -> Slice {
-        // What was offered is there.
+        // Offered ranges are valid.
         self.part.slice().unwrap_or(Slice::WHOLE)
     }
 }
 
-/// A run on its way to the agents.
+/// Finds and prepares the agents of a run.
 pub(crate) struct Finder<'a> {
     pub(crate) client: &'a Client,
     pub(crate) settings: &'a FleetSettings,
@@ -104,8 +101,8 @@ pub(crate) struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    /// Agents that can do the run, as many as are asked for, in the order of their names.
-    pub(crate) async fn agents(&self) -> Result<Vec<Found>, FleetError> {
+    /// Finds as many suitable agents as the settings require, in order of their names.
+    pub(crate) async fn agents(&self) -> Result<Vec<CandidateAgent>, FleetError> {
         let begun = Instant::now();
         let wanted = self.settings.agents;
         let mut refusals = BTreeMap::new();
@@ -128,8 +125,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Asks once who is there, and collects answers for the time of a `round`: agents in the order
-    /// of their names. Why others cannot do the run goes to `refusals`.
+    /// Discovers agents once, collecting replies for `round`. Returns suitable agents in order of
+    /// their names; reasons against others go to `refusals`.
     async fn ask(
         &self,
         round: Duration,
@@ -157,7 +154,7 @@ impl Finder<'_> {
         Ok(found.into_values().collect())
     }
 
-    /// Why an agent cannot do the run, if it cannot.
+    /// Why an agent cannot take part in the run, if so.
     fn unfit(&self, hello: &AgentHello) -> Option<String> {
         let own = &self.settings.version;
         if hello.protocol != PROTOCOL || hello.version != *own {
@@ -171,10 +168,10 @@ impl Finder<'_> {
         if self.settings.needs_scripts && !hello.takes_scripts {
             return Some("runs no scripts: start it with --scripts".to_owned());
         }
-        hello.run.is_some().then(|| "has a run already".to_owned())
+        hello.run.is_some().then(|| "already has a run".to_owned())
     }
 
-    /// What `work` gives, unless the wait for agents is interrupted before.
+    /// Awaits `work` until the interrupt.
     pub(crate) async fn unless_interrupted<T>(
         &self,
         work: impl Future<Output = Result<T, FleetError>>,
@@ -182,7 +179,7 @@ impl Finder<'_> {
         let Some(interrupt) = &self.settings.interrupt else { return work.await };
         let interrupted = async {
             while !interrupt.came() {
-                tokio::time::sleep(HEAR_EVERY).await;
+                tokio::time::sleep(POLL_EVERY).await;
             }
         };
         tokio::select! {
@@ -191,40 +188,40 @@ impl Finder<'_> {
         }
     }
 
-    /// Offers each agent its slice of `load`; they are ready then.
+    /// Offers each agent its slice of `load`, and waits until all are ready.
     pub(crate) async fn offer(
         &self,
-        agents: Vec<Found>,
-        load: &Offered,
+        agents: Vec<CandidateAgent>,
+        load: &SliceOffer,
         plan: &Plan,
-    ) -> Result<Vec<Chosen>, FleetError> {
-        let Offered { spec, script, files } = load;
+    ) -> Result<Vec<AssignedAgent>, FleetError> {
+        let SliceOffer { spec, script, files } = load;
         let patience = if script.is_some() { LOAD_MAX } else { PREPARE_MAX };
-        let parts = weights::parts(plan, agents.iter().map(|found| &found.hello));
-        let (before, last) = &split(spec, self.client.max_payload() / PART_OF_PAYLOAD);
-        // An agent that is ready waits for its start no longer than an offer takes: files that
-        // others do not have yet may take longer.
-        let sent = agents.iter().map(|Found { hello, .. }| async move {
+        let parts = weights::unit_ranges(plan, agents.iter().map(|found| &found.hello));
+        let (before, last) = &split(spec, self.client.max_payload() / PAYLOAD_DIVISOR);
+        // Files are sent before any offer, since they may take longer than a ready agent waits for
+        // the start.
+        let sent = agents.iter().map(|CandidateAgent { hello, .. }| async move {
             self.send_files(hello, files).await?;
-            self.send_parts(hello, before).await
+            self.send_chunks(hello, before).await
         });
         join_all(sent).await.into_iter().collect::<Result<(), _>>()?;
         let numbered = agents.into_iter().zip(parts).enumerate();
-        let offers = numbered.map(|(index, (Found { hello, clock }, part))| {
+        let offers = numbered.map(|(index, (CandidateAgent { hello, clock }, part))| {
             let (run, nonce) = (self.run.to_owned(), hello.nonce.clone());
             async move {
                 let alone = super::nanos(self.settings.alone_max);
                 let (spec, script) = ((*last).to_owned(), script.clone());
                 let offer = Offer { run, nonce, index, part, alone, spec, script };
                 let purpose = format!("offer-answer {}", offer.nonce);
-                let answer: OfferAnswer =
+                let reply: OfferReply =
                     self.request(&hello, "offer", &offer, &purpose, patience).await?;
-                match answer {
-                    OfferAnswer::Ready { workers } => {
+                match reply {
+                    OfferReply::Ready { workers } => {
                         let offset = self.offset_since(&hello, clock).await?;
-                        Ok(Chosen { hello, workers, offset, part })
+                        Ok(AssignedAgent { hello, workers, offset, part })
                     }
-                    OfferAnswer::Refused { why } => {
+                    OfferReply::Refused { why } => {
                         Err(FleetError::Refused { agent: hello.name, why })
                     }
                 }
@@ -233,27 +230,27 @@ impl Finder<'_> {
         join_all(offers).await.into_iter().collect()
     }
 
-    /// Sends the files of a spec that the agent does not have.
-    async fn send_files(&self, hello: &AgentHello, files: &Contents) -> Result<(), FleetError> {
+    /// Sends files of a spec that the agent lacks.
+    async fn send_files(&self, hello: &AgentHello, files: &FileContents) -> Result<(), FleetError> {
         let hashes: Vec<_> = files.keys().cloned().collect();
         let question = FilesQuestion { nonce: hello.nonce.clone(), hashes };
         let purpose = format!("files-answer {}", hello.nonce);
         let missing: FilesMissing =
-            self.request(hello, "files", &question, &purpose, ANSWER_MAX).await?;
+            self.request(hello, "files", &question, &purpose, REPLY_MAX).await?;
         let purpose = format!("file-answer {}", hello.nonce);
-        let size = self.client.max_payload() / PART_OF_PAYLOAD;
+        let size = self.client.max_payload() / PAYLOAD_DIVISOR;
         for hash in missing.hashes {
             let Some(content) = files.get(&hash) else { continue };
-            // An empty file has a part as well.
+            // An empty file has one chunk.
             for at in (0..content.len().max(1)).step_by(size.max(1)) {
                 let end = content.len().min(at + size.max(1));
                 let (nonce, bytes) = (hello.nonce.clone(), hex(&content[at..end]));
                 let is_last = end == content.len();
-                let part = FilePart { nonce, hash: hash.clone(), at, bytes, is_last };
-                let taken: FileTaken =
-                    self.request(hello, "file", &part, &purpose, ANSWER_MAX).await?;
+                let part = FileChunk { nonce, hash: hash.clone(), at, bytes, is_last };
+                let taken: FileReceived =
+                    self.request(hello, "file", &part, &purpose, REPLY_MAX).await?;
                 if taken.bytes != end {
-                    let why = "a file of the spec does not reach it".to_owned();
+                    let why = "a file of the spec did not arrive".to_owned();
                     return Err(FleetError::Refused { agent: hello.name.clone(), why });
                 }
             }
@@ -261,31 +258,36 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Sends the parts of a spec that do not fit into the offer.
-    async fn send_parts(&self, hello: &AgentHello, parts: &[&str]) -> Result<(), FleetError> {
+    /// Sends the chunks of a spec that do not fit into the offer.
+    async fn send_chunks(&self, hello: &AgentHello, chunks: &[&str]) -> Result<(), FleetError> {
         let purpose = format!("spec-answer {}", hello.nonce);
-        for (index, text) in parts.iter().enumerate() {
+        for (index, text) in chunks.iter().enumerate() {
             let (nonce, text) = (hello.nonce.clone(), (*text).to_owned());
-            let part = SpecPart { nonce, index, text };
-            let taken: SpecTaken = self.request(hello, "spec", &part, &purpose, ANSWER_MAX).await?;
+            let part = SpecChunk { nonce, index, text };
+            let taken: SpecReceived =
+                self.request(hello, "spec", &part, &purpose, REPLY_MAX).await?;
             if taken.parts != index + 1 {
-                let why = "the spec is too long for it".to_owned();
+                let why = "the spec is too long".to_owned();
                 return Err(FleetError::Refused { agent: hello.name.clone(), why });
             }
         }
         Ok(())
     }
 
-    /// Tells every agent to start at `epoch`, an instant of this machine's monotonic clock.
-    pub(crate) async fn start(&self, agents: &[Chosen], epoch: u64) -> Result<(), FleetError> {
-        let orders = agents.iter().map(|Chosen { hello, offset, .. }| async move {
+    /// Orders all agents to start at `epoch`, an instant of this machine's monotonic clock.
+    pub(crate) async fn start(
+        &self,
+        agents: &[AssignedAgent],
+        epoch: u64,
+    ) -> Result<(), FleetError> {
+        let orders = agents.iter().map(|AssignedAgent { hello, offset, .. }| async move {
             let order = StartOrder { run: self.run.to_owned(), epoch: offset.theirs(epoch) };
             let purpose = format!("start-answer {}", self.run);
-            let answer: StartAnswer =
-                self.request(hello, "start", &order, &purpose, ANSWER_MAX).await?;
-            match answer {
-                StartAnswer::Started => Ok(()),
-                StartAnswer::Refused { why } => {
+            let reply: StartReply =
+                self.request(hello, "start", &order, &purpose, REPLY_MAX).await?;
+            match reply {
+                StartReply::Started => Ok(()),
+                StartReply::Refused { why } => {
                     Err(FleetError::Refused { agent: hello.name.clone(), why })
                 }
             }
@@ -293,7 +295,7 @@ impl Finder<'_> {
         join_all(orders).await.into_iter().collect()
     }
 
-    /// Sends an agent a request, and waits for its answer; both are encrypted.
+    /// Sends an agent a request and waits for the reply; both are encrypted.
     pub(super) async fn request<T: DeserializeOwned>(
         &self,
         hello: &AgentHello,
@@ -303,21 +305,20 @@ impl Finder<'_> {
         patience: Duration,
     ) -> Result<T, FleetError> {
         let (nats, token) = (&self.settings.nats, &self.settings.token);
-        let asked = Asked { client: self.client, nats, token, hello };
-        asked.request(kind, request, purpose, patience).await
+        let agent = AgentRequest { client: self.client, nats, token, hello };
+        agent.request(kind, request, purpose, patience).await
     }
 }
 
-/// An agent that is asked for something.
-pub(crate) struct Asked<'a> {
+pub(crate) struct AgentRequest<'a> {
     pub(crate) client: &'a Client,
     pub(crate) nats: &'a NatsSettings,
     pub(crate) token: &'a FleetToken,
     pub(crate) hello: &'a AgentHello,
 }
 
-impl Asked<'_> {
-    /// Sends the agent a request, and waits for its answer; both are encrypted.
+impl AgentRequest<'_> {
+    /// Sends a request and waits for the reply; both are encrypted.
     pub(crate) async fn request<T: DeserializeOwned>(
         &self,
         kind: &str,
@@ -326,28 +327,28 @@ impl Asked<'_> {
         patience: Duration,
     ) -> Result<T, FleetError> {
         let Self { client, nats, token, hello } = self;
-        let bytes = hidden(token, &format!("{kind} {}", hello.id), request);
+        let bytes = encrypt_json(token, &format!("{kind} {}", hello.id), request);
         let max = client.max_payload();
         if bytes.len() > max.saturating_sub(SEAL) {
             let size = bytes.len();
             return Err(FleetError::Spec(format!(
-                "its spec takes {size} bytes, and NATS carries {max} in a message (max_payload)"
+                "its spec takes {size} bytes, and a NATS message holds {max} (max_payload)"
             )));
         }
         let request = Request::new().payload(bytes.into()).timeout(Some(patience));
-        let answer = client.send_request(agent_subject(&hello.id, kind), request).await;
-        let answer = answer.map_err(|error| {
-            nats.failed(format!("agent {} does not answer: {error}", hello.name))
+        let reply = client.send_request(agent_subject(&hello.id, kind), request).await;
+        let reply = reply.map_err(|error| {
+            nats.failed(format!("agent {} does not reply: {error}", hello.name))
         })?;
-        revealed(token, purpose, &answer.payload).ok_or_else(|| FleetError::Refused {
+        decrypt_json(token, purpose, &reply.payload).ok_or_else(|| FleetError::Refused {
             agent: hello.name.clone(),
-            why: "its answer cannot be read".to_owned(),
+            why: "its reply is not valid".to_owned(),
         })
     }
 }
 
-/// Asks once who is there, and hands each answer within `round` to `each`: an agent, or the name of
-/// one that has another token.
+/// Discovers agents once, and passes each reply within `round` to `each`: an agent, or the name of
+/// one with another token.
 pub(crate) async fn greetings(
     (client, nats): (&Client, &NatsSettings),
     token: &FleetToken,
@@ -357,27 +358,27 @@ pub(crate) async fn greetings(
     let challenge = random_text::<16>()?;
     let purpose = format!("hello {challenge}");
     let inbox = client.new_inbox();
-    let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| nats.failed(error))?;
-    let question = sealed(token, "discover", &Discover { challenge });
+    let mut replies = client.subscribe(inbox.clone()).await.map_err(|error| nats.failed(error))?;
+    let question = seal_json(token, "discover", &Discover { challenge });
     let asked = client.publish_with_reply(DISCOVER, inbox, question.into()).await;
     asked.map_err(|error| nats.failed(error))?;
     let until = tokio::time::Instant::now() + round;
-    while let Ok(Some(message)) = tokio::time::timeout_at(until, answers.next()).await {
+    while let Ok(Some(message)) = tokio::time::timeout_at(until, replies.next()).await {
         match serde_json::from_slice(&message.payload) {
             Ok(Greeting::OtherToken { name }) => each(Err(name)),
             Ok(Greeting::Hello(text)) => {
                 let bytes = from_hex(&text);
-                let hello = bytes.and_then(|bytes| opened(token, &purpose, &bytes));
+                let hello = bytes.and_then(|bytes| open_json(token, &purpose, &bytes));
                 hello.into_iter().for_each(|hello| each(Ok(hello)));
             }
-            // Somebody else's message.
+            // A foreign message.
             Err(_) => {}
         }
     }
     Ok(())
 }
 
-/// A text in parts of at most `most` bytes: those before the last, and the last.
+/// Splits a text into chunks of at most `most` bytes: those before the last, and the last.
 fn split(text: &str, most: usize) -> (Vec<&str>, &str) {
     let (mut before, mut rest) = (Vec::new(), text);
     while rest.len() > most.max(4) {
@@ -396,7 +397,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_are_the_text(text in "\\PC{0,60}", most in 0usize..30) {
+        fn chunks_join_to_the_text(text in "\\PC{0,60}", most in 0usize..30) {
             let (before, last) = split(&text, most);
             prop_assert_eq!(before.concat() + last, text.clone());
             let sizes = before.iter().map(|part| part.len()).chain([last.len()]);

@@ -1,4 +1,4 @@
-//! What a lost agent was to send.
+//! The arrivals of a lost agent.
 
 use gake_core::clock::{Nanos, TENTH, nanos};
 use gake_core::plan::Plan;
@@ -8,75 +8,75 @@ use gake_core::record::{
 use gake_core::schedule::{Schedule, Slice, SliceArrivals};
 use gake_core::work::Gauges;
 
-use crate::message::Part;
+use crate::message::UnitRange;
 
-/// Tenths of a second in a second.
+/// Tenths in a second.
 const TENTHS: u64 = 10;
 
-/// Arrivals that have an outcome: in the warm-up, and after it.
+/// Numbers of arrivals in the warm-up and after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Reported {
+pub(crate) struct ArrivalCounts {
     pub(crate) warmup: u64,
     pub(crate) figures: u64,
 }
 
-/// Arrivals that an agent is to send: of one scenario, from an instant on.
+/// Arrivals assigned to an agent: a slice of one scenario, from an instant on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Holding {
+pub(crate) struct Assignment {
     pub(crate) scenario: usize,
     pub(crate) slice: Slice,
     pub(crate) from: Nanos,
-    /// The handover by which somebody else is asked to send them.
+    /// The handover that offers them to another agent.
     pub(crate) handover: Option<u64>,
 }
 
-impl Holding {
-    /// What an agent with `part` of a run is to send by itself, unit by unit.
-    pub(crate) fn own(plan: &Plan, part: Part) -> Vec<Self> {
+impl Assignment {
+    /// The arrivals of an agent with these units of a run, unit by unit.
+    pub(crate) fn own(plan: &Plan, units: UnitRange) -> Vec<Self> {
         let scenarios = plan.scenarios().iter().enumerate();
         let open = scenarios.filter(|(_, plan)| plan.load.is_open());
-        let units = open
-            .flat_map(|unit| (part.first..part.first + part.width).map(move |index| (unit, index)));
+        let indexed = open.flat_map(|scenario| {
+            (units.first..units.first + units.width).map(move |index| (scenario, index))
+        });
         let own = |((scenario, plan), index): ((usize, &Plan), usize)| {
-            let slice = plan.slice(Slice::new(index, part.of), Slice::WHOLE)?;
+            let slice = plan.slice(Slice::new(index, units.of), Slice::WHOLE)?;
             Some(Self { scenario, slice, from: 0, handover: None })
         };
-        units.filter_map(own).collect()
+        indexed.filter_map(own).collect()
     }
 }
 
-/// The arrivals of a lost agent: each that is due and has no outcome counts as dropped, in the
-/// second in which it is due, until another agent takes them over.
+/// The arrivals of a lost agent. Each without an outcome counts as dropped in the second in which
+/// it is due, until another agent takes over.
 #[derive(Debug)]
-pub(crate) struct LostShare {
-    /// The worker in whose name they count.
+pub(crate) struct LostArrivals {
+    /// The worker under which they are counted.
     worker: usize,
     scenarios: Vec<LostScenario>,
     /// When the agent was lost.
     pub(crate) at: Nanos,
-    /// The tenth of a second in which its last piece ends.
+    /// The end of its latest interval, in tenths of a second.
     tenth: u64,
-    /// From when on others send its arrivals, by handover.
+    /// The instants from which others send its arrivals, by handover.
     pub(crate) taken: Vec<Nanos>,
-    /// Handovers that nobody accepted.
+    /// Number of handovers that no agent accepted.
     pub(crate) refused: usize,
 }
 
-/// The arrivals of one scenario.
 #[derive(Debug)]
 struct LostScenario {
     number: usize,
     is_open: bool,
-    /// None in a closed loop: its users ask no more, and nothing is due.
-    walks: Vec<Walk>,
-    due: Reported,
-    /// Of the due, those that have an outcome or count as dropped.
-    told: Reported,
+    /// Empty in a closed loop, which has no arrivals.
+    cursors: Vec<ArrivalCursor>,
+    due: ArrivalCounts,
+    /// Due arrivals that have an outcome or were counted as dropped.
+    counted: ArrivalCounts,
 }
 
-/// Arrivals of a schedule, up to where another agent sends them.
+/// A cursor over arrivals of a schedule, until another agent takes over.
 #[derive(Debug)]
-struct Walk {
+struct ArrivalCursor {
     share: SliceArrivals<'static>,
     /// When the next arrival is due.
     next: Option<Nanos>,
@@ -84,17 +84,17 @@ struct Walk {
     warmup_end: Nanos,
     /// When arrivals end, if a time ends them.
     end: Option<Nanos>,
-    /// The handover that is not answered yet.
+    /// The handover without a reply.
     pending: Option<u64>,
-    /// Another agent sends what is due from here on.
+    /// Another agent sends arrivals from this instant on.
     until: Nanos,
 }
 
-impl Walk {
-    fn new(schedule: &Schedule, holding: &Holding, plan: &Plan) -> Self {
+impl ArrivalCursor {
+    fn new(schedule: &Schedule, assignment: &Assignment, plan: &Plan) -> Self {
         let start = nanos(plan.start);
-        let mut share = schedule.arrivals(holding.slice);
-        share.skip_before(holding.from.saturating_sub(start));
+        let mut share = schedule.arrivals(assignment.slice);
+        share.skip_before(assignment.from.saturating_sub(start));
         let next = share.next().map(|next| next.due.saturating_add(start));
         Self {
             share: share.into_owned(),
@@ -102,13 +102,13 @@ impl Walk {
             start,
             warmup_end: start.saturating_add(nanos(plan.warmup)),
             end: schedule.timed_end().map(|end| end.saturating_add(start)),
-            pending: holding.handover,
+            pending: assignment.handover,
             until: Nanos::MAX,
         }
     }
 
     /// Counts the arrivals that are due before `now`.
-    fn advance(&mut self, now: Nanos, count: &mut Reported) {
+    fn advance(&mut self, now: Nanos, count: &mut ArrivalCounts) {
         let until = now.min(self.until);
         let Some(due) = self.next.filter(|due| *due < until) else { return };
         match due < self.warmup_end {
@@ -121,7 +121,7 @@ impl Walk {
         self.next = self.share.next().map(|next| next.due.saturating_add(self.start));
     }
 
-    /// Whether no more arrivals come after `now`.
+    /// Whether there are no arrivals after `now`.
     fn is_over(&self, now: Nanos) -> bool {
         self.pending.is_none()
             && (self.end.is_some_and(|end| end <= now)
@@ -131,54 +131,54 @@ impl Walk {
 }
 
 impl LostScenario {
-    /// The arrivals that are due before `now`, and not told of yet.
-    fn until(&mut self, now: Nanos) -> Reported {
-        for walk in &mut self.walks {
-            walk.advance(now, &mut self.due);
+    /// New arrivals that are due before `now`.
+    fn until(&mut self, now: Nanos) -> ArrivalCounts {
+        for cursor in &mut self.cursors {
+            cursor.advance(now, &mut self.due);
         }
-        let fresh = Reported {
-            warmup: self.due.warmup.saturating_sub(self.told.warmup),
-            figures: self.due.figures.saturating_sub(self.told.figures),
+        let fresh = ArrivalCounts {
+            warmup: self.due.warmup.saturating_sub(self.counted.warmup),
+            figures: self.due.figures.saturating_sub(self.counted.figures),
         };
-        self.told.warmup += fresh.warmup;
-        self.told.figures += fresh.figures;
+        self.counted.warmup += fresh.warmup;
+        self.counted.figures += fresh.figures;
         fresh
     }
 }
 
-impl LostShare {
-    /// What an agent was to send that was lost at `at`: its `holdings`; by scenario, the arrivals
-    /// that have an outcome are `reported`. Its last piece of figures ended in `tenth`.
+impl LostArrivals {
+    /// The arrivals of an agent that was lost at `at`: its assignments, and the numbers of arrivals
+    /// with an outcome by scenario. Its latest figures ended in `tenth`.
     pub(crate) fn new(
-        (plan, seed, holdings): (&Plan, u64, &[Holding]),
-        reported: &[Reported],
+        (plan, seed, assignments): (&Plan, u64, &[Assignment]),
+        reported: &[ArrivalCounts],
         (worker, tenth): (usize, u64),
         at: Nanos,
     ) -> Self {
         let scenarios = plan.scenarios().iter().enumerate().map(|(number, plan)| {
             let schedule = plan.schedule(Plan::scenario_seed(seed, number));
-            let own = holdings.iter().filter(|holding| holding.scenario == number);
-            let walks = schedule.iter().flat_map(|schedule| {
-                own.clone().map(move |holding| Walk::new(schedule, holding, plan))
+            let own = assignments.iter().filter(|assignment| assignment.scenario == number);
+            let cursors = schedule.iter().flat_map(|schedule| {
+                own.clone().map(move |assignment| ArrivalCursor::new(schedule, assignment, plan))
             });
             LostScenario {
                 number,
                 is_open: plan.load.is_open(),
-                walks: walks.collect(),
-                due: Reported::default(),
-                told: reported.get(number).copied().unwrap_or_default(),
+                cursors: cursors.collect(),
+                due: ArrivalCounts::default(),
+                counted: reported.get(number).copied().unwrap_or_default(),
             }
         });
         let (scenarios, tenth) = (scenarios.collect(), tenth / TENTHS * TENTHS);
         Self { worker, scenarios, at, tenth, taken: Vec::new(), refused: 0 }
     }
 
-    /// Answers a handover: another agent sends what is due at `from` or later, or nobody does.
+    /// Resolves a handover: another agent sends arrivals from `from` on, or none does.
     pub(crate) fn resolve(&mut self, handover: u64, from: Option<Nanos>) {
-        let walks = self.scenarios.iter_mut().flat_map(|scenario| &mut scenario.walks);
-        for walk in walks.filter(|walk| walk.pending == Some(handover)) {
-            walk.pending = None;
-            walk.until = from.unwrap_or(Nanos::MAX);
+        let cursors = self.scenarios.iter_mut().flat_map(|scenario| &mut scenario.cursors);
+        for cursor in cursors.filter(|cursor| cursor.pending == Some(handover)) {
+            cursor.pending = None;
+            cursor.until = from.unwrap_or(Nanos::MAX);
             match from {
                 Some(from) => self.taken.push(from),
                 None => self.refused += 1,
@@ -186,46 +186,46 @@ impl LostShare {
         }
     }
 
-    /// Whether others send all that was still due. Nobody replaces users of a closed loop.
+    /// Whether others send all remaining arrivals. Users of a closed loop are not replaced.
     pub(crate) fn is_replaced(&self) -> bool {
-        self.scenarios.iter().all(|scenario| match scenario.walks.as_slice() {
-            // An open loop in which the agent had no part.
+        self.scenarios.iter().all(|scenario| match scenario.cursors.as_slice() {
+            // An open loop in which the agent had no arrivals.
             [] => scenario.is_open,
-            walks => walks.iter().all(|walk| walk.until < Nanos::MAX),
+            cursors => cursors.iter().all(|cursor| cursor.until < Nanos::MAX),
         })
     }
 
-    /// Whether a handover is not answered yet.
+    /// Whether a handover has no reply yet.
     pub(crate) fn is_pending(&self) -> bool {
-        let mut walks = self.scenarios.iter().flat_map(|scenario| &scenario.walks);
-        walks.any(|walk| walk.pending.is_some())
+        let mut cursors = self.scenarios.iter().flat_map(|scenario| &scenario.cursors);
+        cursors.any(|cursor| cursor.pending.is_some())
     }
 
-    /// Up to when it is known at `now` what nobody sends: others take nothing over that was due
-    /// before they were asked.
+    /// Until when it is known at `now` which arrivals are dropped: other agents do not take over
+    /// arrivals that were due before the handover.
     pub(crate) fn known_until(&self, now: Nanos) -> Nanos {
         if self.is_pending() { now.min(self.at) } else { now }
     }
 
-    /// A piece for each whole second up to `now` that has none yet.
+    /// Returns an interval for each new whole second up to `now`.
     pub(crate) fn seconds(&mut self, now: Nanos) -> Vec<Interval> {
-        let mut pieces = Vec::new();
+        let mut intervals = Vec::new();
         while (self.tenth + TENTHS) * TENTH <= now && !self.is_over(self.tenth * TENTH) {
             self.tenth += TENTHS;
-            pieces.push(self.until(self.tenth * TENTH, self.tenth));
+            intervals.push(self.until(self.tenth * TENTH, self.tenth));
         }
-        pieces
+        intervals
     }
 
-    /// The last piece, of what is left up to `now`, and the end.
+    /// Returns the last interval, up to `now`, and the end of the worker.
     pub(crate) fn finish(&mut self, now: Nanos) -> (Interval, WorkerEnd) {
         (self.until(now, self.tenth + TENTHS), self.end(now))
     }
 
-    /// What was due up to `now` and is not told of yet, in a piece that ends in `tenth`.
+    /// An interval with the new dropped arrivals up to `now`.
     fn until(&mut self, now: Nanos, tenth: u64) -> Interval {
         let scenarios = self.scenarios.iter_mut().filter_map(|scenario| {
-            if scenario.walks.is_empty() {
+            if scenario.cursors.is_empty() {
                 return None;
             }
             let fresh = scenario.until(now);
@@ -244,18 +244,17 @@ impl LostShare {
         Interval { worker: self.worker, tenth, scenarios, cpu: 0, run_delay: 0 }
     }
 
-    /// Whether nothing more is due after `now`.
+    /// Whether nothing is due after `now`.
     pub(crate) fn is_over(&self, now: Nanos) -> bool {
-        let mut walks = self.scenarios.iter().flat_map(|scenario| &scenario.walks);
-        walks.all(|walk| walk.is_over(now))
+        let mut cursors = self.scenarios.iter().flat_map(|scenario| &scenario.cursors);
+        cursors.all(|cursor| cursor.is_over(now))
     }
 
-    /// Its end, when that is at `now`.
     fn end(&self, now: Nanos) -> WorkerEnd {
         let scenarios = self.scenarios.iter().map(|scenario| {
-            let over = scenario.walks.iter().map(|walk| {
-                let until = walk.end.map_or(now, |end| end.min(now));
-                until.min(walk.until)
+            let over = scenario.cursors.iter().map(|cursor| {
+                let until = cursor.end.map_or(now, |end| end.min(now));
+                until.min(cursor.until)
             });
             let over = over.max().unwrap_or(self.at.min(now));
             let end = ScenarioEnd { arrivals_end: over, done: over, ..ScenarioEnd::default() };
@@ -283,43 +282,43 @@ mod tests {
         Plan { warmup, requests, ..Plan::new("a test", Load::Open { stages, process }) }
     }
 
-    fn due(interval: &Interval) -> Reported {
+    fn due(interval: &Interval) -> ArrivalCounts {
         let part = &interval.scenarios[0];
         assert_eq!(part.tally.counts.dropped, part.tally.counts.lost);
-        Reported { warmup: part.warmup.dropped, figures: part.tally.counts.dropped }
+        ArrivalCounts { warmup: part.warmup.dropped, figures: part.tally.counts.dropped }
     }
 
     proptest! {
         #[test]
         fn every_arrival_without_an_outcome_counts_once(
-            seed: u64, agents in 1usize..5, index in 0usize..5, width in 1usize..4, told in 0u64..40,
+            seed: u64, agents in 1usize..5, index in 0usize..5, width in 1usize..4, counted in 0u64..40,
             steps in proptest::collection::vec(0u64..900, 0..12), poisson: bool,
             requests in prop::option::of(1u64..200),
         ) {
             let process = if poisson { Process::Poisson } else { Process::Uniform };
             let plan = plan(process, requests);
             let first = index % agents;
-            let part = Part { first, width: width.min(agents - first), of: agents };
+            let part = UnitRange { first, width: width.min(agents - first), of: agents };
             let slice = part.slice().unwrap();
             let schedule = plan.schedule(Plan::scenario_seed(seed, 0)).unwrap();
             let all: Vec<_> = schedule.arrivals(slice).map(|arrival| arrival.due).collect();
             let warmup = all.iter().filter(|due| **due < 700_000_000).count() as u64;
-            let reported = Reported { warmup: told.min(warmup), figures: told.saturating_sub(warmup) };
-            let own = Holding::own(&plan, part);
-            let mut lost = LostShare::new((&plan, seed, &own), &[reported], (3, 0), 0);
-            let (mut pieces, mut now) = (Vec::new(), 0);
+            let reported = ArrivalCounts { warmup: counted.min(warmup), figures: counted.saturating_sub(warmup) };
+            let own = Assignment::own(&plan, part);
+            let mut lost = LostArrivals::new((&plan, seed, &own), &[reported], (3, 0), 0);
+            let (mut intervals, mut now) = (Vec::new(), 0);
             for step in steps.into_iter().chain([9_000]) {
                 now += step * 1_000_000;
-                pieces.extend(lost.seconds(now));
+                intervals.extend(lost.seconds(now));
             }
             prop_assert!(lost.is_over(now));
-            pieces.push(lost.finish(now).0);
-            let tenths: Vec<_> = pieces.iter().map(|piece| piece.tenth).collect();
+            intervals.push(lost.finish(now).0);
+            let tenths: Vec<_> = intervals.iter().map(|interval| interval.tenth).collect();
             prop_assert!(tenths.iter().zip(1..).all(|(tenth, second)| *tenth == second * 10));
-            let mut sum = Reported::default();
-            for piece in pieces.iter().map(due) {
-                sum.warmup += piece.warmup;
-                sum.figures += piece.figures;
+            let mut sum = ArrivalCounts::default();
+            for interval in intervals.iter().map(due) {
+                sum.warmup += interval.warmup;
+                sum.figures += interval.figures;
             }
             let figures = all.len() as u64 - warmup;
             prop_assert_eq!(sum.warmup, warmup - reported.warmup);
@@ -330,16 +329,16 @@ mod tests {
     #[test]
     fn it_ends_when_its_schedule_does_or_the_run() {
         let open = plan(Process::Uniform, None);
-        let whole = Part { first: 0, width: 1, of: 1 };
-        let own = Holding::own(&open, whole);
-        let lost = LostShare::new((&open, 1, &own), &[], (5, 0), SECOND);
+        let whole = UnitRange { first: 0, width: 1, of: 1 };
+        let own = Assignment::own(&open, whole);
+        let lost = LostArrivals::new((&open, 1, &own), &[], (5, 0), SECOND);
         assert!(!lost.is_over(3 * SECOND));
         assert!(lost.is_over(3_700_000_000));
         let end = |now| lost.end(now).scenarios[0].1.arrivals_end;
         assert_eq!((end(2 * SECOND), end(9 * SECOND)), (2 * SECOND, 3_700_000_000));
         let closed = Plan::new("a test", Load::Closed { users: 4, think: Duration::ZERO });
-        let own = Holding::own(&closed, whole);
-        let lost = LostShare::new((&closed, 1, &own), &[], (5, 0), SECOND);
+        let own = Assignment::own(&closed, whole);
+        let lost = LostArrivals::new((&closed, 1, &own), &[], (5, 0), SECOND);
         assert!(lost.is_over(SECOND), "nothing is due");
         assert_eq!(lost.end(9 * SECOND).scenarios[0].1.arrivals_end, SECOND);
     }

@@ -1,4 +1,4 @@
-//! Watches the target during runs, and the machine that loads it.
+//! Sampling of the target and of this machine during runs.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,61 +10,59 @@ use gake_engine::{belongs_in_background, lower_class};
 use gake_watch::{Batch, Sampler, WatchSource};
 use gake_wire::Address;
 
-use crate::{Prepared, RunError};
+use crate::{ResolvedRun, RunError};
 
-/// Between two samples.
+/// Sampling interval.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long a run waits at its start and at its end for a reading of this machine.
+/// How long a run waits for readings at its start and end.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// What is sampled of the target and of this machine, over one run or several.
+/// Samples the target and this machine, during one run or several.
 #[derive(Debug, Default)]
-pub struct Watching {
+pub struct TargetWatcher {
     sampler: Option<Sampler>,
-    /// The names of the sources that have counters.
+    /// Names of sources with counters.
     counting: Vec<String>,
-    /// When the current run began, on the sampler's clock.
+    /// The start of the current run, on the sampler's clock.
     began: Nanos,
     watched: WatchRecord,
     settings: Vec<TargetSetting>,
     failures: Vec<RunEvent>,
 }
 
-/// What was read since the last time.
+/// Readings since the last call.
 #[derive(Debug, Default)]
-pub(crate) struct Fresh {
-    /// All readings.
+pub(crate) struct NewReadings {
     pub(crate) readings: Vec<GaugeReading>,
-    /// The same by the instant at which they were read.
+    /// The same readings by instant.
     pub(crate) samples: Vec<(Nanos, Vec<GaugeReading>)>,
 }
 
-impl Watching {
-    /// Starts to read the sources of one run, and those of this machine, without delaying its
-    /// arrivals.
+impl TargetWatcher {
+    /// Starts to sample the sources of one run and this machine, without delaying its arrivals.
     ///
     /// # Errors
     /// When a source cannot be read.
-    pub fn of(prepared: &Prepared) -> Result<Self, RunError> {
+    pub fn of(prepared: &ResolvedRun) -> Result<Self, RunError> {
         Self::start(&prepared.watch, prepared, Some(&prepared.plan))
     }
 
-    /// The same for several runs, of any plans, with the targets of `prepared`.
+    /// As [`TargetWatcher::of`], for several runs of any plans, with the targets of `prepared`.
     ///
     /// # Errors
     /// When a source cannot be read.
-    pub fn of_any(sources: &[WatchSource], prepared: &Prepared) -> Result<Self, RunError> {
+    pub fn of_any(sources: &[WatchSource], prepared: &ResolvedRun) -> Result<Self, RunError> {
         Self::start(sources, prepared, None)
     }
 
     fn start(
         sources: &[WatchSource],
-        prepared: &Prepared,
+        prepared: &ResolvedRun,
         plan: Option<&Plan>,
     ) -> Result<Self, RunError> {
         let mut sources = sources.to_vec();
-        // The target's processes are read once.
+        // The target's processes must not be sampled twice.
         let usage = !sources.iter().any(WatchSource::is_local);
         sources.push(WatchSource::Machine {
             targets: addresses(prepared),
@@ -74,16 +72,15 @@ impl Watching {
         let counting = sources.iter().filter(|source| source.has_counters());
         let counting = counting.map(ToString::to_string).collect();
         let delays_nothing = plan.is_some_and(|plan| !belongs_in_background(plan));
-        let beside: fn() = if delays_nothing { || () } else { lower_class };
-        let sampler = Sampler::start(sources, EVERY, beside).map_err(RunError::cannot)?;
+        let lower: fn() = if delays_nothing { || () } else { lower_class };
+        let sampler = Sampler::start(sources, EVERY, lower).map_err(RunError::cannot)?;
         Ok(Self { sampler: Some(sampler), counting, ..Self::default() })
     }
 
-    /// To be called right before a run, whose clock counts from now on. What was read before it is
-    /// of no run, but for counters: so what a run adds to them is known. Gives the settings known so
-    /// far, and those counters.
-    pub(crate) fn begin(&mut self) -> (&[TargetSetting], Fresh) {
-        let Some(sampler) = &self.sampler else { return (&[], Fresh::default()) };
+    /// Call right before a run, whose clock starts now. Drops earlier readings except counters,
+    /// which are the baseline of the run. Returns the settings known so far, and those counters.
+    pub(crate) fn begin(&mut self) -> (&[TargetSetting], NewReadings) {
+        let Some(sampler) = &self.sampler else { return (&[], NewReadings::default()) };
         let mut first = Vec::new();
         for batch in sampler.refresh(PATIENCE) {
             match batch {
@@ -100,22 +97,22 @@ impl Watching {
         (&self.settings, fresh)
     }
 
-    /// Takes in what was read since the last time, and gives it.
-    pub(crate) fn take(&mut self) -> Fresh {
-        let Some(sampler) = &self.sampler else { return Fresh::default() };
+    /// Returns readings since the last call.
+    pub(crate) fn take(&mut self) -> NewReadings {
+        let Some(sampler) = &self.sampler else { return NewReadings::default() };
         let batches: Vec<_> = sampler.batches.try_iter().collect();
         self.add(batches)
     }
 
-    /// Takes in the last that is read for a run, and gives it.
-    pub(crate) fn take_last(&mut self) -> Fresh {
-        let Some(sampler) = &self.sampler else { return Fresh::default() };
+    /// Returns the last readings of a run.
+    pub(crate) fn take_last(&mut self) -> NewReadings {
+        let Some(sampler) = &self.sampler else { return NewReadings::default() };
         let last = sampler.refresh(PATIENCE);
         self.add(last)
     }
 
-    fn add(&mut self, batches: impl IntoIterator<Item = Batch>) -> Fresh {
-        let mut fresh = Fresh::default();
+    fn add(&mut self, batches: impl IntoIterator<Item = Batch>) -> NewReadings {
+        let mut fresh = NewReadings::default();
         for batch in batches {
             match batch {
                 Batch::Readings { at, readings } => {
@@ -135,21 +132,21 @@ impl Watching {
         fresh
     }
 
-    /// What was read in this run so far.
+    /// Readings of this run so far.
     pub(crate) fn so_far(&self) -> &WatchRecord {
         &self.watched
     }
 
-    /// Gives a run that is over what was read in it.
+    /// Moves the readings into a completed run.
     pub(crate) fn end(&mut self, run: &mut Run) {
         run.watched = std::mem::take(&mut self.watched);
         run.events.append(&mut self.failures);
     }
 }
 
-/// The TCP addresses of what is loaded.
-fn addresses(prepared: &Prepared) -> Vec<SocketAddr> {
-    // What a proxy's machine does is not the target's doing.
+/// The TCP addresses of the targets.
+fn addresses(prepared: &ResolvedRun) -> Vec<SocketAddr> {
+    // Behind a proxy, the addresses are the proxy's.
     let direct = prepared.wires.iter().filter(|wire| !wire.network.has_proxy());
     let origins = direct.flat_map(|wire| &wire.network.origins);
     let tcp = origins.flat_map(|origin| &origin.addresses).filter_map(|address| match address {

@@ -1,4 +1,4 @@
-//! One request apart from any load, with the client that loads use.
+//! Single requests outside of a load, with the same client.
 
 use std::sync::Arc;
 use std::thread;
@@ -11,22 +11,22 @@ use gake_engine::RunClock;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Resolver, Settings, TlsOptions};
 use tokio::runtime::{Builder, LocalOptions};
 
-/// What was answered.
+/// A response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SingleAnswer {
+pub struct SingleResponse {
     /// The status.
     pub status: u16,
     /// The headers, in order.
     pub headers: Vec<(String, String)>,
-    /// The body, or its beginning.
+    /// The body, or the beginning of one that is longer than the limit.
     pub body: Vec<u8>,
-    /// Whether that is all of the body.
+    /// Whether the body is complete.
     pub is_whole: bool,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAnswer {
+pub enum SendError {
     /// The exchange failed.
     #[error("{0}")]
     Fault(Fault),
@@ -35,26 +35,26 @@ pub enum NoAnswer {
     Other(String),
 }
 
-/// Sends a request and waits for the answer, but no longer than `patience`. Redirects are not
-/// followed. Of the body, `body_max` bytes are kept.
+/// Sends a request and waits for the response, at most `patience`. Redirects are not followed. The
+/// first `body_max` bytes of the body are kept.
 ///
 /// # Errors
-/// When there is no answer.
+/// When there is no response.
 pub fn send_once(
     request: &HttpRequest,
     body_max: usize,
     patience: Duration,
-) -> Result<SingleAnswer, NoAnswer> {
+) -> Result<SingleResponse, SendError> {
     let send = || {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build_local(LocalOptions::default())
-            .map_err(|error| NoAnswer::Other(error.to_string()))?;
+            .map_err(|error| SendError::Other(error.to_string()))?;
         runtime.block_on(send(request, body_max, patience))
     };
-    // A thread of its own: the caller's may have a runtime already.
+    // On its own thread, since the caller's may already have a runtime.
     thread::scope(|scope| {
-        let panicked = || NoAnswer::Other("the request panicked".to_owned());
+        let panicked = || SendError::Other("the request panicked".to_owned());
         scope.spawn(send).join().unwrap_or_else(|_| Err(panicked()))
     })
 }
@@ -63,23 +63,23 @@ async fn send(
     request: &HttpRequest,
     body_max: usize,
     patience: Duration,
-) -> Result<SingleAnswer, NoAnswer> {
+) -> Result<SingleResponse, SendError> {
     let (resolver, tls) = (Resolver::default(), TlsOptions::default());
     let network = Network::new(&resolver, &tls, Settings::default());
-    let mut network = network.map_err(|error| NoAnswer::Other(error.to_string()))?;
-    let request = network.prepare(request).map_err(|error| NoAnswer::Other(error.to_string()))?;
+    let mut network = network.map_err(|error| SendError::Other(error.to_string()))?;
+    let request = network.prepare(request).map_err(|error| SendError::Other(error.to_string()))?;
     let clock = RunClock::starting_in(0);
     let client = Client::new(Arc::new(network), Slice::WHOLE, clock.clone());
     let deadline = Deadline::within(clock.now(), patience);
     let (exchange, kept) = client.send(&request, deadline, body_max).await;
     match exchange.end {
-        ExchangeEnd::Response(answer) => Ok(SingleAnswer {
+        ExchangeEnd::Response(answer) => Ok(SingleResponse {
             status: answer.status,
             headers: kept.headers,
             is_whole: answer.body_bytes <= body_max as u64,
             body: kept.body,
         }),
-        ExchangeEnd::Fault(fault) => Err(NoAnswer::Fault(fault)),
-        ExchangeEnd::Unfinished => Err(NoAnswer::Other("there is no answer".to_owned())),
+        ExchangeEnd::Fault(fault) => Err(SendError::Fault(fault)),
+        ExchangeEnd::Unfinished => Err(SendError::Other("there is no response".to_owned())),
     }
 }

@@ -1,4 +1,4 @@
-//! The log of every request of a part of a run.
+//! The log of every request of a slice of a run.
 
 use std::io;
 use std::path::Path;
@@ -11,23 +11,23 @@ use gake_engine::{LogBatch, LogSender, log_channel};
 use crate::RunError;
 use crate::sink::{LogSink, SinkLosses, SinkStep};
 
-/// Writes a line for each request of a part of a run: CSV or JSON, by the file's ending.
+/// Writes a line for each request of a slice of a run: CSV or JSON, by the file's extension.
 ///
-/// The part is made ready with it ([`Prepared::ready`](crate::Prepared::ready)) before it is known
-/// when the run starts; lines are written from then on.
+/// The slice is prepared with it ([`ResolvedRun::ready`](crate::ResolvedRun::ready)) before the
+/// start of the run is known, which is when the first line can be written.
 #[derive(Debug)]
-pub struct PartLog {
+pub struct SliceLog {
     sink: LogSink,
-    /// Until workers have it.
+    /// Taken by the workers.
     sender: Option<LogSender>,
     batches: Receiver<LogBatch>,
 }
 
-/// A log that is written while its part of the run goes on.
+/// A log in progress, written by its own thread.
 #[derive(Debug)]
-pub struct WrittenLog(JoinHandle<(LogSink, io::Result<()>)>);
+pub struct SliceLogWriter(JoinHandle<(LogSink, io::Result<()>)>);
 
-impl PartLog {
+impl SliceLog {
     /// Creates the file, or overwrites it.
     ///
     /// # Errors
@@ -37,19 +37,19 @@ impl PartLog {
         Ok(Self { sink: LogSink::create(path)?, sender: Some(sender), batches })
     }
 
-    /// Where the workers of the part send what came of their requests; once.
+    /// The sender for the workers; `None` the second time.
     pub(crate) fn take_sender(&mut self) -> Option<LogSender> {
         self.sender.take()
     }
 
-    /// Writes what the workers of `plan` send, on a thread of the class of the caller's. The run
-    /// starts at `started_unix_ns`, in ns since 1970.
+    /// Starts the thread that writes outcomes of `plan`, in the caller's scheduling class. The run
+    /// starts at `started_unix_ns`, in Unix nanoseconds.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(self, plan: &Plan, started_unix_ns: u64) -> io::Result<WrittenLog> {
+    pub fn start(self, plan: &Plan, started_unix_ns: u64) -> io::Result<SliceLogWriter> {
         let Self { mut sink, sender, batches } = self;
-        // The log ends with the workers' senders.
+        // The channel closes with the workers' senders.
         drop(sender);
         let labels = plan.labels.clone();
         let write = move || {
@@ -60,12 +60,12 @@ impl PartLog {
             (sink, written)
         };
         let thread = std::thread::Builder::new().name("gake-log".to_owned()).spawn(write)?;
-        Ok(WrittenLog(thread))
+        Ok(SliceLogWriter(thread))
     }
 }
 
-impl WrittenLog {
-    /// Waits for the last line, which follows the end of the workers. Returns what the log lacks, in
+impl SliceLogWriter {
+    /// Waits for the end of the log, after that of the workers. Returns what is missing, in
     /// sentences; `lost` requests were not passed to it.
     #[must_use]
     pub fn finish(self, lost: u64) -> Vec<String> {
@@ -74,7 +74,7 @@ impl WrittenLog {
             Ok((sink, written)) => {
                 sink.sentences(&losses(written.err().map(|error| (SinkStep::Outcomes, error))))
             }
-            Err(_) => vec!["the log's writer failed".to_owned()],
+            Err(_) => vec!["the writer of the log failed".to_owned()],
         }
     }
 }
@@ -88,15 +88,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_log_lacks_is_told() {
+    fn missing_lines_are_reported() {
         let plan = Plan::new("http://h/", Load::Closed { users: 1, think: Duration::ZERO });
         let folder = tempfile::tempdir().unwrap();
-        assert!(PartLog::create(&folder.path().join("log.txt")).is_err());
+        assert!(SliceLog::create(&folder.path().join("log.txt")).is_err());
         let path = folder.path().join("log.csv");
-        let told = |lost| PartLog::create(&path).unwrap().start(&plan, 0).unwrap().finish(lost);
-        assert_eq!(told(0), [""; 0]);
+        let losses = |lost| SliceLog::create(&path).unwrap().start(&plan, 0).unwrap().finish(lost);
+        assert_eq!(losses(0), [""; 0]);
         assert!(std::fs::read_to_string(&path).unwrap().starts_with("number,"));
-        let told = told(7);
-        assert!(told.len() == 1 && told[0].contains("7 requests are not in the log"), "{told:?}");
+        let losses = losses(7);
+        assert!(
+            losses.len() == 1 && losses[0].contains("7 requests are not in the log"),
+            "{losses:?}"
+        );
     }
 }

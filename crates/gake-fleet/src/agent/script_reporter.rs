@@ -1,4 +1,4 @@
-//! What a script on an agent says to its coordinator: lines of its log, and how it ends the test.
+//! Reports of a script to the coordinator: lines of its log, and how it ends the test.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,102 +9,102 @@ use tokio::sync::mpsc::{UnboundedSender, WeakUnboundedSender};
 use crate::frame::Frame;
 use crate::script::ScriptEvent;
 
-/// Lines a second that are passed on.
+/// Maximum lines a second.
 const LINES_MAX: u32 = 100;
 
-/// Bytes a second of them; as many before the start.
+/// Maximum bytes of lines a second, and before the start.
 const BYTES_MAX: usize = 256 << 10;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Passes on what a script says, from all threads.
+/// Sends events of a script to the coordinator, from all threads.
 #[derive(Debug, Default)]
-pub(crate) struct ScriptVoice(Mutex<Said>);
+pub(crate) struct ScriptReporter(Mutex<ReporterState>);
 
 #[derive(Debug, Default)]
-struct Said {
-    /// Where it goes, from the start on. Weak: the frames end with the workers.
+struct ReporterState {
+    /// The channel, from the start on. Weak, since it must close with the workers.
     frames: Option<WeakUnboundedSender<Frame>>,
-    /// What was said before.
+    /// Frames before the start.
     early: Vec<Frame>,
-    /// When the second began whose lines are counted.
+    /// The start of the second in which lines are counted.
     since: Option<Instant>,
     lines: u32,
     bytes: usize,
-    /// Whether no line is passed on now.
+    /// Whether lines are dropped.
     is_held: bool,
-    /// Lines that were not passed on.
+    /// Number of dropped lines.
     lost: u64,
     has_aborted: bool,
     has_failed: bool,
 }
 
-impl ScriptVoice {
-    /// A log that is passed on; `console.debug` too if it `is_verbose`.
+impl ScriptReporter {
+    /// A log that sends lines to the coordinator; `console.debug` only if it `is_verbose`.
     pub(crate) fn log(self: &Arc<Self>, is_verbose: bool) -> ScriptLog {
-        let voice = Arc::clone(self);
+        let reporter = Arc::clone(self);
         Arc::new(move |line: &LogLine| {
             if is_verbose || line.level > LogLevel::Debug {
-                voice.lock().line(line, Instant::now());
+                reporter.lock().line(line, Instant::now());
             }
         })
     }
 
-    /// Says that the script ended the test, once.
+    /// Reports that the script aborted the test, once.
     pub(crate) fn abort(&self, reason: &str) {
-        let mut said = self.lock();
-        if !std::mem::replace(&mut said.has_aborted, true) {
-            said.say(&ScriptEvent::aborted(reason));
+        let mut state = self.lock();
+        if !std::mem::replace(&mut state.has_aborted, true) {
+            state.report(&ScriptEvent::aborted(reason));
         }
     }
 
-    /// Says that the script marked the test as failed, once.
+    /// Reports that the script marked the test as failed, once.
     pub(crate) fn fail(&self) {
-        let mut said = self.lock();
-        if !std::mem::replace(&mut said.has_failed, true) {
-            said.say(&ScriptEvent::Failed);
+        let mut state = self.lock();
+        if !std::mem::replace(&mut state.has_failed, true) {
+            state.report(&ScriptEvent::Failed);
         }
     }
 
-    /// From here on everything goes to `frames`, what was said before too.
+    /// Sends events to `frames` from now on, including earlier ones.
     pub(crate) fn connect(&self, frames: &UnboundedSender<Frame>) {
-        let mut said = self.lock();
-        said.frames = Some(frames.downgrade());
-        for frame in std::mem::take(&mut said.early) {
-            // An agent that gave the run up needs none.
+        let mut state = self.lock();
+        state.frames = Some(frames.downgrade());
+        for frame in std::mem::take(&mut state.early) {
+            // The agent may have aborted the run.
             let _ = frames.send(frame);
         }
     }
 
-    /// Passes on a line of the agent's own.
+    /// Sends a warning of the agent itself.
     pub(crate) fn warn(&self, message: &str) {
         let (level, fields) = (LogLevel::Warning, Vec::new());
         self.lock().line(&LogLine { level, message: message.to_owned(), fields }, Instant::now());
     }
 
-    /// Leaves lines out, and counts them, as long as it `is_held`.
+    /// Drops and counts lines while it `is_held`.
     pub(crate) fn hold(&self, is_held: bool) {
         self.lock().is_held = is_held;
     }
 
-    /// Says what was not passed on.
+    /// Reports dropped lines.
     pub(crate) fn end(&self) {
-        self.lock().tell_lost();
+        self.lock().report_lost();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Said> {
+    fn lock(&self) -> MutexGuard<'_, ReporterState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Said {
+impl ReporterState {
     fn line(&mut self, line: &LogLine, now: Instant) {
         let is_over = self.since.is_none_or(|since| now.duration_since(since) >= SECOND);
-        // All the time before the start counts as one second.
+        // The time before the start counts as one second.
         if is_over && (self.since.is_none() || self.frames.is_some()) {
             (self.since, self.lines, self.bytes) = (Some(now), 0, 0);
             if !self.is_held {
-                self.tell_lost();
+                self.report_lost();
             }
         }
         if self.is_held || self.lines == LINES_MAX {
@@ -118,21 +118,21 @@ impl Said {
         }
         self.lines += 1;
         self.bytes += frame.len();
-        self.pass_on(frame);
+        self.send(frame);
     }
 
-    fn tell_lost(&mut self) {
+    fn report_lost(&mut self) {
         let lost = std::mem::take(&mut self.lost);
         if lost > 0 {
-            self.say(&ScriptEvent::LinesLost(lost));
+            self.report(&ScriptEvent::LinesLost(lost));
         }
     }
 
-    fn say(&mut self, event: &ScriptEvent) {
-        self.pass_on(Frame::script(event));
+    fn report(&mut self, event: &ScriptEvent) {
+        self.send(Frame::script(event));
     }
 
-    fn pass_on(&mut self, frame: Frame) {
+    fn send(&mut self, frame: Frame) {
         match self.frames.as_ref().map(WeakUnboundedSender::upgrade) {
             None => self.early.push(frame),
             Some(Some(frames)) => drop(frames.send(frame)),
@@ -149,54 +149,54 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_bounded_and_those_left_out_are_counted() {
-        let voice = Arc::new(ScriptVoice::default());
+    fn lines_are_bounded_and_dropped_ones_are_counted() {
+        let reporter = Arc::new(ScriptReporter::default());
         let line = LogLine { level: LogLevel::Info, message: "x".to_owned(), fields: Vec::new() };
         let start = Instant::now();
         for _ in 0..LINES_MAX + 7 {
-            voice.lock().line(&line, start);
+            reporter.lock().line(&line, start);
         }
         let (sender, mut frames) = unbounded_channel();
-        voice.connect(&sender);
-        voice.abort("over");
-        voice.abort("again");
-        voice.lock().line(&line, start + SECOND);
-        voice.end();
+        reporter.connect(&sender);
+        reporter.abort("over");
+        reporter.abort("again");
+        reporter.lock().line(&line, start + SECOND);
+        reporter.end();
         drop(sender);
         let mut count = 0;
         while let Ok(frame) = frames.try_recv() {
             count += 1;
             assert!(!frame.is_last());
         }
-        // The abort once, the lines left out once, and one line of the next second.
+        // One abort, one count of dropped lines, and one line of the next second.
         assert_eq!(count, LINES_MAX + 3);
-        voice.abort("nobody hears it");
+        reporter.abort("the channel is closed");
     }
 
     #[test]
     fn bytes_of_lines_are_bounded_as_well() {
-        let voice = Arc::new(ScriptVoice::default());
+        let reporter = Arc::new(ScriptReporter::default());
         let (sender, mut frames) = unbounded_channel();
-        voice.connect(&sender);
+        reporter.connect(&sender);
         let message = "x".repeat(60 << 10);
         let line = LogLine { level: LogLevel::Info, message, fields: Vec::new() };
         let start = Instant::now();
         let mut bytes = |at| {
             for _ in 0..LINES_MAX {
-                voice.lock().line(&line, at);
+                reporter.lock().line(&line, at);
             }
             let all = std::iter::from_fn(|| frames.try_recv().ok());
             all.map(|frame| frame.len()).collect::<Vec<_>>()
         };
         assert_eq!(bytes(start).len(), 4, "256 KiB");
         let sizes = bytes(start + SECOND);
-        assert_eq!(sizes.len(), 5, "those left out are told: {sizes:?}");
-        // While the coordinator takes nothing only the end of the test is told.
-        voice.hold(true);
+        assert_eq!(sizes.len(), 5, "dropped lines are reported: {sizes:?}");
+        // Without acknowledgements, only the end of the test is reported.
+        reporter.hold(true);
         assert_eq!(bytes(start + 2 * SECOND).len(), 0);
-        voice.abort("over");
+        reporter.abort("over");
         assert_eq!(bytes(start + 3 * SECOND).len(), 1);
-        voice.hold(false);
+        reporter.hold(false);
         assert_eq!(bytes(start + 4 * SECOND).len(), 5);
     }
 }

@@ -1,6 +1,6 @@
-//! Requests that vary: URLs made of a pattern, and rows of a data file.
+//! Generated requests: URLs from a pattern, and requests from the rows of a data file.
 //!
-//! All of them are made before the run and sent in turn, so that none costs time while it goes on.
+//! They are generated before the run and sent in turn, so that generation costs no time during it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::Failure;
 
-/// URLs made of a pattern.
+/// Number of URLs generated from a pattern.
 const URLS: usize = 10_000;
 
-/// Rows of a data file at most, and its bytes.
+/// Maximum number of rows and bytes of a data file.
 const ROWS_MAX: usize = 1_000_000;
 const DATA_MAX: u64 = 256 << 20;
 
-/// Most repetitions of `*` and `+`.
+/// Maximum repetitions of `*` and `+`.
 const REPEATS_MAX: u32 = 10;
 
-/// The requests whose URLs match `pattern`: a URL whose path and query are a regular expression.
+/// Generates requests whose URLs match `pattern`: a URL whose path and query are a regular
+/// expression.
 ///
 /// # Errors
 /// When it has no path, or the path is not a regular expression.
@@ -41,7 +42,7 @@ pub fn of_pattern(pattern: &str, seed: u64) -> Result<Vec<RequestDraft>, Failure
         .map_err(|error| wrong(format!("not a regular expression: {error}")))
         .and_then(|hir| {
             let made = rand_regex::Regex::with_hir(hir, REPEATS_MAX);
-            made.map_err(|error| wrong(format!("nothing can be made of it: {error}")))
+            made.map_err(|error| wrong(format!("no text can be generated: {error}")))
         })?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let name = Some(without_password(pattern));
@@ -54,7 +55,7 @@ pub fn of_pattern(pattern: &str, seed: u64) -> Result<Vec<RequestDraft>, Failure
         .collect())
 }
 
-/// What stands in a URL: other bytes percent-encoded.
+/// Percent-encodes bytes that are not allowed in a URL.
 fn encoded(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for byte in bytes {
@@ -69,8 +70,8 @@ fn encoded(bytes: &[u8]) -> String {
     text
 }
 
-/// Puts one request for each row of the data file in the place of the scenario's URL, with
-/// `${column}` in URL, headers and body replaced.
+/// Replaces the scenario's URL by one request for each row of the data file, with `${column}`
+/// replaced in URL, headers and body.
 ///
 /// # Errors
 /// When the file cannot be read, a name is not one of its columns, or no column is used.
@@ -82,7 +83,7 @@ pub fn of_data(path: &Path, scenario: &mut ScenarioDraft) -> Result<(), Failure>
     let name = path.display().to_string();
     let data = gake_files::read(path, "a data file", DATA_MAX)
         .map_err(|error| Failure::could_not(error.to_string()))?;
-    let table = Table::read(&data).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
+    let table = CsvTable::read(&data).map_err(|why| Failure::usage(format!("{name}: {why}")))?;
     let body = match scenario.body.take() {
         Some(BodyValue(BodySpec::File(path))) if path.as_os_str() != "-" => {
             let text = gake_files::read_to_string(&path, "a body", gake_run::BODY_BYTES_MAX);
@@ -99,7 +100,7 @@ pub fn of_data(path: &Path, scenario: &mut ScenarioDraft) -> Result<(), Failure>
         None => None,
     };
     let headers = std::mem::take(&mut scenario.headers);
-    let template = Template { url: &url, headers: &headers, body: body.as_deref() };
+    let template = GeneratedRequest { url: &url, headers: &headers, body: body.as_deref() };
     scenario.request = template
         .requests(&table)
         .map_err(|why| Failure::usage(format!("--data-file {name}: {why}")))?;
@@ -107,52 +108,51 @@ pub fn of_data(path: &Path, scenario: &mut ScenarioDraft) -> Result<(), Failure>
 }
 
 /// The rows of a CSV file whose first line names the columns.
-struct Table {
+struct CsvTable {
     columns: Vec<String>,
     rows: Vec<csv::StringRecord>,
 }
 
-impl Table {
+impl CsvTable {
     fn read(data: &[u8]) -> Result<Self, String> {
         let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::Headers).from_reader(data);
-        let said = |error: csv::Error| error.to_string();
-        let columns = reader.headers().map_err(said)?.iter().map(str::to_owned).collect();
+        let text = |error: csv::Error| error.to_string();
+        let columns = reader.headers().map_err(text)?.iter().map(str::to_owned).collect();
         let mut rows = Vec::new();
         for row in reader.records() {
             if rows.len() == ROWS_MAX {
-                return Err(format!("it holds more than {ROWS_MAX} rows"));
+                return Err(format!("more than {ROWS_MAX} rows"));
             }
-            rows.push(row.map_err(said)?);
+            rows.push(row.map_err(text)?);
         }
         if rows.is_empty() {
-            return Err("it holds no row below the line with the names".to_owned());
+            return Err("there is no row below the header line".to_owned());
         }
         Ok(Self { columns, rows })
     }
 }
 
-/// What one request is made of.
-struct Template<'a> {
+struct GeneratedRequest<'a> {
     url: &'a str,
     headers: &'a [HeaderValue],
     body: Option<&'a str>,
 }
 
-impl Template<'_> {
-    fn requests(&self, table: &Table) -> Result<Vec<RequestDraft>, String> {
-        let url = Pieces::of(self.url, table)?;
+impl GeneratedRequest<'_> {
+    fn requests(&self, table: &CsvTable) -> Result<Vec<RequestDraft>, String> {
+        let url = TextTemplate::of(self.url, table)?;
         let headers: Vec<_> = self
             .headers
             .iter()
-            .map(|HeaderValue(name, value)| Ok((name, Pieces::of(value, table)?)))
+            .map(|HeaderValue(name, value)| Ok((name, TextTemplate::of(value, table)?)))
             .collect::<Result<_, String>>()?;
-        let body = self.body.map(|body| Pieces::of(body, table)).transpose()?;
+        let body = self.body.map(|body| TextTemplate::of(body, table)).transpose()?;
         let varies = url.varies
             || headers.iter().any(|(_, value)| value.varies)
             || body.as_ref().is_some_and(|body| body.varies);
         if !varies {
             return Err(format!(
-                "no ${{name}} is used in URL, headers or body; it names {}",
+                "no ${{name}} is used in URL, headers or body; the columns are {}",
                 table.columns.join(", ")
             ));
         }
@@ -161,7 +161,7 @@ impl Template<'_> {
             let headers = headers.iter().map(|(name, value)| {
                 let value = value.filled(row);
                 if value.contains(['\r', '\n']) {
-                    return Err(format!("a value for the header {name} holds a line break"));
+                    return Err(format!("a value for the header {name} contains a line break"));
                 }
                 Ok(HeaderValue((*name).clone(), value))
             });
@@ -181,37 +181,37 @@ impl Template<'_> {
     }
 }
 
-/// A text with columns to fill in.
-struct Pieces<'a> {
-    /// Each with the column behind it.
-    parts: Vec<(&'a str, Option<usize>)>,
+/// A text with placeholders for columns.
+struct TextTemplate<'a> {
+    /// Literal texts, each with the column that follows it.
+    segments: Vec<(&'a str, Option<usize>)>,
     varies: bool,
 }
 
-impl<'a> Pieces<'a> {
-    fn of(text: &'a str, table: &Table) -> Result<Self, String> {
-        let mut parts = Vec::new();
+impl<'a> TextTemplate<'a> {
+    fn of(text: &'a str, table: &CsvTable) -> Result<Self, String> {
+        let mut segments = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             let Some((name, after)) = after.split_once('}') else { break };
             let column = table.columns.iter().position(|column| column == name.trim());
             let Some(column) = column else {
                 return Err(format!(
-                    "there is no column {name:?}; there are {}",
+                    "there is no column {name:?}; the columns are {}",
                     table.columns.join(", ")
                 ));
             };
-            parts.push((before, Some(column)));
+            segments.push((before, Some(column)));
             rest = after;
         }
-        let varies = !parts.is_empty();
-        parts.push((rest, None));
-        Ok(Self { parts, varies })
+        let varies = !segments.is_empty();
+        segments.push((rest, None));
+        Ok(Self { segments, varies })
     }
 
     fn with(&self, row: &csv::StringRecord, value: impl Fn(&str) -> String) -> String {
         let mut text = String::new();
-        for (before, column) in &self.parts {
+        for (before, column) in &self.segments {
             text.push_str(before);
             if let Some(given) = column.and_then(|column| row.get(column)) {
                 text.push_str(&value(given));
@@ -224,13 +224,13 @@ impl<'a> Pieces<'a> {
         self.with(row, str::to_owned)
     }
 
-    /// For a URL: what cannot stand in one is percent-encoded.
+    /// For a URL: values are percent-encoded.
     fn encoded(&self, row: &csv::StringRecord) -> String {
         self.with(row, |value| encoded(value.as_bytes()))
     }
 }
 
-/// A URL as people may see it.
+/// Removes user and password from a URL.
 fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -271,18 +271,21 @@ mod tests {
 
     #[test]
     fn rows_fill_in_url_headers_and_body() {
-        let table = Table::read(b"id, name\n1,Ann\n2,\"B, c\"\n").unwrap();
+        let table = CsvTable::read(b"id, name\n1,Ann\n2,\"B, c\"\n").unwrap();
         let headers = [HeaderValue("X-Name".to_owned(), "<${name}>".to_owned())];
-        let template =
-            Template { url: "http://h/${id}?n=${name}", headers: &headers, body: Some("{${id}}") };
+        let template = GeneratedRequest {
+            url: "http://h/${id}?n=${name}",
+            headers: &headers,
+            body: Some("{${id}}"),
+        };
         let requests = template.requests(&table).unwrap();
         assert_eq!(requests.len(), 2);
         assert_eq!(requests[1].url.as_deref(), Some("http://h/2?n=B,%20c"));
         assert_eq!(requests[1].headers, [HeaderValue("X-Name".to_owned(), "<B, c>".to_owned())]);
         assert_eq!(requests[1].body, Some(BodyValue(BodySpec::text("{2}"))));
-        let url = |url| Template { url, headers: &[], body: None }.requests(&table);
-        assert!(url("http://h/${no}").unwrap_err().contains("there are id, name"));
+        let url = |url| GeneratedRequest { url, headers: &[], body: None }.requests(&table);
+        assert!(url("http://h/${no}").unwrap_err().contains("the columns are id, name"));
         assert!(url("http://h/").unwrap_err().contains("no ${name} is used"));
-        assert!(Table::read(b"id\n").is_err() && Table::read(b"id\n1,2\n").is_err());
+        assert!(CsvTable::read(b"id\n").is_err() && CsvTable::read(b"id\n1,2\n").is_err());
     }
 }

@@ -6,16 +6,16 @@ use super::{MAX_LINE, TargetError, TargetErrorKind};
 
 /// Reads trimmed lines.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     reader: R,
     /// The number of the line in `text`, from 1; 0 before the first.
     number: usize,
     text: Vec<u8>,
-    /// Whether `text` is to be given out once more.
+    /// Whether `text` is returned once more.
     held: bool,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     pub(super) const fn new(reader: R) -> Self {
         Self { reader, number: 0, text: Vec::new(), held: false }
     }
@@ -24,7 +24,7 @@ impl<R: BufRead> Lines<R> {
     pub(super) fn next(&mut self) -> Result<Option<(usize, &str)>, TargetError> {
         if !std::mem::take(&mut self.held) {
             self.text.clear();
-            // One byte more than fits tells a line that is too long from one that just fits.
+            // One more byte distinguishes a line that is too long from one that just fits.
             let mut bounded = Read::take(&mut self.reader, MAX_LINE as u64 + 1);
             let read = bounded.read_until(b'\n', &mut self.text);
             self.number += 1;
@@ -46,12 +46,12 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Gives the last line out again.
+    /// Returns the last line again with the next call.
     pub(super) const fn hold(&mut self) {
         self.held = true;
     }
 
-    /// A fault in the last line.
+    /// An error in the last line.
     pub(super) const fn error(&self, kind: TargetErrorKind) -> TargetError {
         TargetError { line: self.number, kind }
     }

@@ -1,34 +1,33 @@
-//! What is asked of a fleet from outside its runs: their end, and what happened to agents.
+//! Administration from outside of a run: stopping it, and the events of agents.
 
 use std::future::Future;
 use std::time::Duration;
 
 use async_nats::{Client, Request};
 
-use super::find::{Asked, ROUND, greetings};
+use super::finder::{AgentRequest, ROUND, greetings};
 use super::journal::stream::JournalStream;
 use super::orphan;
 use crate::message::{
-    AgentHello, LogAnswer, LogQuestion, StopAnswer, StopOrder, StopRequest, opened, sealed,
+    AgentHello, LogQuestion, LogReply, StopOrder, StopReply, StopRequest, open_json, seal_json,
     stop_subject,
 };
 use crate::token::random_text;
 use crate::{FleetError, FleetToken, NatsSettings};
 
-/// How long a coordinator or an agent may take to answer.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Time limit for a reply of a coordinator or an agent.
+const REPLY_MAX: Duration = Duration::from_secs(5);
 
-/// Who was told to end a run.
+/// The recipient of a stop request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stopped {
-    /// Its coordinator, which ends the run and shows it.
+pub enum StopRecipient {
+    /// The coordinator, which ends the run and shows the result.
     Coordinator,
-    /// Its agents, since there is no coordinator. What the journal does not have of their figures is
-    /// lost.
+    /// The agents, since there is no coordinator. Figures that are not in the journal are lost.
     Agents {
         /// Their names.
         names: Vec<String>,
-        /// Whether another process can show what the journal has ([`Orphan`](crate::Orphan)).
+        /// Whether another process can show the figures in the journal ([`Orphan`](crate::Orphan)).
         has_journal: bool,
     },
 }
@@ -44,20 +43,20 @@ pub struct AgentLogLine {
     pub text: String,
 }
 
-impl Stopped {
-    /// Ends the run with the id `run`: no new arrivals, or with `now` at once. `version` is that of
-    /// gake. Blocks.
+impl StopRecipient {
+    /// Ends the run with the id `run`: no new arrivals, or with `now` an abort. `version` is that
+    /// of gake. Blocks.
     ///
     /// # Errors
-    /// When NATS cannot be used, or nobody has the run.
-    pub fn ask(
+    /// When NATS cannot be used, or the run does not exist.
+    pub fn request_stop(
         nats: &NatsSettings,
         token: &FleetToken,
         run: &str,
         (now, version): (bool, &str),
     ) -> Result<Self, FleetError> {
         let none = || FleetError::NoRun { run: run.to_owned() };
-        // It becomes a part of a subject.
+        // It becomes part of a NATS subject.
         if run.is_empty() || !run.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(none());
         }
@@ -81,33 +80,33 @@ impl Stopped {
                 run: run.to_owned(),
             };
             let asked = if now { StopOrder::Now } else { StopOrder::Drain };
-            // Whatever keeps the journal from being written must not keep the agents going.
+            // The agents must stop even if the journal cannot be written.
             let has_journal = orphan::note_stop(stream, version, asked).await.unwrap_or(false);
-            let (mut told, mut failed) = (Vec::new(), None);
+            let (mut stopped, mut failed) = (Vec::new(), None);
             for hello in &agents {
-                let asked = Asked { client: &client, nats, token, hello };
+                let agent = AgentRequest { client: &client, nats, token, hello };
                 let purpose = format!("stop-answer {}", request.challenge);
-                // One that does not answer must not keep the others going.
-                match asked.request::<StopAnswer>("stop", &request, &purpose, ANSWER_MAX).await {
-                    Ok(answer) => told.extend(answer.is_there.then(|| hello.name.clone())),
+                // The others must stop even if one does not reply.
+                match agent.request::<StopReply>("stop", &request, &purpose, REPLY_MAX).await {
+                    Ok(reply) => stopped.extend(reply.is_there.then(|| hello.name.clone())),
                     Err(error) => failed = Some(error),
                 }
             }
             match failed {
                 Some(error) => Err(error),
-                None if told.is_empty() => Err(none()),
-                None => Ok(Self::Agents { names: told, has_journal }),
+                None if stopped.is_empty() => Err(none()),
+                None => Ok(Self::Agents { names: stopped, has_journal }),
             }
         })
     }
 }
 
 impl AgentLogLine {
-    /// What happened lately to the agents with these names, or to all; the oldest first. Blocks.
+    /// Recent events of the agents with these names, or of all; the oldest first. Blocks.
     ///
     /// # Errors
-    /// When NATS cannot be used, an agent is not there, or one does not answer.
-    pub fn ask(
+    /// When NATS cannot be used, or an agent does not exist or does not reply.
+    pub fn fetch(
         nats: &NatsSettings,
         token: &FleetToken,
         names: &[String],
@@ -124,12 +123,11 @@ impl AgentLogLine {
             for hello in &agents {
                 let challenge = random_text::<16>()?;
                 let purpose = format!("log-answer {challenge}");
-                let asked = Asked { client: &client, nats, token, hello };
+                let agent = AgentRequest { client: &client, nats, token, hello };
                 let question = LogQuestion { challenge };
-                let answer: LogAnswer =
-                    asked.request("log", &question, &purpose, ANSWER_MAX).await?;
+                let reply: LogReply = agent.request("log", &question, &purpose, REPLY_MAX).await?;
                 let agent = &hello.name;
-                lines.extend(answer.events.into_iter().map(|(unix_seconds, text)| Self {
+                lines.extend(reply.events.into_iter().map(|(unix_seconds, text)| Self {
                     unix_seconds,
                     agent: agent.clone(),
                     text,
@@ -146,13 +144,13 @@ async fn is_ended_by_coordinator(
     token: &FleetToken,
     request: &StopRequest,
 ) -> bool {
-    let bytes = sealed(token, &format!("stop {}", request.run), request);
-    let asked = Request::new().payload(bytes.into()).timeout(Some(ANSWER_MAX));
-    let answer = client.send_request(stop_subject(&request.run), asked).await;
+    let bytes = seal_json(token, &format!("stop {}", request.run), request);
+    let asked = Request::new().payload(bytes.into()).timeout(Some(REPLY_MAX));
+    let reply = client.send_request(stop_subject(&request.run), asked).await;
     let purpose = format!("stop-answer {}", request.challenge);
-    let answer =
-        answer.ok().and_then(|answer| opened::<StopAnswer>(token, &purpose, &answer.payload));
-    answer.is_some_and(|answer| answer.is_there)
+    let reply =
+        reply.ok().and_then(|reply| open_json::<StopReply>(token, &purpose, &reply.payload));
+    reply.is_some_and(|reply| reply.is_there)
 }
 
 /// The agents with this token.

@@ -1,15 +1,15 @@
-//! How far the connections of a run are: those of users count when they have brought an answer,
-//! since a full server's kernel opens connections too.
+//! Progress of opening connections. Users' connections count once they have brought a response,
+//! since a full server's kernel still accepts connections.
 
 use gake_core::plan::Plan;
 use gake_core::record::{Fault, LatencyMetric, Phase, Tally};
 use gake_judge::advice;
 use gake_text::units::count;
 
-/// Fewer connections are open before there is anything to show.
+/// Fewer connections open too fast for a progress display.
 const MANY: u64 = 1_000;
 
-/// Faults that tell what bounds the number of connections.
+/// Faults that show a limit on the number of connections.
 const LIMITS: [Fault; 6] = [
     Fault::NoDescriptors,
     Fault::NoLocalPort,
@@ -19,34 +19,33 @@ const LIMITS: [Fault; 6] = [
     Fault::Timeout(Phase::Connect),
 ];
 
-/// The opening of a run's connections.
+/// Progress of opening a run's connections.
 #[derive(Debug)]
-pub(super) struct Opening {
-    /// Connections of users.
+pub(super) struct ConnectionProgress {
     users: u64,
     idle: u64,
     is_over: bool,
     has_limit: bool,
 }
 
-impl Opening {
+impl ConnectionProgress {
     pub(super) fn of(plan: &Plan) -> Self {
         let users = plan.scenarios().iter().map(|plan| plan.kept_connections() as u64).sum();
         let idle = plan.scenarios().iter().map(|plan| plan.idle_connections as u64).sum();
-        // Connections that a warm-up opens are in no tally.
+        // Connections that a warm-up opens are not in the tally.
         let warms_up = plan.scenarios().iter().any(|plan| !plan.warmup.is_zero());
         Self { users, idle, is_over: users + idle < MANY || warms_up, has_limit: false }
     }
 
-    /// How far it is after a second, as long as connections are missing: `open` are open now.
+    /// Progress after a second, until all connections are open; `open` are open now.
     pub(super) fn progress(&mut self, so_far: &Tally, open: u64) -> Option<String> {
         if self.is_over {
             return None;
         }
-        let answers = so_far.statuses().iter().map(|(_, count)| count).sum::<u64>();
+        let responses = so_far.statuses().iter().map(|(_, count)| count).sum::<u64>();
         let answered =
-            so_far.latency.of(LatencyMetric::Connect).count().min(answers).min(self.users);
-        // What is open beside those that were answered may be idle ones or still be waiting.
+            so_far.latency.of(LatencyMetric::Connect).count().min(responses).min(self.users);
+        // The others that are open are idle ones, or wait for a response.
         let idle = open.saturating_sub(answered).min(self.idle);
         let opened = answered + idle;
         self.is_over = opened >= self.users + self.idle;
@@ -55,7 +54,7 @@ impl Opening {
         })
     }
 
-    /// The first limit that it meets, and what to do about it.
+    /// The first limit met, once, and the advice for it.
     pub(super) fn limit(&mut self, so_far: &Tally, open: u64) -> Option<String> {
         if self.has_limit || self.progress(so_far, open).is_none() {
             return None;
@@ -79,6 +78,7 @@ mod tests {
     use gake_core::Load;
 
     use super::*;
+    use expect_test::expect;
 
     fn plan(users: usize, idle_connections: usize) -> Plan {
         let load = Load::Closed { users, think: Duration::from_secs(60) };
@@ -95,27 +95,27 @@ mod tests {
     }
 
     #[test]
-    fn connections_of_users_count_when_they_were_answered() {
-        let mut opening = Opening::of(&plan(2_000, 0));
-        let progress = opening.progress(&answered(1_500), 2_000);
-        assert_eq!(progress.as_deref(), Some("1,500 of 2,000 connections open"));
-        assert_eq!(opening.progress(&answered(2_000), 2_000), None);
-        // What is opened again later is not told.
-        assert_eq!(opening.progress(&answered(1_500), 1_500), None);
-        let mut opening = Opening::of(&plan(1_000, 3_000));
-        let progress = opening.progress(&answered(1_000), 2_500);
-        assert_eq!(progress.as_deref(), Some("2,500 of 4,000 connections open"));
-        assert_eq!(Opening::of(&plan(50, 0)).progress(&answered(0), 0), None);
+    fn connections_of_users_count_once_they_have_a_response() {
+        let mut progress = ConnectionProgress::of(&plan(2_000, 0));
+        expect!["1,500 of 2,000 connections open"]
+            .assert_eq(&progress.progress(&answered(1_500), 2_000).unwrap());
+        assert_eq!(progress.progress(&answered(2_000), 2_000), None);
+        // Connections that are opened again later are not reported.
+        assert_eq!(progress.progress(&answered(1_500), 1_500), None);
+        let mut progress = ConnectionProgress::of(&plan(1_000, 3_000));
+        expect!["2,500 of 4,000 connections open"]
+            .assert_eq(&progress.progress(&answered(1_000), 2_500).unwrap());
+        assert_eq!(ConnectionProgress::of(&plan(50, 0)).progress(&answered(0), 0), None);
     }
 
     #[test]
-    fn the_first_limit_is_told_once() {
-        let mut opening = Opening::of(&plan(30_000, 0));
+    fn the_first_limit_is_reported_once() {
+        let mut progress = ConnectionProgress::of(&plan(30_000, 0));
         let mut tally = answered(20);
-        assert_eq!(opening.limit(&tally, 20), None);
+        assert_eq!(progress.limit(&tally, 20), None);
         tally.add_fault(Fault::NoLocalPort, 12);
-        let told = opening.limit(&tally, 28_232).unwrap();
-        assert!(told.contains("28,232 connections open: no_local_port (12 requests)"), "{told}");
-        assert_eq!(opening.limit(&tally, 28_232), None);
+        let text = progress.limit(&tally, 28_232).unwrap();
+        assert!(text.contains("28,232 connections open: no_local_port (12 requests)"), "{text}");
+        assert_eq!(progress.limit(&tally, 28_232), None);
     }
 }

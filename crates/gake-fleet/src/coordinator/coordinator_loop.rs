@@ -1,4 +1,4 @@
-//! What goes on between coordinator and agents during a run.
+//! The loop of a coordinator during a run: messages, journal, periodic checks.
 
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,76 +12,76 @@ use gake_core::clock::{Clock, Nanos};
 use gake_core::record::RunEvent;
 use gake_run::{Interrupt, Message, RunClock, Stop, StopHandle};
 
-use super::conduct::{CONTROL_EVERY, Conduct};
+use super::controller::{CONTROL_EVERY, Controller};
 use super::journal::JournalReader;
-use super::journal::stream::{JournalStream, StreamAnswer};
+use super::journal::stream::{JournalStream, StreamReply};
 use crate::FleetError;
 use crate::message::{
-    Control, StopAnswer, StopRequest, control_purpose, control_subject, figures_purpose,
-    journal_purpose, journal_subject, opened, sealed, sealed_bytes,
+    Control, StopReply, StopRequest, control_purpose, control_subject, figures_purpose,
+    journal_purpose, journal_subject, open_json, seal_bytes, seal_json,
 };
 use crate::script::{ScriptEvent, ScriptListener};
 use crate::token::FleetToken;
 
-/// How often agents are looked after.
+/// Interval of periodic checks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How long the end of a run waits for its journal.
 const STORED_MAX: Duration = Duration::from_secs(5);
 
-/// Entries of a journal that are asked for at once.
+/// Entries of a journal that are requested concurrently.
 const READ_AT_ONCE: usize = 64;
 
-/// The numbers of the agents that are lost, as they are known during the run.
+/// Indices of the agents that are lost so far.
 pub(crate) type LostAgents = Arc<Mutex<Vec<usize>>>;
 
-/// Hears what happens to the agents of a run, and to the way to them, as soon as it is known.
+/// Receives events of agents and of the connection to NATS as soon as they are known.
 pub type FleetListener = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 
-/// Passes on what the agents of a run send, to its end.
-pub(crate) struct Feed {
+/// The loop of a coordinator, from the start of a run to its end.
+pub(crate) struct CoordinatorLoop {
     pub(crate) client: Client,
     pub(crate) token: FleetToken,
     pub(crate) run: String,
     pub(crate) figures: Subscriber,
-    /// Its own control messages as NATS brings them back: agents can be heard then.
+    /// Echoes of its control messages, which show that agents can be received.
     pub(crate) control: Subscriber,
-    /// Requests to end the run.
+    /// Requests to stop the run.
     pub(crate) stops: Subscriber,
-    /// What NATS says of the entries of the journal.
+    /// Acknowledgements of journal entries by NATS.
     pub(crate) stored: Subscriber,
-    /// Where it says that.
+    /// The inbox for these acknowledgements.
     pub(crate) inbox: String,
-    pub(crate) conduct: Conduct,
+    pub(crate) controller: Controller,
     pub(crate) messages: Sender<Message>,
     pub(crate) stop: StopHandle,
-    /// Interrupts this process, if it is known here.
+    /// The interrupt of this process.
     pub(crate) interrupt: Option<Interrupt>,
-    /// Counts from the run's epoch.
+    /// The clock since the epoch of the run.
     pub(crate) clock: RunClock,
-    /// Hears what scripts do.
+    /// Receives events of scripts.
     pub(crate) listener: Option<ScriptListener>,
-    /// The agents that are lost by now, for others.
+    /// The agents that are lost so far, shared with the fleet.
     pub(crate) lost: LostAgents,
-    /// Hears the events, the first `told` of which it has heard.
+    /// Receives events; the first `reported` have been passed on.
     pub(crate) events: Option<FleetListener>,
-    pub(crate) told: usize,
+    pub(crate) reported: usize,
 }
 
-impl Feed {
-    /// Leads the run to its end; what is known then.
-    pub(crate) async fn run(mut self) -> Conduct {
+impl CoordinatorLoop {
+    /// Runs until the end of the run.
+    pub(crate) async fn run(mut self) -> Controller {
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut over = None;
         loop {
-            if self.conduct.joiner.is_over() {
+            if self.controller.joiner.is_over() {
                 if over.is_none() && self.listener.is_some() {
-                    self.conduct.end_journal(Instant::now());
+                    self.controller.end_journal(Instant::now());
                     self.write().await;
                 }
                 let since = *over.get_or_insert_with(Instant::now);
-                let journal = self.conduct.journal.as_ref();
+                let journal = self.controller.journal.as_ref();
                 let is_stored = journal.is_none_or(|journal| journal.is_stored());
                 if is_stored || since.elapsed() > STORED_MAX {
                     break;
@@ -94,31 +94,31 @@ impl Feed {
                 Some(message) = self.stored.next() => self.stored(&message),
                 _ = look.tick() => self.look().await,
             }
-            self.tell_events();
+            self.report_events();
             self.write().await;
         }
-        self.tell_events();
-        let over = self.conduct.control(self.stop.asked(), Instant::now(), true);
-        self.say(&over).await;
-        // Agents that miss it notice that nobody asks them any more.
+        self.report_events();
+        let over = self.controller.control(self.stop.asked(), Instant::now(), true);
+        self.publish(&over).await;
+        // Agents that miss it time out without a coordinator.
         let _ = tokio::time::timeout(Duration::from_secs(1), self.client.flush()).await;
-        self.conduct
+        self.controller
     }
 
-    /// Does again what earlier coordinators did, by the first `entries` messages of their journal,
-    /// and leads the run on.
-    pub(crate) async fn go_on(mut self, journal: JournalStream, entries: u64) -> Conduct {
+    /// Replays the first `entries` messages of the journal of earlier coordinators, and continues
+    /// the run.
+    pub(crate) async fn resume(mut self, journal: JournalStream, entries: u64) -> Controller {
         let repeated = self.repeat(&journal, entries).await;
-        // What happened before was told before.
-        self.told = self.conduct.joiner.events.len();
+        // Earlier events were reported before.
+        self.reported = self.controller.joiner.events.len();
         match repeated {
-            Ok(()) => self.conduct.go_on((Instant::now(), self.now())),
+            Ok(()) => self.controller.resume((Instant::now(), self.now())),
             Err(error) => {
-                let lost = self.conduct.give_up(self.now(), &error.to_string());
-                self.pass_on(lost);
+                let lost = self.controller.abandon(self.now(), &error.to_string());
+                self.forward(lost);
             }
         }
-        self.stop.stop(self.conduct.asked.into());
+        self.stop.stop(self.controller.asked.into());
         self.run().await
     }
 
@@ -126,41 +126,41 @@ impl Feed {
         let mut reader = JournalReader::default();
         let read = stream::iter(1..=entries).map(|number| journal.get(number));
         let mut read = std::pin::pin!(read.buffered(READ_AT_ONCE));
-        let mut said = Instant::now();
+        let mut sent = Instant::now();
         while let Some(bytes) = read.next().await {
-            if said.elapsed() >= CONTROL_EVERY {
-                said = Instant::now();
-                let control = self.conduct.sign_of_life();
-                self.say(&control).await;
+            if sent.elapsed() >= CONTROL_EVERY {
+                sent = Instant::now();
+                let control = self.controller.heartbeat();
+                self.publish(&control).await;
             }
             if let Some(entry) = reader.take(&bytes?) {
-                let messages = self.conduct.repeat(&entry);
-                // What it wrote was shown already.
-                self.tell(|event| {
+                let messages = self.controller.repeat(&entry);
+                // Lines of the log were shown before.
+                self.report(|event| {
                     !matches!(event, ScriptEvent::Line(_) | ScriptEvent::LinesLost(_))
                 });
-                self.pass_on(messages);
+                self.forward(messages);
             }
         }
         Ok(())
     }
 
-    /// Tells what scripts did, as far as it `is_news`.
-    fn tell(&mut self, is_news: impl Fn(&ScriptEvent) -> bool) {
-        let scripted = std::mem::take(&mut self.conduct.joiner.scripted);
+    /// Passes on events of scripts that are `is_new`.
+    fn report(&mut self, is_new: impl Fn(&ScriptEvent) -> bool) {
+        let script_events = std::mem::take(&mut self.controller.joiner.script_events);
         let Some(listener) = &self.listener else { return };
-        for (index, event) in scripted.into_iter().filter(|(_, event)| is_news(event)) {
-            listener(&self.conduct.joiner.members[index].name, event);
+        for (index, event) in script_events.into_iter().filter(|(_, event)| is_new(event)) {
+            listener(&self.controller.joiner.members[index].name, event);
         }
     }
 
-    /// Tells what happened since it was told last.
-    fn tell_events(&mut self) {
-        let events = &self.conduct.joiner.events;
+    /// Passes on new events.
+    fn report_events(&mut self) {
+        let events = &self.controller.joiner.events;
         if let Some(listener) = &self.events {
-            events.iter().skip(self.told).for_each(|event| listener(event));
+            events.iter().skip(self.reported).for_each(|event| listener(event));
         }
-        self.told = events.len();
+        self.reported = events.len();
     }
 
     /// Nanoseconds since the epoch; 0 before it.
@@ -168,9 +168,9 @@ impl Feed {
         self.clock.now()
     }
 
-    fn pass_on(&self, messages: Vec<Message>) {
+    fn forward(&self, messages: Vec<Message>) {
         for message in messages {
-            // A receiver that is gone has given the run up.
+            // The receiver may have been dropped.
             let _ = self.messages.send(message);
         }
     }
@@ -179,65 +179,67 @@ impl Feed {
         let index = message.subject.rsplit('.').next().and_then(|text| text.parse().ok());
         let Some(index) = index else { return };
         let purpose = figures_purpose(&self.run, index);
-        let Some(part) = self.token.open(&purpose, &message.payload) else { return };
-        let messages = self.conduct.take(index, part, (Instant::now(), self.now()));
-        self.tell(|_| true);
-        self.pass_on(messages);
+        let Some(chunk) = self.token.open(&purpose, &message.payload) else { return };
+        let messages = self.controller.take(index, chunk, (Instant::now(), self.now()));
+        self.report(|_| true);
+        self.forward(messages);
     }
 
     async fn hear(&mut self, message: &async_nats::Message) {
         let purpose = control_purpose(&self.run);
-        let control = opened::<Control>(&self.token, &purpose, &message.payload);
+        let control = open_json::<Control>(&self.token, &purpose, &message.payload);
         let Some(Control { number, .. }) = control else { return };
-        self.conduct.echo(number, Instant::now());
-        if self.conduct.is_replaced() {
-            let messages = self.conduct.leave(self.now());
-            self.pass_on(messages);
-        } else if self.conduct.may_delete_journal() {
+        self.controller.echo(number, Instant::now());
+        if self.controller.is_replaced() {
+            let messages = self.controller.leave(self.now());
+            self.forward(messages);
+        } else if self.controller.may_delete_journal() {
             self.delete_journal().await;
         }
     }
 
-    /// Deletes a journal that was given up: whoever went on by it would wait for ever for figures
-    /// that agents do not keep any more.
+    /// Deletes an abandoned journal: with it, another coordinator would wait for figures that
+    /// agents no longer keep.
     async fn delete_journal(&self) {
         let subject = JournalStream::delete_subject(&self.run);
-        // JetStream ignores requests without a reply subject. This one is no entry's.
+        // JetStream ignores requests without a reply subject. No entry uses this one.
         let reply = format!("{}.deleted", self.inbox);
-        // The end of the run deletes it if this does not.
+        // The end of the run deletes it if this fails.
         let _ = self.client.publish_with_reply(subject, reply, Bytes::new()).await;
     }
 
-    /// Hears what NATS says of an entry of the journal.
+    /// Handles the acknowledgement of a journal entry.
     fn stored(&mut self, message: &async_nats::Message) {
         let mut place = message.subject.rsplit('.');
         let number = place.next().and_then(|text| text.parse().ok());
         let attempt = place.next().and_then(|text| text.parse().ok());
         let (Some(number), Some(attempt)) = (number, attempt) else { return };
         let now = self.now();
-        let Some(journal) = &mut self.conduct.journal else { return };
-        match StreamAnswer::read(&message.payload) {
-            Some(StreamAnswer { error: Some(error), .. }) => {
-                self.conduct.drop_journal(now, &error.description);
+        let Some(journal) = &mut self.controller.journal else { return };
+        match StreamReply::read(&message.payload) {
+            Some(StreamReply { error: Some(error), .. }) => {
+                self.controller.drop_journal(now, &error.description);
             }
-            Some(StreamAnswer { seq: Some(_), .. }) => {
+            Some(StreamReply { seq: Some(_), .. }) => {
                 journal.stored(attempt, number, Instant::now());
             }
-            // Without an answer of JetStream it is sent again.
+            // Without a reply of JetStream the entry is resent.
             _ => {}
         }
     }
 
-    /// Writes what the journal does not have yet.
+    /// Writes new entries of the journal.
     async fn write(&mut self) {
         if self.client.connection_state() != State::Connected {
             return;
         }
         let (subject, purpose) = (journal_subject(&self.run), journal_purpose(&self.run));
-        while let Some(entry) = self.conduct.journal.as_mut().and_then(|journal| journal.unsent()) {
+        while let Some(entry) =
+            self.controller.journal.as_mut().and_then(|journal| journal.unsent())
+        {
             let reply = format!("{}.{}.{}", self.inbox, entry.attempt, entry.number);
-            let sealed = sealed_bytes(&self.token, &purpose, &entry.bytes);
-            // What is lost on its way is sent again.
+            let sealed = seal_bytes(&self.token, &purpose, &entry.bytes);
+            // Lost messages are resent.
             let _ = self.client.publish_with_reply(subject.clone(), reply, sealed).await;
         }
     }
@@ -246,48 +248,48 @@ impl Feed {
         let is_connected = self.client.connection_state() == State::Connected;
         let now = (Instant::now(), self.now());
         if self.interrupt.as_ref().is_some_and(Interrupt::came) {
-            self.conduct.interrupt();
+            self.controller.interrupt();
         }
-        let looked = self.conduct.look(now, is_connected, self.stop.asked());
-        self.pass_on(looked.messages);
-        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = self.conduct.joiner.lost();
+        let looked = self.controller.look(now, is_connected, self.stop.asked());
+        self.forward(looked.messages);
+        *self.lost.lock().unwrap_or_else(PoisonError::into_inner) = self.controller.joiner.lost();
         if looked.drain {
             self.stop.stop(Stop::Drain);
         }
         if let Some(control) = looked.control {
-            self.say(&control).await;
+            self.publish(&control).await;
         }
     }
 
-    /// Ends the run, which somebody else asks for.
+    /// Handles a request to stop the run.
     async fn end(&mut self, message: &async_nats::Message) {
         let purpose = format!("stop {}", self.run);
-        let request = opened::<StopRequest>(&self.token, &purpose, &message.payload);
+        let request = open_json::<StopRequest>(&self.token, &purpose, &message.payload);
         let Some(StopRequest { now, challenge, .. }) = request else { return };
-        self.conduct.request_stop();
+        self.controller.request_stop();
         self.stop.stop(if now { Stop::Now } else { Stop::Drain });
         if let Some(reply) = message.reply.clone() {
             let purpose = format!("stop-answer {challenge}");
-            let answer = sealed(&self.token, &purpose, &StopAnswer { is_there: true });
-            // Without the answer it asks the agents, which are stopping.
-            let _ = self.client.publish(reply, answer.into()).await;
+            let reply_body = seal_json(&self.token, &purpose, &StopReply { is_there: true });
+            // Without a reply the request goes to the agents, which are stopping.
+            let _ = self.client.publish(reply, reply_body.into()).await;
         }
     }
 
-    async fn say(&self, control: &Control) {
+    async fn publish(&self, control: &Control) {
         if self.client.connection_state() == State::Connected {
-            let bytes = sealed(&self.token, &control_purpose(&self.run), control);
-            // The next one says the same.
+            let bytes = seal_json(&self.token, &control_purpose(&self.run), control);
+            // The next one repeats the content.
             let _ = self.client.publish(control_subject(&self.run), bytes.into()).await;
         }
     }
 }
 
-/// Tells the agents of a run that will not be.
-pub(crate) async fn call_off(client: &Client, token: &FleetToken, run: &str) {
+/// Releases the agents of a cancelled run.
+pub(crate) async fn release_agents(client: &Client, token: &FleetToken, run: &str) {
     let control = Control { number: u64::MAX, over: true, ..Control::default() };
-    let bytes = sealed(token, &control_purpose(run), &control);
-    // Agents that miss it wait for their start in vain, and give up.
+    let bytes = seal_json(token, &control_purpose(run), &control);
+    // Agents that miss it time out waiting for the start.
     let _ = client.publish(control_subject(run), bytes.into()).await;
     let _ = tokio::time::timeout(Duration::from_secs(1), client.flush()).await;
 }

@@ -7,11 +7,11 @@ use gake_core::clock::SECOND;
 use gake_k6::options::vus_needed;
 use gake_k6::test::{LogLevel, Test};
 use gake_run::script::{ConfiguredScript, ScriptRunError};
-use gake_run::{Beside, Moment};
+use gake_run::{RunOptions, SecondUpdate};
 use gake_session::fleet::FleetMaker;
 use gake_session::options::{EmbeddedArgs, SpecFormat};
 use gake_session::origin::origin;
-use gake_session::redaction::usual;
+use gake_session::redaction::redactor_for;
 use gake_session::run::{EndedAgents, Reconciliation, RunAgents};
 use gake_session::{Console, Exit, Failure, Signals, descriptors};
 use gake_text::redact::SecretNames;
@@ -20,10 +20,10 @@ use super::api::{self, Api, DEFAULT_ADDRESS};
 use super::ending::finish;
 use super::exit::{code, exit_of, report};
 use super::flags::RunFlags;
+use super::native_outputs::NativeOutputs;
 use super::out::Outputs;
-use super::own_outputs::OwnOutputs;
+use super::prepared_test::{PreparedTest, load_with_log, prepare};
 use super::progress::{self, ProgressLines};
-use super::ready::{Ready, loaded, ready};
 use super::{ANY, agents};
 use crate::NativeResult as Native;
 
@@ -45,12 +45,12 @@ pub fn run(
 ) -> Result<Exit, Failure> {
     let maker = FleetMaker::of(&own.fleet)?.map(FleetMaker::of_scripts);
     descriptors::raise();
-    let mut ready = match ready(flags, maker.is_some(), console) {
+    let mut ready = match prepare(flags, maker.is_some(), console) {
         Ok(ready) => ready,
-        Err(refused) => return Ok(refused.tell(console)),
+        Err(refusal) => return Ok(refusal.report(console)),
     };
     let execution = maker.as_ref().map(|maker| format!("{} agents", maker.agents()));
-    let redactor = usual(SecretNames::default())?;
+    let redactor = redactor_for(SecretNames::default())?;
     ready.prepared.redact(&redactor);
     let execution = execution.as_deref().unwrap_or("local");
     progress::head(flags, &ready.loaded.options, execution, &redactor, console)?;
@@ -58,7 +58,7 @@ pub fn run(
     let maker = maker.map(|maker| maker.interrupted_by(signals.interrupt()));
     let interrupt = signals.interrupt();
     let own = (&own.web, &own.history, &own.sinks);
-    let (own, mut sinks) = OwnOutputs::start(own, &ready.prepared, interrupt, console)?;
+    let (own, mut sinks) = NativeOutputs::start(own, &ready.prepared, interrupt, console)?;
     sinks.extend(native.sink()?);
     let is_paused = ready.loaded.options.paused == Some(true);
     let outputs = ready.outputs.take();
@@ -72,12 +72,12 @@ pub fn run(
         Outputs::close(outputs, console);
         return Ok(if api.has_stopped() { code::STOPPED } else { code::INTERRUPTED });
     }
-    let beside = Beside {
+    let options = RunOptions {
         sinks,
         interrupt: Some(interrupt),
         users: Some(api.users()),
         origin: origin(&[], &redactor),
-        ..Beside::default()
+        ..RunOptions::default()
     };
     let rows = flags.reconcile.as_deref();
     ready.rows =
@@ -90,7 +90,7 @@ pub fn run(
         }
     };
     let context = RunContext { flags, native, console, api: &api, signals: &signals };
-    let exit = context.run(&ready, agents, outputs, beside, own)?;
+    let exit = context.run(&ready, agents, outputs, options, own)?;
     if flags.linger {
         if !flags.quiet && !signals.came() {
             console.note(LINGERS);
@@ -100,7 +100,7 @@ pub fn run(
     Ok(exit)
 }
 
-/// What surrounds a run while it lasts.
+/// The environment of a run while it is in progress.
 pub(super) struct RunContext<'a> {
     pub(super) flags: &'a RunFlags,
     pub(super) native: &'a Native,
@@ -110,40 +110,41 @@ pub(super) struct RunContext<'a> {
 }
 
 impl RunContext<'_> {
-    /// Runs it to its end, on agents if there are some, and shows how it went.
+    /// Runs it to its end, on agents if there are any, and shows the result.
     ///
     /// # Errors
     /// When a file or stream of gake's own cannot be used.
     pub(super) fn run(
         &self,
-        ready: &Ready,
+        ready: &PreparedTest,
         mut agents: Option<RunAgents<'_>>,
         outputs: Option<Outputs>,
-        beside: Beside<'_>,
-        own: OwnOutputs,
+        options: RunOptions<'_>,
+        own: NativeOutputs,
     ) -> Result<Exit, Failure> {
         let Self { flags, native, console, api, signals } = *self;
-        let shown = ready.shown(flags, console);
+        let summary = ready.summary_context(flags, console);
         let mut is_tainted = false;
-        let each = |moment: &Moment<'_>| {
-            let second = moment.second.second;
+        let each = |update: &SecondUpdate<'_>| {
+            let second = update.second.second;
             let elapsed = ready.loaded.script.test.duration(Duration::from_nanos(second * SECOND));
-            let series = [&moment.so_far.tally().series, moment.levels];
-            let judge = || shown.thresholds.judge(&series, elapsed, false);
-            let is_judged = !shown.thresholds.is_empty() && second.is_multiple_of(THRESHOLDS_EVERY);
+            let series = [&update.so_far.tally().series, update.levels];
+            let judge = || summary.thresholds.judge(&series, elapsed, false);
+            let is_judged =
+                !summary.thresholds.is_empty() && second.is_multiple_of(THRESHOLDS_EVERY);
             let results = is_judged.then(judge);
             is_tainted = results.as_ref().map_or(is_tainted, |results| results.message().is_some());
             api.second(second, is_tainted, || {
-                let mut all = moment.so_far.tally().series.clone();
-                all.merge(moment.levels);
-                let data = shown.data(&all, elapsed, &judge(), None).for_script();
+                let mut all = update.so_far.tally().series.clone();
+                all.merge(update.levels);
+                let data = summary.data(&all, elapsed, &judge(), None).for_script();
                 serde_json::from_str(&data).unwrap_or_default()
             });
             results
                 .filter(|results| results.aborts)
                 .map(|results| results.message().unwrap_or_default())
         };
-        let Ready { loaded: ConfiguredScript { script, run, .. }, prepared, .. } = ready;
+        let PreparedTest { loaded: ConfiguredScript { script, run, .. }, prepared, .. } = ready;
         let users = vus_needed(&run.spec.scenarios) as u64;
         let line = progress::line(flags, &script.test, users, console);
         let mut lines = ProgressLines::start(flags, &ready.loaded.options, &script.test, console);
@@ -152,8 +153,8 @@ impl RunContext<'_> {
             agents.follow(events, signals.interrupt());
         }
         let recorded = match &mut agents {
-            Some(agents) => agents.run(prepared, beside, each),
-            None => prepared.run_beside(beside, each),
+            Some(agents) => agents.run(prepared, options, each),
+            None => prepared.run_with(options, each),
         };
         let ended = agents.and_then(RunAgents::finish);
         if let Some(line) = line {
@@ -218,18 +219,18 @@ pub fn print_spec(
     format: SpecFormat,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    match loaded(flags, console) {
+    match load_with_log(flags, console) {
         Ok((loaded, _)) => console.result(&format.text(&loaded.run.spec)?)?,
-        Err(refused) => return Ok(refused.tell(console)),
+        Err(refusal) => return Ok(refusal.report(console)),
     }
     Ok(Exit::Done)
 }
 
-/// Serves the API at the address of the flags, or at the default one. If that is taken, the run has
-/// no API.
+/// Serves the API at the address from the flags, or at the default one. If the default address is
+/// in use, the run has no API.
 fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String> {
-    let asked = flags.address.as_deref();
-    let address = asked.unwrap_or(DEFAULT_ADDRESS);
+    let requested = flags.address.as_deref();
+    let address = requested.unwrap_or(DEFAULT_ADDRESS);
     let Some(address) = Some(address).filter(|address| !address.is_empty()) else {
         return match is_paused {
             true => {
@@ -239,8 +240,8 @@ fn serve(api: &Arc<Api>, flags: &RunFlags, is_paused: bool) -> Result<(), String
             false => Ok(()),
         };
     };
-    match api::start(api, address, asked.is_some() || is_paused) {
-        Err(error) if asked.is_some() || is_paused => {
+    match api::start(api, address, requested.is_some() || is_paused) {
+        Err(error) if requested.is_some() || is_paused => {
             Err(format!("--address {address}: cannot listen there: {error}"))
         }
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! The users of one scenario: how many are active, and what they left undone.
+//! The users of a scenario: how many are active, and how many iterations never started.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,22 +15,20 @@ use gake_k6::work::ScriptLoad;
 use super::nanos;
 use crate::UserControl;
 
-/// The slices of a run whose process is lost by now, from any thread.
-pub type LostParts = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
+/// Returns the slices of a run whose processes are lost so far; callable from any thread.
+pub type LostSlices = Arc<dyn Fn() -> Vec<Slice> + Send + Sync>;
 
-/// The users of one scenario.
-pub(super) struct Crew {
+pub(super) struct ScenarioUsers {
     load: Load,
     max_in_flight: usize,
-    /// The part of it that is in this process.
     process: Slice,
     start: Nanos,
-    /// Without one, a number of iterations ends it.
+    /// `None` if a number of iterations ends it.
     end: Option<Nanos>,
     pub(super) progress: Arc<ScenarioProgress>,
 }
 
-impl Crew {
+impl ScenarioUsers {
     pub(super) fn of(spec: &ScenarioSpec, load: &ScriptLoad) -> Self {
         let length = spec.load.length().or(spec.duration);
         let start = nanos(spec.start);
@@ -44,12 +42,12 @@ impl Crew {
         }
     }
 
-    /// All of its users in all processes, active or not.
+    /// Number of users in all processes, active or not.
     pub(super) fn users(&self) -> usize {
         self.load.users().unwrap_or(self.max_in_flight)
     }
 
-    /// Iterations that it has to make in this process, where that is a number.
+    /// Number of iterations in this process, if it is fixed.
     fn total(&self) -> Option<u64> {
         match self.load {
             Load::Shared { iterations, .. } => Some(self.process.count_u64(iterations)),
@@ -60,20 +58,19 @@ impl Crew {
         }
     }
 
-    /// Iterations that never began.
+    /// Number of iterations that never started.
     pub(super) fn left(&self) -> u64 {
         self.total().map_or(0, |total| total.saturating_sub(self.progress.begun.load(Relaxed)))
     }
 
-    /// Whether none of its iterations begins any more at an instant of the run.
+    /// Whether no iteration starts any more at an instant of the run.
     pub(super) fn is_over(&self, at: Nanos) -> bool {
         self.end.is_some_and(|end| at >= end) || self.total().is_some() && self.left() == 0
     }
 
-    /// Users of this process that are active at an instant of the run, as long as the scenario
-    /// lasts: those of an arrival rate while they run an iteration. `asked` is the number that was
-    /// set from outside.
-    pub(super) fn active(&self, at: Nanos, asked: Option<usize>) -> usize {
+    /// Active users in this process at an instant of the run. Users of an arrival rate are active
+    /// during an iteration. `asked` is the number set from outside.
+    pub(super) fn active(&self, at: Nanos, requested: Option<usize>) -> usize {
         if at < self.start || self.is_over(at) {
             return 0;
         }
@@ -83,33 +80,33 @@ impl Crew {
                 return usize::try_from(running).unwrap_or(usize::MAX);
             }
             Load::Ramping { stages, .. } => ramped(stages, at - self.start),
-            Load::External { users, .. } => asked.unwrap_or(*users),
+            Load::External { users, .. } => requested.unwrap_or(*users),
             load => load.users().unwrap_or(0),
         };
         self.process.count(active)
     }
 }
 
-/// How many users of all crews are active in this process at an instant of the run, without those
-/// that are lost.
+/// Counts the active users of all scenarios in this process at an instant of the run, without those
+/// of lost slices.
 pub(super) fn active(
-    crews: &Arc<[Crew]>,
+    scenario_users: &Arc<[ScenarioUsers]>,
     control: UserControl,
-    lost: Option<LostParts>,
+    lost: Option<LostSlices>,
 ) -> ActiveUsers {
-    let crews = Arc::clone(crews);
+    let scenario_users = Arc::clone(scenario_users);
     Arc::new(move |at| {
         let lost = lost.as_ref().map(|lost| lost()).unwrap_or_default();
-        let there = |(number, crew): (usize, &Crew)| {
-            let active = crew.active(at, control.asked(number));
+        let remaining = |(number, users): (usize, &ScenarioUsers)| {
+            let active = users.active(at, control.requested(number));
             let gone: usize = lost.iter().map(|slice| slice.count(active)).sum();
             active.saturating_sub(gone)
         };
-        crews.iter().enumerate().map(there).sum()
+        scenario_users.iter().enumerate().map(remaining).sum()
     })
 }
 
-/// The number of users that a ramp has reached `into` it.
+/// The number of users of a ramp at `into` since its start.
 fn ramped(stages: &[UserStage], mut into: Nanos) -> usize {
     for stage in stages {
         let length = nanos(stage.duration);
@@ -126,8 +123,15 @@ fn ramped(stages: &[UserStage], mut into: Nanos) -> usize {
 mod tests {
     use super::*;
 
-    fn crew(load: Load, process: Slice) -> Crew {
-        Crew { load, max_in_flight: 5, process, start: 0, end: None, progress: Arc::default() }
+    fn users(load: Load, process: Slice) -> ScenarioUsers {
+        ScenarioUsers {
+            load,
+            max_in_flight: 5,
+            process,
+            start: 0,
+            end: None,
+            progress: Arc::default(),
+        }
     }
 
     #[test]
@@ -137,23 +141,23 @@ mod tests {
             Load::Shared { users: 5, iterations: 7 },
             Load::PerUser { users: 5, iterations: 2 },
         ] {
-            let parts = Slice::WHOLE.split(3).map(|part| crew(load.clone(), part));
-            assert_eq!(parts.map(|crew| crew.active(0, None)).sum::<usize>(), 5, "{load:?}");
+            let slices = Slice::WHOLE.split(3).map(|slice| users(load.clone(), slice));
+            assert_eq!(slices.map(|users| users.active(0, None)).sum::<usize>(), 5, "{load:?}");
         }
     }
 
     #[test]
-    fn nobody_is_active_once_all_iterations_of_the_process_have_begun() {
-        let part = Slice::new(0, 2);
+    fn no_user_is_active_once_all_iterations_of_the_process_have_begun() {
+        let half = Slice::new(0, 2);
         for (load, own) in [
             (Load::Shared { users: 5, iterations: 7 }, 4),
             (Load::PerUser { users: 5, iterations: 2 }, 6),
         ] {
-            let crew = crew(load, part);
-            crew.progress.begun.store(own - 1, Relaxed);
-            assert_eq!((crew.active(0, None), crew.left()), (3, 1));
-            crew.progress.begun.store(own, Relaxed);
-            assert_eq!((crew.active(0, None), crew.left()), (0, 0));
+            let users = users(load, half);
+            users.progress.begun.store(own - 1, Relaxed);
+            assert_eq!((users.active(0, None), users.left()), (3, 1));
+            users.progress.begun.store(own, Relaxed);
+            assert_eq!((users.active(0, None), users.left()), (0, 0));
         }
     }
 }

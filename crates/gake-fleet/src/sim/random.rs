@@ -1,12 +1,12 @@
-//! What a seed decides.
+//! Random numbers and faults of a seed.
 
 use gake_core::clock::Nanos;
 use gake_core::random::SplitMix64;
 
 /// Random numbers of a seed.
-pub(super) struct Dice(SplitMix64);
+pub(super) struct SimRandom(SplitMix64);
 
-impl Dice {
+impl SimRandom {
     pub(super) fn new(seed: u64) -> Self {
         Self(SplitMix64::new(seed))
     }
@@ -24,25 +24,25 @@ impl Dice {
     }
 }
 
-/// Random numbers of an agent beside those of the seed, so that faults may be added without making
-/// other runs of the seeds that once failed.
-pub(super) fn own_dice(seed: u64, index: usize) -> Dice {
-    Dice::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ index as u64)
+/// A generator for an agent, independent of the seed's, so that new faults do not change the runs
+/// of seeds that once failed.
+pub(super) fn own_random(seed: u64, index: usize) -> SimRandom {
+    SimRandom::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ index as u64)
 }
 
-/// A time in which something does not work.
+/// A period in which something does not work.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Outage {
+pub(super) struct FaultWindow {
     pub(super) from: Nanos,
     pub(super) to: Nanos,
 }
 
-impl Outage {
+impl FaultWindow {
     pub(super) const NEVER: Self = Self { from: Nanos::MAX, to: Nanos::MAX };
 
-    pub(super) fn some(dice: &mut Dice, length: Nanos, longest: Nanos) -> Self {
-        let from = dice.below(length);
-        Self { from, to: from + dice.below(longest) }
+    pub(super) fn some(random: &mut SimRandom, length: Nanos, longest: Nanos) -> Self {
+        let from = random.below(length);
+        Self { from, to: from + random.below(longest) }
     }
 
     pub(super) fn holds(&self, at: Nanos) -> bool {

@@ -4,20 +4,22 @@ use std::path::Path;
 
 use crate::bodies::body_file;
 
-/// One field of a form.
 #[derive(Debug, PartialEq)]
-struct Part {
+struct FormPart {
     name: String,
     filename: Option<String>,
     content_type: Option<String>,
     content: Vec<u8>,
 }
 
-/// The content type and the body of a form.
+/// The content type and body of a form with these fields. The boundary depends only on the
+/// contents.
 ///
 /// # Errors
-/// A field that cannot be read, or its file.
-pub fn form<'a>(fields: impl Iterator<Item = &'a str>) -> Result<(String, Vec<u8>), String> {
+/// When a field is not valid, or its file cannot be read.
+pub fn multipart_form<'a>(
+    fields: impl Iterator<Item = &'a str>,
+) -> Result<(String, Vec<u8>), String> {
     let parts = fields.map(part).collect::<Result<Vec<_>, _>>()?;
     let boundary = boundary(&parts);
     let mut body = Vec::new();
@@ -42,12 +44,12 @@ pub fn form<'a>(fields: impl Iterator<Item = &'a str>) -> Result<(String, Vec<u8
     Ok((format!("multipart/form-data; boundary={boundary}"), body))
 }
 
-/// The first boundary that no field contains, so that the same form is always the same bytes.
-fn boundary(parts: &[Part]) -> String {
+/// The first numbered boundary that no field contains: the same form always has the same bytes.
+fn boundary(parts: &[FormPart]) -> String {
     let mut number = 0_u64;
     loop {
         let boundary = format!("----formdata-gake-{number:032x}");
-        let holds = |part: &Part| {
+        let holds = |part: &FormPart| {
             part.content.windows(boundary.len()).any(|bytes| bytes == boundary.as_bytes())
         };
         if !parts.iter().any(holds) {
@@ -57,8 +59,8 @@ fn boundary(parts: &[Part]) -> String {
     }
 }
 
-/// `name=text`, `name=@file` or `name=<file`, with `;type=` and `;filename=` behind.
-fn part(field: &str) -> Result<Part, String> {
+/// Parses `name=text`, `name=@file` or `name=<file`, with optional `;type=` and `;filename=`.
+fn part(field: &str) -> Result<FormPart, String> {
     let wrong = |why: &str| format!("-F {field:?}: {why}");
     let (name, rest) =
         field.split_once('=').ok_or_else(|| wrong("write name=value or name=@file"))?;
@@ -79,9 +81,9 @@ fn part(field: &str) -> Result<Part, String> {
     };
     let content_type = attribute("type");
     if content_type.as_deref().is_some_and(|text| text.contains(char::is_control)) {
-        return Err(wrong("its type holds a control character"));
+        return Err(wrong("its type contains a control character"));
     }
-    Ok(Part {
+    Ok(FormPart {
         name: name.to_owned(),
         filename: attribute("filename").or_else(|| own_name.map(str::to_owned)),
         content_type,
@@ -89,8 +91,7 @@ fn part(field: &str) -> Result<Part, String> {
     })
 }
 
-/// What stands before the first attribute, and the attributes. A semicolon with anything else
-/// behind it belongs to the value.
+/// Splits off trailing attributes. A semicolon before anything else belongs to the value.
 fn attributes(text: &str) -> (&str, Vec<(&str, &str)>) {
     let mut value = text;
     let mut attributes = Vec::new();
@@ -117,7 +118,7 @@ mod tests {
         let path = path.to_str().unwrap();
         let fields =
             ["name=a;b".to_owned(), format!("f=@{path};type=a/b;filename=z"), format!("g=<{path}")];
-        let (content_type, body) = form(fields.iter().map(String::as_str)).unwrap();
+        let (content_type, body) = multipart_form(fields.iter().map(String::as_str)).unwrap();
         fs::remove_file(path).unwrap();
         let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
         let expected = format!(
@@ -132,12 +133,12 @@ mod tests {
 
     #[test]
     fn no_field_can_end_a_form() {
-        let (first, _) = form(["a=b"].into_iter()).unwrap();
+        let (first, _) = multipart_form(["a=b"].into_iter()).unwrap();
         let inside = format!("a=--{}", first.split_once("boundary=").unwrap().1);
-        let (second, _) = form([inside.as_str()].into_iter()).unwrap();
+        let (second, _) = multipart_form([inside.as_str()].into_iter()).unwrap();
         assert_ne!(first, second);
         for field in ["a", "a=@/does/not/exist"] {
-            assert!(form([field].into_iter()).unwrap_err().contains(field), "{field}");
+            assert!(multipart_form([field].into_iter()).unwrap_err().contains(field), "{field}");
         }
     }
 }

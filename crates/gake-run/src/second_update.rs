@@ -9,23 +9,23 @@ use gake_judge::{ScenarioView, View};
 
 /// One second of a run in progress.
 #[derive(Debug, Clone, Copy)]
-pub struct Moment<'a> {
-    /// What was recorded in it.
+pub struct SecondUpdate<'a> {
+    /// The figures of the second.
     pub second: &'a JoinedSecond,
-    /// Arrivals that the plan asked for in it.
+    /// Arrivals that the plan asks for in the second; `None` in a closed loop.
     pub asked: Option<f64>,
     /// The run so far.
     pub so_far: &'a Collector,
-    /// The levels of a script's users so far, which no worker records.
+    /// The gauges of a script's users so far, which workers do not record.
     pub levels: &'a SeriesTable,
-    /// Readings of the target in it.
+    /// Readings of the target in the second.
     pub readings: &'a [GaugeReading],
     /// All readings of the target so far.
     pub watched: &'a WatchRecord,
 }
 
-impl<'a> Moment<'a> {
-    /// The run of `plan` so far, as objectives are judged by it.
+impl<'a> SecondUpdate<'a> {
+    /// The view of the run so far that objectives are evaluated on.
     #[must_use]
     pub fn view(&self, plan: &'a Plan) -> View<'a> {
         let warmup = nanos(plan.warmup);

@@ -1,4 +1,4 @@
-//! Modules that scripts import from the network: fetched once, then taken from a folder.
+//! Modules that scripts import from the network: fetched once, then read from a cache.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -11,27 +11,27 @@ use gake_k6::files::{FetchModule, FetchedModule};
 use gake_wire::HttpRequest;
 use url::Url;
 
-use crate::once::send_once;
+use crate::single_request::send_once;
 
-/// How long a module may take to come.
+/// Time limit for fetching a module.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Bytes of a module.
+/// Maximum size of a module, in bytes.
 const BYTES_MAX: usize = 8 << 20;
 
-/// Redirects on the way to a module.
+/// Maximum number of redirects.
 const REDIRECTS_MAX: u32 = 10;
 
-/// What a URL ends with that says what its module must be: `#sha256=` and 64 hexadecimal digits.
+/// A pin in the fragment of a URL: `#sha256=` and 64 hexadecimal digits.
 const PIN: &str = "sha256=";
 
-/// Fetches modules, and keeps them in `folder`, from which later runs take them.
+/// Fetches modules and caches them in `folder`.
 #[must_use]
 pub fn fetcher(folder: Option<PathBuf>) -> FetchModule {
     Arc::new(move |url| module(url, folder.as_deref(), download))
 }
 
-/// The module behind a URL.
+/// Returns the module from the cache, or downloads it.
 fn module(
     url: &str,
     folder: Option<&Path>,
@@ -45,13 +45,13 @@ fn module(
     }
     let authority = url.split("://").nth(1).and_then(|rest| rest.split('/').next());
     if authority.is_some_and(|authority| authority.contains('@')) {
-        return Err("the URL of a module holds no user and password".to_owned());
+        return Err("the URL of a module must not contain a user and password".to_owned());
     }
     let pin = pin.as_deref();
     let path = folder.map(|folder| folder.join(format!("{}.js", hash(url.as_bytes()))));
-    let kept =
+    let cached =
         path.as_deref().and_then(|path| gake_files::read(path, "a module", BYTES_MAX as u64).ok());
-    if let Some(text) = kept.filter(|text| pin.is_none_or(|pin| hash(text) == pin)) {
+    if let Some(text) = cached.filter(|text| pin.is_none_or(|pin| hash(text) == pin)) {
         return Ok(FetchedModule { text, note: None });
     }
     let text = download(url)?;
@@ -59,12 +59,12 @@ fn module(
     if let Some(pin) = pin.filter(|pin| *pin != hash) {
         return Err(format!("its SHA-256 is {hash}, not {pin}: change the URL to trust it"));
     }
-    let place = match path.as_deref().map(|path| (path, keep(path, &text))) {
-        Some((path, Ok(()))) => format!("later runs take {}", path.display()),
-        Some((path, Err(error))) => format!("it cannot be kept as {}: {error}", path.display()),
-        None => "it is not kept".to_owned(),
+    let cached = match path.as_deref().map(|path| (path, keep(path, &text))) {
+        Some((path, Ok(()))) => format!("later runs use {}", path.display()),
+        Some((path, Err(error))) => format!("it cannot be cached as {}: {error}", path.display()),
+        None => "it is not cached".to_owned(),
     };
-    let note = Some(format!("fetched {url}#{PIN}{hash}; {place}"));
+    let note = Some(format!("fetched {url}#{PIN}{hash}; {cached}"));
     Ok(FetchedModule { text, note })
 }
 
@@ -86,37 +86,38 @@ fn download(url: &str) -> Result<Vec<u8>, String> {
     let mut url = url.to_owned();
     for _ in 0..=REDIRECTS_MAX {
         match hop(&url)? {
-            Reply::Module(text) => return Ok(text),
-            Reply::Elsewhere(to) => url = redirected(&url, &to)?,
+            ModuleResponse::Module(text) => return Ok(text),
+            ModuleResponse::Redirect(to) => url = redirected(&url, &to)?,
         }
     }
     Err(format!("it is redirected more than {REDIRECTS_MAX} times"))
 }
 
-/// What one request brings.
-enum Reply {
+/// The response to one request.
+enum ModuleResponse {
     Module(Vec<u8>),
-    /// Where it redirects to.
-    Elsewhere(String),
+    /// The location.
+    Redirect(String),
 }
 
-/// Sends one request. Redirects are not the client's: it would follow them to clear text.
-fn hop(url: &str) -> Result<Reply, String> {
+/// Sends one request. The client does not follow redirects, since it would follow them to plain
+/// HTTP.
+fn hop(url: &str) -> Result<ModuleResponse, String> {
     let agent = ("User-Agent".to_owned(), concat!("gake/", env!("CARGO_PKG_VERSION")).to_owned());
     let get = HttpRequest { headers: vec![agent], ..HttpRequest::new("GET", url) };
-    let answer = send_once(&get, BYTES_MAX, TIMEOUT).map_err(|error| error.to_string())?;
-    let location = answer.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
-    match (answer.status, location) {
-        (301 | 302 | 303 | 307 | 308, Some((_, to))) => Ok(Reply::Elsewhere(to.clone())),
-        (200..=299, _) if !answer.is_whole => {
+    let response = send_once(&get, BYTES_MAX, TIMEOUT).map_err(|error| error.to_string())?;
+    let location = response.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("location"));
+    match (response.status, location) {
+        (301 | 302 | 303 | 307 | 308, Some((_, to))) => Ok(ModuleResponse::Redirect(to.clone())),
+        (200..=299, _) if !response.is_whole => {
             Err(format!("it is larger than {} MiB", BYTES_MAX >> 20))
         }
-        (200..=299, _) => Ok(Reply::Module(answer.body)),
-        (status, _) => Err(format!("the answer has the status {status}")),
+        (200..=299, _) => Ok(ModuleResponse::Module(response.body)),
+        (status, _) => Err(format!("the response has the status {status}")),
     }
 }
 
-/// The URL of a redirect, which must be encrypted.
+/// Resolves a redirect, which must lead to https.
 fn redirected(from: &str, to: &str) -> Result<String, String> {
     let url = Url::parse(from).and_then(|from| from.join(to));
     let url = url.map_err(|error| format!("it is redirected to {to:?}: {error}"))?;
@@ -171,7 +172,7 @@ mod tests {
         };
         assert!(fetch(&pinned(b"1"), b"2").unwrap_err().contains(&hash(b"2")));
         assert_eq!(fetch(&pinned(b"2"), b"2").unwrap().text, b"2");
-        // What is kept is no longer what is wanted.
+        // The cached module no longer matches the pin.
         assert_eq!(fetch(&pinned(b"3"), b"3").unwrap().text, b"3");
         assert_eq!(fetch(URL, b"4").unwrap().text, b"3");
     }

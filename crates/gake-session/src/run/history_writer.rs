@@ -1,4 +1,4 @@
-//! Keeping a run in the history, and comparing it with a baseline.
+//! Saving a run in the history, and comparing it with a baseline.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,19 +13,18 @@ use gake_run::{RunError, Sink};
 use crate::comparison;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
-use crate::history::{Entry, Store, folder, new_run_file, run_file};
+use crate::history::{HistoryEntry, HistoryStore, folder, new_run_file, run_file};
 use crate::options::SaveArgs;
 
-/// A run that is kept.
+/// Saves a run in the history.
 #[derive(Debug)]
-pub struct Saving {
-    store: Store,
+pub struct HistoryWriter {
+    store: HistoryStore,
     name: String,
     path: PathBuf,
     baseline: Option<Baseline>,
 }
 
-/// What it is compared with.
 #[derive(Debug)]
 struct Baseline {
     name: String,
@@ -33,8 +32,9 @@ struct Baseline {
     tolerance: f64,
 }
 
-impl Saving {
-    /// Opens the history, when that is asked for, and finds the baseline: a wrong name costs no run.
+impl HistoryWriter {
+    /// Opens the history and finds the baseline before the run, so that a wrong name costs nothing.
+    /// `None` if the run is not saved.
     ///
     /// # Errors
     /// When the history cannot be opened, or has no such baseline.
@@ -43,16 +43,18 @@ impl Saving {
             return Ok(None);
         }
         let folder = folder()?;
-        let store = Store::create(&folder)?;
+        let store = HistoryStore::create(&folder)?;
         let baseline = args.baseline.as_ref().map(|name| {
             let entry = store.named(name)?;
             let file = entry.file.ok_or_else(|| {
-                Failure::could_not(format!("--baseline {name}: it is a search, not a run"))
+                Failure::could_not(format!("--baseline {name} is a search, not a run"))
             })?;
             let file = run_file(&folder, &file);
             if !file.exists() {
                 let file = file.display();
-                return Err(Failure::could_not(format!("--baseline {name}: {file} is gone")));
+                return Err(Failure::could_not(format!(
+                    "--baseline {name}: {file} no longer exists"
+                )));
             }
             let usual = Question::default().tolerance;
             let tolerance = args.tolerance.unwrap_or(usual);
@@ -63,7 +65,7 @@ impl Saving {
         Ok(Some(Self { store, name, path, baseline }))
     }
 
-    /// What writes its run file.
+    /// The sink of the run file.
     ///
     /// # Errors
     /// When the file cannot be created.
@@ -71,11 +73,11 @@ impl Saving {
         Ok(Box::new(RunFileSink::create(&self.path)?))
     }
 
-    /// Keeps the run, and compares it with the baseline. The exit code: `exit`, that of the run by
-    /// itself, unless only the comparison is bad.
+    /// Saves the run and compares it with the baseline. Returns `exit`, unless the run itself is
+    /// fine and worse than the baseline.
     ///
     /// # Errors
-    /// When the history cannot be written, or a run file not be read.
+    /// When the history cannot be written, or a run file cannot be read.
     pub fn finish(
         self,
         summary: &Summary,
@@ -83,7 +85,7 @@ impl Saving {
         is_text: bool,
         console: &Console,
     ) -> Result<Exit, Failure> {
-        let id = self.store.add(&Entry::of_run(summary, self.name))?;
+        let id = self.store.add(&HistoryEntry::of_run(summary, self.name))?;
         console.note(&format!("saved as run {id} of the history"));
         let Some(baseline) = self.baseline else { return Ok(exit) };
         let [a, b] = [&baseline.file, &self.path].map(|path| path.to_string_lossy().into_owned());
@@ -99,20 +101,20 @@ impl Saving {
         github(&comparison, &text, &baseline.name, console)?;
         let is_worse = comparison.outcome == ComparisonOutcome::Worse;
         let exit = if exit == Exit::Done && is_worse { Exit::ObjectiveFailed } else { exit };
-        // A result for programs stays alone on standard output.
+        // Standard output holds nothing but the result for programs.
         if !is_text {
             console.note(&text);
             return Ok(exit);
         }
         match console.result(&format!("\n{text}")) {
-            // A reader that has gone, such as `head`, must not hide a regression.
+            // A reader that closes the pipe, such as `head`, must not hide a regression.
             Ok(()) | Err(Failure::OutputClosed) => Ok(exit),
             Err(failure) => Err(failure),
         }
     }
 }
 
-/// Tells GitHub's actions: a step summary, and an annotation of what got worse.
+/// Reports to GitHub Actions: a step summary, and an annotation if the run got worse.
 fn github(
     comparison: &Comparison,
     text: &str,
@@ -133,13 +135,13 @@ fn github(
         _ => return Ok(()),
     };
     if variable("GITHUB_ACTIONS").is_some() {
-        let said = escaped(&format!("against {baseline}: {}", comparison.conclusion));
-        console.note(&format!("::{level} title=gake::{said}"));
+        let message = escaped(&format!("against {baseline}: {}", comparison.conclusion));
+        console.note(&format!("::{level} title=gake::{message}"));
     }
     Ok(())
 }
 
-/// A text as the data of a workflow command.
+/// Escapes the data of a workflow command.
 fn escaped(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

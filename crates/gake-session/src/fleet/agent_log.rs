@@ -1,4 +1,4 @@
-//! What scripts log on agents, written by a thread of its own: the thread that receives from agents
+//! The log of scripts on agents, written by its own thread: the thread that receives from agents
 //! must not wait for a terminal or pipe.
 
 use std::collections::BTreeMap;
@@ -7,29 +7,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gake_k6::test::{LogLevel, LogLine, Test};
 
-/// Lines that may wait to be written.
+/// Lines that may wait to be written; further ones are dropped and counted.
 const WAITING_MAX: usize = 1_000;
 
-/// Lines left out, by agent.
-type Lost = Arc<Mutex<BTreeMap<String, u64>>>;
+/// Dropped lines by agent.
+type DroppedCounts = Arc<Mutex<BTreeMap<String, u64>>>;
 
-/// The lines that scripts log on agents.
+/// The log of scripts on agents.
 #[derive(Debug, Clone)]
-pub(super) struct AgentLines {
-    waiting: SyncSender<Waiting>,
-    lost: Lost,
+pub(super) struct AgentLog {
+    waiting: SyncSender<LogCommand>,
+    dropped: DroppedCounts,
 }
 
 #[derive(Debug)]
-enum Waiting {
+enum LogCommand {
     /// The name of an agent, and a line of its log.
     Line(String, LogLine),
-    /// Answered when everything before it is written.
+    /// Replied to when everything before it is written.
     Flush(SyncSender<()>),
 }
 
-impl AgentLines {
-    /// Starts the thread that writes them to the log of `test`. It ends with the last clone.
+impl AgentLog {
+    /// Starts the thread that writes to the log of `test`. It ends with the last clone.
     ///
     /// # Errors
     /// When the thread cannot be started.
@@ -42,61 +42,61 @@ impl AgentLines {
         write: impl Fn(LogLevel, &str, &[(&'static str, &str)]) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (sender, waiting) = sync_channel(WAITING_MAX);
-        let lost = Lost::default();
-        let told = Arc::clone(&lost);
+        let dropped = DroppedCounts::default();
+        let counts = Arc::clone(&dropped);
         let thread = std::thread::Builder::new().name("gake-agent-log".to_owned());
-        thread.spawn(move || write_all(&waiting, &told, &write))?;
-        Ok(Self { waiting: sender, lost })
+        thread.spawn(move || write_all(&waiting, &counts, &write))?;
+        Ok(Self { waiting: sender, dropped })
     }
 
-    /// Writes a line when its turn comes. Never waits: one line too many is counted.
+    /// Queues a line. Never blocks: a line that finds the queue full is dropped and counted.
     pub(super) fn line(&self, agent: &str, line: LogLine) {
-        if self.waiting.try_send(Waiting::Line(agent.to_owned(), line)).is_err() {
+        if self.waiting.try_send(LogCommand::Line(agent.to_owned(), line)).is_err() {
             self.lost(agent, 1);
         }
     }
 
-    /// Counts lines of an agent that were left out; the log says so before its next line.
+    /// Counts dropped lines of an agent; the log reports them before its next line.
     pub(super) fn lost(&self, agent: &str, count: u64) {
-        *lock(&self.lost).entry(agent.to_owned()).or_default() += count;
+        *lock(&self.dropped).entry(agent.to_owned()).or_default() += count;
     }
 
     /// Waits until everything is written.
     pub(super) fn flush(&self) {
         let (done, flushed) = sync_channel(1);
-        if self.waiting.send(Waiting::Flush(done)).is_ok() {
-            // Without an answer the thread is gone, and its lines with it.
+        if self.waiting.send(LogCommand::Flush(done)).is_ok() {
+            // Without a reply the thread is gone, and its lines with it.
             let _ = flushed.recv();
         }
     }
 }
 
 fn write_all(
-    waiting: &Receiver<Waiting>,
-    lost: &Lost,
+    waiting: &Receiver<LogCommand>,
+    dropped: &DroppedCounts,
     write: &impl Fn(LogLevel, &str, &[(&'static str, &str)]),
 ) {
     for waiting in waiting {
-        // A statement of its own: the lock is not held while a line is written.
-        let left_out = std::mem::take(&mut *lock(lost));
+        // A statement of its own, so that the lock is not held while a line is written.
+        let left_out = std::mem::take(&mut *lock(dropped));
         for (agent, count) in left_out {
-            let message = format!("{count} lines of the log were left out: there were too many");
+            let message = format!("{count} lines of the log were dropped: there were too many");
             write(LogLevel::Warning, &message, &[("agent", &agent)]);
         }
         match waiting {
-            Waiting::Line(agent, LogLine { level, message, fields }) => {
+            LogCommand::Line(agent, LogLine { level, message, fields }) => {
                 let own = fields.iter().map(|(key, value)| (*key, value.as_str()));
                 let fields: Vec<_> = own.chain([("agent", agent.as_str())]).collect();
                 write(level, &message, &fields);
             }
-            // Whoever asked may have gone.
-            Waiting::Flush(done) => drop(done.send(())),
+            // The caller may have gone.
+            LogCommand::Flush(done) => drop(done.send(())),
         }
     }
 }
 
-fn lock(lost: &Lost) -> MutexGuard<'_, BTreeMap<String, u64>> {
-    lost.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(dropped: &DroppedCounts) -> MutexGuard<'_, BTreeMap<String, u64>> {
+    dropped.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -104,12 +104,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_is_not_taken_holds_nobody_up() {
+    fn a_blocked_log_blocks_no_agent() {
         let written = Arc::new(Mutex::new(Vec::new()));
         let (gate, closed) = (Arc::new(Mutex::new(())), Arc::clone(&written));
         let held = gate.lock().unwrap();
         let behind = Arc::clone(&gate);
-        let lines = AgentLines::written_by(move |_, message, fields| {
+        let lines = AgentLog::written_by(move |_, message, fields| {
             drop(behind.lock());
             closed.lock().unwrap().push(format!("{} {message}", fields.last().unwrap().1));
         });
@@ -125,12 +125,12 @@ mod tests {
         let written = written.lock().unwrap();
         let whole = written.iter().filter(|line| *line == "a x").count();
         assert!((WAITING_MAX..=WAITING_MAX + 1).contains(&whole), "{whole}");
-        let told = |agent: &str| {
+        let reported = |agent: &str| {
             let own = written.iter().filter_map(|line| line.strip_prefix(agent)?.strip_prefix(' '));
             let counts =
                 own.filter_map(|line| line.split_once(" lines of")?.0.parse::<usize>().ok());
             counts.sum::<usize>()
         };
-        assert_eq!((whole + told("a"), told("b")), (total, 7), "every line is counted");
+        assert_eq!((whole + reported("a"), reported("b")), (total, 7), "every line is counted");
     }
 }

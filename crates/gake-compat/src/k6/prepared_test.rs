@@ -1,4 +1,4 @@
-//! Everything that is known before a run.
+//! Preparation of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use gake_k6::options::Options;
 use gake_k6::summary::{SummaryData, SummaryInput, summary_data};
 use gake_k6::test::ScriptLog;
 use gake_k6::threshold::{ThresholdResults, Thresholds};
-use gake_run::Prepared;
+use gake_run::ResolvedRun;
 use gake_run::script::ConfiguredScript;
 use gake_session::fleet::{AgentScript, FleetMaker};
 use gake_session::run::{Reconciliation, RunAgents, assemble};
@@ -18,63 +18,63 @@ use gake_session::{Console, Failure};
 use serde_json::Value;
 
 use super::ANY;
-use super::agents::{self, Showing};
+use super::agents::{self, ResultDisplay};
 use super::flags::RunFlags;
-use super::load::{Refused, load};
+use super::load::{LoadRefusal, load};
 use super::out::{self, OutSettings, Outputs};
 
-/// Everything that is known before the run.
-pub(super) struct Ready {
+/// A run that is prepared and not started.
+pub(super) struct PreparedTest {
     pub(super) loaded: ConfiguredScript,
-    pub(super) prepared: Prepared,
+    pub(super) prepared: ResolvedRun,
     pub(super) outputs: Option<Outputs>,
-    /// The rows before the run, when they are compared.
+    /// The rows before the run, if they are compared.
     pub(super) rows: Option<Reconciliation>,
 }
 
 /// Loads the script and prepares its run.
-pub(super) fn ready(
+pub(super) fn prepare(
     flags: &RunFlags,
     has_agents: bool,
     console: &Console,
-) -> Result<Ready, Refused> {
-    let (loaded, log) = loaded(flags, console)?;
+) -> Result<PreparedTest, LoadRefusal> {
+    let (loaded, log) = load_with_log(flags, console)?;
     let why = agents::cannot(flags, &loaded.options, &loaded.run.spec);
     if let Some(why) = why.filter(|_| has_agents) {
-        return Err(Refused { why, exit: ANY, log: Some(log) });
+        return Err(LoadRefusal { why, exit: ANY, log: Some(log) });
     }
-    Ready::new(loaded, flags, &log, console)
+    PreparedTest::new(loaded, flags, &log, console)
 }
 
 /// The script and its log.
-pub(super) fn loaded(
+pub(super) fn load_with_log(
     flags: &RunFlags,
     console: &Console,
-) -> Result<(ConfiguredScript, ScriptLog), Refused> {
+) -> Result<(ConfiguredScript, ScriptLog), LoadRefusal> {
     let log = log::log(console, flags.log_output.as_deref(), flags.log_format, flags.verbose)
-        .map_err(|why| Refused { why, exit: ANY, log: None })?;
+        .map_err(|why| LoadRefusal { why, exit: ANY, log: None })?;
     let log = match flags.settings.options.console_output.as_deref() {
         None | Some("") => log,
         Some(path) => log::with_console_file(Arc::clone(&log), path, flags.log_format)
-            .map_err(|why| Refused { why, exit: ANY, log: Some(log) })?,
+            .map_err(|why| LoadRefusal { why, exit: ANY, log: Some(log) })?,
     };
     Ok((load(flags, Arc::clone(&log))?, log))
 }
 
-impl Ready {
-    /// What is ready when its script is loaded.
+impl PreparedTest {
+    /// Prepares the run of a loaded script.
     ///
     /// # Errors
-    /// When the run cannot be prepared, or an output not be started.
+    /// When the run cannot be prepared, or an output cannot be started.
     pub(super) fn new(
         loaded: ConfiguredScript,
         flags: &RunFlags,
         log: &ScriptLog,
         console: &Console,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, LoadRefusal> {
         let ConfiguredScript { script, options, run, .. } = &loaded;
         let outs = OutSettings::of(&environment());
-        let refused = |why: String| Refused { why, exit: ANY, log: Some(Arc::clone(log)) };
+        let refused = |why: String| LoadRefusal { why, exit: ANY, log: Some(Arc::clone(log)) };
         let prepared = script.prepare(run).map_err(|error| refused(error.to_string()))?;
         let outputs = out::start(&flags.out, options, &outs, console).map_err(refused)?;
         if let Some(outputs) = &outputs {
@@ -84,7 +84,7 @@ impl Ready {
         Ok(Self { loaded, prepared, outputs, rows: None })
     }
 
-    /// The agents that are to run it, if it is not this process.
+    /// The agents that will run it, if this process does not.
     pub(super) fn agents<'a>(
         &'a self,
         maker: Option<&'a FleetMaker>,
@@ -93,34 +93,38 @@ impl Ready {
     ) -> Result<Option<RunAgents<'a>>, Failure> {
         let script = AgentScript {
             is_verbose: flags.verbose,
-            showing: Showing::of(flags).text(),
+            showing: ResultDisplay::of(flags).text(),
             ..AgentScript::new(&self.loaded, &flags.settings)
         };
         let what = (&self.loaded.run.spec, Some(&script));
         assemble(maker, what, &self.prepared, flags.quiet, console)
     }
 
-    /// What its summary needs besides what was recorded.
-    pub(super) fn shown<'a>(&'a self, flags: &RunFlags, console: &'a Console) -> Shown<'a> {
-        Shown {
+    /// The additional input of its summary.
+    pub(super) fn summary_context<'a>(
+        &'a self,
+        flags: &RunFlags,
+        console: &'a Console,
+    ) -> SummaryContext<'a> {
+        SummaryContext {
             metrics: registry(&self.loaded.script.metrics),
             thresholds: &self.loaded.thresholds,
             options: &self.loaded.options,
-            no_color: flags.no_color || asks_for_no_colour(),
+            no_color: flags.no_color || disables_colour(),
             console,
         }
     }
 }
 
-/// Whether the environment wants no colours.
-fn asks_for_no_colour() -> bool {
+/// Whether the environment disables colours.
+fn disables_colour() -> bool {
     let environment = environment();
     let is_set = |name: &str| environment.contains_key(name);
     is_set("NO_COLOR") || environment.get("K6_NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// What a summary needs besides what was recorded.
-pub(super) struct Shown<'a> {
+/// The input of a summary in addition to the recorded figures.
+pub(super) struct SummaryContext<'a> {
     pub(super) metrics: Registry,
     pub(super) thresholds: &'a Thresholds,
     pub(super) options: &'a Options,
@@ -128,7 +132,7 @@ pub(super) struct Shown<'a> {
     pub(super) console: &'a Console,
 }
 
-impl Shown<'_> {
+impl SummaryContext<'_> {
     pub(super) fn data(
         &self,
         series: &SeriesTable,

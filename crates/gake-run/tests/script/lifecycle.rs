@@ -1,4 +1,4 @@
-//! A script's life: loading, setup, iterations, their end, teardown.
+//! The life cycle of a script: loading, `setup`, iterations, their end, `teardown`.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +8,12 @@ use gake_run::Interrupt;
 use gake_run::script::ScriptRunError;
 use gake_run::spec::Load;
 
-use crate::support::{Case, Metric, lab};
+use crate::support::{Metric, ScriptCase, lab};
 
 #[test]
 fn setup_gives_each_user_its_own_data() {
     let lab = lab();
-    let mut case = Case::of(
+    let mut case = ScriptCase::of(
         "import http from 'k6/http';
          export function setup() { http.get('BASE/fast'); return { n: 1, at: new Date(0) }; }
          export default function (data) { data.n += 1; console.log(__VU, __ITER, data.n, data.at); }
@@ -34,7 +34,7 @@ fn setup_gives_each_user_its_own_data() {
 
 #[test]
 fn what_an_iteration_throws_is_logged_with_its_place() {
-    let mut case = Case::of(
+    let mut case = ScriptCase::of(
         "import { group } from 'k6';
          function deep() { group('g', () => { throw new Error('boo') }) }
          export default function () { deep() }",
@@ -65,7 +65,7 @@ fn bad_scripts_say_where() {
         ("import x from './no.js'; export default () => 1", "./no.js"),
         ("throw new TypeError('early')", "TypeError: early"),
     ] {
-        let ran = Case::of(text).run(None);
+        let ran = ScriptCase::of(text).run(None);
         let Err(ScriptRunError::Load(error)) = ran.result else { panic!("{text}") };
         assert!(error.to_string().contains(expected), "{error}");
     }
@@ -73,7 +73,7 @@ fn bad_scripts_say_where() {
 
 #[test]
 fn setup_that_throws_ends_the_test() {
-    let ran = Case::of(
+    let ran = ScriptCase::of(
         "export function setup() { throw new Error('no') }
          export default () => console.log('ran')",
     )
@@ -85,9 +85,9 @@ fn setup_that_throws_ends_the_test() {
 }
 
 #[test]
-fn an_endless_iteration_delays_nobody_and_ends_with_the_test() {
+fn an_endless_iteration_delays_no_other_user_and_ends_with_the_test() {
     let lab = lab();
-    let mut case = Case::of(
+    let mut case = ScriptCase::of(
         "import http from 'k6/http';
          export default function () { if (__VU === 1) { for (;;) {} } http.get('BASE/fast'); }",
     );
@@ -108,7 +108,7 @@ fn an_endless_iteration_delays_nobody_and_ends_with_the_test() {
 fn requests_under_way_at_the_end_are_counted() {
     let lab = lab();
     let interrupt = Interrupt::default();
-    let mut case = Case::new("http.get('BASE/delay/20ms'); http.get('BASE/hang');");
+    let mut case = ScriptCase::new("http.get('BASE/delay/20ms'); http.get('BASE/hang');");
     case.load = Load::closed(6);
     case.duration = Some(Duration::from_secs(60));
     case.interrupt = Some(interrupt.clone());
@@ -127,7 +127,7 @@ fn requests_under_way_at_the_end_are_counted() {
 #[test]
 fn iterations_cut_short_leave_nothing_behind() {
     let lab = lab();
-    // A runtime that is freed with something left of a script ends the process.
+    // Dropping a runtime while script values are alive aborts the process.
     for body in [
         "await http.asyncRequest('GET', 'BASE/hang')",
         "await Promise.all([1, 2].map(() => http.asyncRequest('GET', 'BASE/hang')))",
@@ -141,7 +141,7 @@ fn iterations_cut_short_leave_nothing_behind() {
         "try { group('a', () => http.get('BASE/hang')) } finally { http.get('BASE/hang') }",
         "class A { static #x = 1; get y() { return http.get('BASE/hang') } } new A().y",
     ] {
-        let mut case = Case::of(&format!(
+        let mut case = ScriptCase::of(&format!(
             "import http from 'k6/http'; import {{ group }} from 'k6';
              export default async function () {{ {body} }}"
         ));
@@ -158,7 +158,7 @@ fn iterations_cut_short_leave_nothing_behind() {
 
 #[test]
 fn a_script_ends_the_test() {
-    let mut case = Case::of(
+    let mut case = ScriptCase::of(
         "import exec from 'k6/execution';
          export default function () {
            if (exec.scenario.iterationInTest === 3) {
@@ -194,7 +194,7 @@ fn files_are_modules_of_either_kind() {
     }
     std::fs::create_dir(folder.path().join("lib")).unwrap();
     std::fs::write(folder.path().join("lib/inner.js"), "export const inner = 2").unwrap();
-    let ran = Case::of(
+    let ran = ScriptCase::of(
         "import five, { a } from './esm.js'; import seven, { b } from './cjs.js';
          import data from './data.json'; import { SharedArray } from 'k6/data';
          const text = open('./plain.txt'); const bytes = open('plain.txt', 'b').byteLength;
@@ -219,7 +219,7 @@ fn files_are_modules_of_either_kind() {
 
 #[test]
 fn metrics_of_a_script_are_recorded() {
-    let ran = Case::of(
+    let ran = ScriptCase::of(
         "import { Counter, Gauge, Rate, Trend } from 'k6/metrics';
          const counter = new Counter('my_counter'), gauge = new Gauge('my_gauge');
          const rate = new Rate('my_rate'), trend = new Trend('my_trend', true);

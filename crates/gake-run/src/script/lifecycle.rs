@@ -1,4 +1,4 @@
-//! The life of a run's scripts around the engine's run: `setup`, the users' iterations, `teardown`.
+//! The life cycle of a run's scripts: `setup`, the users' iterations, `teardown`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,67 +15,68 @@ use gake_k6::user::book::Book;
 use gake_k6::work::{ScriptFactory, ScriptLoad};
 use gake_wire::{HttpFactory, Network};
 
-use super::crew::{self, Crew};
-use super::elsewhere::{Followed, RemoteUsers, SetUp};
 use super::levels::{Levels, RunPhase, UserTicker};
 use super::mixed::MixedFactory;
 use super::prepared::{ONE_SCRIPT, PreparedScript, ScriptEnd};
-use super::{Keys, ScriptRunError, crews, network};
-use crate::{Beside, Interrupt, Moment, Prepared, Recorded, RunError};
+use super::remote_users::{RemoteProgress, RemoteUsers, SetupResult};
+use super::scenario_users::{self, ScenarioUsers};
+use super::{ScriptRunError, TagKeys, network, users_by_scenario};
+use crate::{Interrupt, RecordedRun, ResolvedRun, RunError, RunOptions, SecondUpdate};
 
-/// Users in other processes, and what `setup` gave in the process that began the run, if that was
-/// another one.
-pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetUp>);
+/// Users in other processes. If another process began the run: the result of its `setup`.
+pub type RemoteScript<'a> = (&'a mut dyn RemoteUsers, Option<SetupResult>);
 
-impl Prepared {
-    /// As [`Prepared::run_beside`], with the users of the run's script in other processes. `setup`
-    /// and `teardown` run here; with what an earlier process set up, `teardown` alone, unless that
-    /// process had the whole run.
+impl ResolvedRun {
+    /// As [`ResolvedRun::run_with`], with the users of the run's script in other processes. `setup`
+    /// and `teardown` run here. With the result of an earlier `setup`, only `teardown` runs, unless
+    /// that process had already completed the run.
     ///
     /// # Errors
-    /// When the run cannot be made, or it fires more than one script.
-    pub fn run_users_elsewhere(
+    /// When the run cannot be made, or has more than one script.
+    pub fn run_remote_users(
         &self,
         remote: RemoteScript<'_>,
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        options: RunOptions<'_>,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         if self.scripts.len() != 1 || !self.wires.is_empty() {
             return Err(RunError::cannot(ONE_SCRIPT));
         }
-        self.run_scripts(Some(remote), beside, each)
+        self.run_scripts(Some(remote), options, each)
     }
 
-    /// Runs it to its end, from the first `setup` to the last `teardown`.
+    /// Runs from the first `setup` to the last `teardown`.
     pub(crate) fn run_scripts(
         &self,
         remote: Option<RemoteScript<'_>>,
-        beside: Beside<'_>,
-        mut each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        options: RunOptions<'_>,
+        mut each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         let own = Interrupt::default();
-        let interrupt = beside.interrupt.unwrap_or(&own).clone();
-        // As in k6: a threshold that aborts the test does not wait for iterations.
-        let beside = Beside { interrupt: Some(&interrupt), aborts_at_once: true, ..beside };
+        let interrupt = options.interrupt.unwrap_or(&own).clone();
+        // As in k6, a threshold that aborts the test does not wait for iterations.
+        let options = RunOptions { interrupt: Some(&interrupt), aborts_at_once: true, ..options };
         let (remote, mut earlier) =
             remote.map_or((None, None), |(users, earlier)| (Some(users), earlier));
         let is_resumed = earlier.is_some();
         let phase = Arc::new(RunPhase::default());
         let ticker = self.user_ticker(&phase, &interrupt);
-        let lives = self.scripts.iter().map(|of| Life::begin(of, earlier.take(), &interrupt));
+        let lives =
+            self.scripts.iter().map(|of| ScriptLifecycle::begin(of, earlier.take(), &interrupt));
         let mut lives = lives.collect::<Result<Vec<_>, _>>()?;
-        // As in k6: after a setup that failed or was interrupted nothing runs, teardown neither.
-        let is_set_up = lives.iter().all(Life::is_set_up);
-        // Users that run already must be told to end.
+        // As in k6, a `setup` that failed or was interrupted ends the test without `teardown`.
+        let is_set_up = lives.iter().all(ScriptLifecycle::is_set_up);
+        // Resumed users are already running, and must be stopped.
         let is_void = !is_set_up || interrupt.came() && !is_resumed;
-        // Where nothing runs no other process is needed.
+        // A void run needs no other process.
         let remote = remote.filter(|_| !is_void);
-        let control = beside.users.cloned().unwrap_or_default();
+        let control = options.users.cloned().unwrap_or_default();
         let lost = remote.as_ref().map(|remote| remote.lost());
         for life in &mut lives {
             life.make(self, is_void);
-            // Set once: a script runs once.
-            let active = crew::active(&life.crews, control.clone(), lost.clone());
+            // Fails on a second run.
+            let active =
+                scenario_users::active(&life.scenario_users, control.clone(), lost.clone());
             if life.of.script.test.active_users.set(active).is_err() {
                 return Err(RunError::cannot("a script runs once: prepare the run again"));
             }
@@ -85,19 +86,20 @@ impl Prepared {
         if is_void {
             interrupt.stop(Stop::Now);
         }
-        let followed = remote.is_some().then(|| lives.first().map(Life::followed)).flatten();
-        let each = |moment: &Moment<'_>| {
-            if let Some(followed) = &followed {
-                followed.follow(moment);
+        let remote_progress =
+            remote.is_some().then(|| lives.first().map(ScriptLifecycle::remote_progress)).flatten();
+        let each = |update: &SecondUpdate<'_>| {
+            if let Some(remote_progress) = &remote_progress {
+                remote_progress.follow(update);
             }
-            if followed.is_some() {
-                // Before what changes with the second.
-                let at = (moment.second.second * SECOND).saturating_sub(1);
+            if remote_progress.is_some() {
+                // Before the second's changes.
+                let at = (update.second.second * SECOND).saturating_sub(1);
                 phase.followed.store(at, Relaxed);
             }
             let seen = ticker.as_ref().map(UserTicker::so_far).unwrap_or_default();
-            let moment = Moment { levels: &seen, ..*moment };
-            let wish = each(&moment).or_else(|| lives.iter().find_map(|one| one.crossed(&moment)));
+            let update = SecondUpdate { levels: &seen, ..*update };
+            let wish = each(&update).or_else(|| lives.iter().find_map(|one| one.crossed(&update)));
             if wish.is_some() {
                 phase.is_ended.store(true, Relaxed);
             }
@@ -107,14 +109,14 @@ impl Prepared {
         let recorded = match remote {
             Some(remote) => {
                 let first = lives.first().map(|life| &life.set_up);
-                let ready = remote.assemble(first.unwrap_or(&SetUp::default()));
-                let run = ready.and_then(|workers| self.run_elsewhere(workers, beside, each));
+                let ready = remote.assemble(first.unwrap_or(&SetupResult::default()));
+                let run = ready.and_then(|workers| self.run_remote(workers, options, each));
                 let is_known = run.is_ok() || !is_resumed;
                 needs_teardown &= is_known && remote.needs_teardown();
-                // None of them sends anything while `teardown` runs.
+                // No user may send anything during `teardown`.
                 run.inspect_err(|_| remote.give_up())
             }
-            None => self.run_users(&lives, &phase, beside, each),
+            None => self.run_users(&lives, &phase, options, each),
         };
         phase.is_over.store(true, Relaxed);
         let mut ends = Vec::new();
@@ -125,14 +127,14 @@ impl Prepared {
                 false => Ok(()),
             };
             if let (Err(_), Err(error)) = (&recorded, &teardown) {
-                // The run's error is what is returned.
+                // The error of the run is returned, so this one is only logged.
                 life.of.script.test.log(LogLevel::Error, &error.to_string(), &[]);
             }
             ends.push((teardown, aside));
         }
         let mut recorded = recorded?;
-        if let Some(followed) = &followed {
-            followed.end(&recorded.run);
+        if let Some(remote_progress) = &remote_progress {
+            remote_progress.end(&recorded.run);
         }
         let seen = ticker.map(UserTicker::finish).unwrap_or_default();
         for (life, (teardown, aside)) in lives.into_iter().zip(ends) {
@@ -144,7 +146,7 @@ impl Prepared {
         Ok(recorded)
     }
 
-    /// What counts the users of all scripts.
+    /// Starts the thread that counts the users of all scripts.
     fn user_ticker(&self, phase: &Arc<RunPhase>, interrupt: &Interrupt) -> Option<UserTicker> {
         let first = self.scripts.first()?;
         let book = Book::new(first.run.keys.iter().map(String::as_str), false);
@@ -162,11 +164,11 @@ impl Prepared {
     /// Runs the users in this process.
     fn run_users(
         &self,
-        lives: &[Life<'_>],
+        lives: &[ScriptLifecycle<'_>],
         phase: &Arc<RunPhase>,
-        beside: Beside<'_>,
-        each: impl FnMut(&Moment<'_>) -> Option<String> + Send,
-    ) -> Result<Recorded, RunError> {
+        options: RunOptions<'_>,
+        each: impl FnMut(&SecondUpdate<'_>) -> Option<String> + Send,
+    ) -> Result<RecordedRun, RunError> {
         let mut loads: Vec<Option<ScriptLoad>> = Vec::new();
         loads.resize_with(self.plan.scenarios().len(), || None);
         for life in lives {
@@ -182,10 +184,10 @@ impl Prepared {
                 let load = loads[context.scenario].clone();
                 ScriptFactory::new(load, context.slice, context.clock)
             };
-            return self.run_works(make, beside, each);
+            return self.run_works(make, options, each);
         }
         let (wires, tracer) = (self.wires.clone(), self.tracer.clone());
-        // Wires are those of the other scenarios, in order.
+        // `wires` skips scenarios of scripts.
         let wire_of = |at: usize| loads[..at].iter().filter(|load| load.is_none()).count();
         let wire_numbers: Vec<usize> = (0..loads.len()).map(wire_of).collect();
         let make = move |context: WorkerContext| match &loads[context.scenario] {
@@ -200,74 +202,73 @@ impl Prepared {
                 MixedFactory::Http(factory.traced(tracer.clone()))
             }
         };
-        self.run_works(make, beside, each)
+        self.run_works(make, options, each)
     }
 }
 
-/// One script while it runs.
-struct Life<'a> {
+struct ScriptLifecycle<'a> {
     of: &'a PreparedScript,
     network: Arc<Network>,
-    keys: Keys,
-    set_up: SetUp,
-    /// Whether `setup` returned, unless it failed.
+    keys: TagKeys,
+    set_up: SetupResult,
+    /// Whether `setup` returned; false if it was interrupted.
     setup: Result<bool, ScriptRunError>,
     loads: Vec<ScriptLoad>,
-    crews: Arc<[Crew]>,
+    scenario_users: Arc<[ScenarioUsers]>,
 }
 
-impl<'a> Life<'a> {
-    /// Sets the script up, unless an earlier process did.
+impl<'a> ScriptLifecycle<'a> {
+    /// Runs `setup`, unless an earlier process did.
     fn begin(
         of: &'a PreparedScript,
-        earlier: Option<SetUp>,
+        earlier: Option<SetupResult>,
         interrupt: &Interrupt,
     ) -> Result<Self, RunError> {
         let PreparedScript { script, run, .. } = of;
         let network = Arc::new(network(run, script.key_log(run)?, None)?);
-        let keys: Keys = run.keys.clone().into();
+        let keys: TagKeys = run.keys.clone().into();
         let (set_up, setup) = match earlier {
             Some(earlier) => (earlier, Ok(true)),
             None => script.set_up(run, (&network, &keys), interrupt),
         };
-        let (loads, crews) = (Vec::new(), Arc::default());
-        Ok(Self { of, network, keys, set_up, setup, loads, crews })
+        let (loads, scenario_users) = (Vec::new(), Arc::default());
+        Ok(Self { of, network, keys, set_up, setup, loads, scenario_users })
     }
 
     fn is_set_up(&self) -> bool {
         matches!(self.setup, Ok(true)) && self.of.script.test.aborted().is_none()
     }
 
-    /// Makes what its users are made with; of a run that is void none is made.
-    fn make(&mut self, prepared: &Prepared, is_void: bool) {
+    /// Prepares the loads of its users; a void run creates no users.
+    fn make(&mut self, prepared: &ResolvedRun, is_void: bool) {
         let PreparedScript { script, run, scenarios, .. } = self.of;
         let plans = prepared.plan.scenarios();
         let lanes: Vec<usize> = scenarios.iter().map(|number| plans[*number].lanes()).collect();
         let data = (self.set_up.data.as_deref(), Slice::WHOLE);
         self.loads = script.loads(run, &lanes, (&self.network, &self.keys), data);
         self.loads.iter_mut().for_each(|load| load.is_void = is_void);
-        self.crews = crews(run, &self.loads);
+        self.scenario_users = users_by_scenario(run, &self.loads);
         let shown = self.loads.iter().map(|load| (load.scenario.clone(), load.start));
         script.test.show_scenarios(shown.collect());
     }
 
-    fn followed(&self) -> Followed<'_> {
-        Followed { test: &self.of.script.test, crews: &self.crews }
+    fn remote_progress(&self) -> RemoteProgress<'_> {
+        RemoteProgress { test: &self.of.script.test, scenario_users: &self.scenario_users }
     }
 
-    /// The thresholds that end the run, if one does.
-    fn crossed(&self, moment: &Moment<'_>) -> Option<String> {
+    /// The thresholds that abort the run, if one does.
+    fn crossed(&self, update: &SecondUpdate<'_>) -> Option<String> {
         let thresholds = self.of.thresholds.as_ref()?;
-        let second = moment.second.second;
+        let second = update.second.second;
         if !second.is_multiple_of(INTERVAL.as_secs()) {
             return None;
         }
-        let series = [&moment.so_far.tally().series, moment.levels];
+        let series = [&update.so_far.tally().series, update.levels];
         let results = thresholds.judge(&series, Duration::from_nanos(second * SECOND), false);
         results.aborts.then(|| results.message().unwrap_or_default())
     }
 
-    /// Calls `teardown`, which records in `aside`.
+    /// Calls `teardown`, which records into `aside`.
     fn tear_down(&self, aside: &mut Tally, interrupt: &Interrupt) -> Result<(), ScriptRunError> {
         let PreparedScript { script, run, .. } = self.of;
         let is_cut = || interrupt.is_urgent();
@@ -275,33 +276,33 @@ impl<'a> Life<'a> {
         script.teardown(run, (&self.network, &self.keys), data, aside, is_cut)
     }
 
-    /// Adds what no user recorded to the run.
+    /// Completes the run with samples that no user recorded.
     fn end(self, is_whole: bool, teardown: Result<(), ScriptRunError>, run: &mut Run) -> ScriptEnd {
         self.warn_of_dropped(run);
-        // What `setup` recorded came first, and series are shown as they came.
+        // Samples of `setup` come first, and series are shown in order.
         let of_load = std::mem::take(&mut run.tally.series);
         run.tally.merge(&self.set_up.recorded);
         run.tally.series.merge(&of_load);
-        // As in k6 nothing was left undone where the run was ended from outside.
-        let left: &[Crew] = if is_whole { &self.crews } else { &[] };
+        // As in k6, an interrupted run has no dropped iterations.
+        let left: &[ScenarioUsers] = if is_whole { &self.scenario_users } else { &[] };
         self.add_dropped(left, &mut run.tally);
         ScriptEnd { setup_data: self.set_up.data, setup: self.setup.map(drop), teardown }
     }
 
-    /// Adds the iterations that `crews` left undone, and those of a lost agent.
-    fn add_dropped(&self, crews: &[Crew], tally: &mut Tally) {
+    /// Adds iterations that never started, or were lost with an agent, as dropped.
+    fn add_dropped(&self, scenario_users: &[ScenarioUsers], tally: &mut Tally) {
         let PreparedScript { script, run, .. } = self.of;
         let book = Book::new(self.keys.iter().map(String::as_str), false);
         if script.test.aborted().is_none() {
-            for (crew, scenario) in crews.iter().zip(&run.spec.scenarios) {
+            for (users, scenario) in scenario_users.iter().zip(&run.spec.scenarios) {
                 let name = Some(scenario.name.as_str());
-                add_dropped(&script.test, &book, name, (crew.left(), 1), tally);
+                add_dropped(&script.test, &book, name, (users.left(), 1), tally);
             }
         }
         add_dropped(&script.test, &book, None, (tally.counts.lost, 1), tally);
     }
 
-    /// Names the scenarios whose users were all busy when an iteration was due.
+    /// Warns of scenarios whose users were all busy when an iteration was due.
     fn warn_of_dropped(&self, recorded: &Run) {
         let PreparedScript { script, run, scenarios, .. } = self.of;
         let tally = |number: &usize| match recorded.scenarios.get(*number) {
@@ -311,7 +312,7 @@ impl<'a> Life<'a> {
         let tallies = scenarios.iter().map(tally);
         for ((spec, executor), tally) in run.spec.scenarios.iter().zip(&run.executors).zip(tallies)
         {
-            // Those of a lost agent say nothing about users.
+            // Iterations of a lost agent were not dropped for lack of users.
             if tally.counts.dropped > tally.counts.lost {
                 let message = format!(
                     "Insufficient VUs, reached {} active VUs and cannot initialize more",

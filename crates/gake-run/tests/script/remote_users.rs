@@ -1,5 +1,4 @@
-//! Scripts whose users are in other processes: what is left when these cannot be made, and how long
-//! they may load.
+//! Scripts with users in other processes: failures to make them, and time limits for loading.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,27 +9,27 @@ use gake_engine::Stop;
 use gake_k6::files::ScriptFiles;
 use gake_k6::secrets::Secrets;
 use gake_k6::test::{LogLevel, LogLine};
-use gake_run::script::{LoadedScript, LostParts, RemoteUsers, ScriptSlice, SetUp, within};
+use gake_run::script::{LoadedScript, LostSlices, RemoteUsers, ScriptSlice, SetupResult, within};
 use gake_run::spec::Load;
 use gake_run::{Interrupt, RemoteWorkers, RunError};
 use gake_wire::ConnectionPermit;
 
-use crate::support::{Case, Log};
+use crate::support::{Log, ScriptCase};
 
-/// Users who cannot be made.
-struct Refusing(Log);
+/// Users that cannot be made.
+struct RefusingUsers(Log);
 
-impl Refusing {
-    fn say(&self, message: &str) {
+impl RefusingUsers {
+    fn log(&self, message: &str) {
         let line =
             LogLine { level: LogLevel::Info, message: message.to_owned(), fields: Vec::new() };
         self.0.lock().unwrap().push(line);
     }
 }
 
-impl RemoteUsers for Refusing {
-    fn assemble(&mut self, _set_up: &SetUp) -> Result<&mut dyn RemoteWorkers, RunError> {
-        self.say("assemble");
+impl RemoteUsers for RefusingUsers {
+    fn assemble(&mut self, _set_up: &SetupResult) -> Result<&mut dyn RemoteWorkers, RunError> {
+        self.log("assemble");
         Err(RunError::cannot("an agent does not start"))
     }
 
@@ -39,33 +38,33 @@ impl RemoteUsers for Refusing {
     }
 
     fn give_up(&mut self) {
-        self.say("give up");
+        self.log("give up");
     }
 
-    fn lost(&self) -> LostParts {
+    fn lost(&self) -> LostSlices {
         Arc::new(Vec::new)
     }
 }
 
-fn case(teardown: &str) -> Case {
-    let mut case = Case::of(&format!(
+fn case(teardown: &str) -> ScriptCase {
+    let mut case = ScriptCase::of(&format!(
         "export function setup() {{ console.log('setup') }}
          export default function () {{ console.log('iteration') }}
          export function teardown() {{ console.log('teardown'); {teardown} }}"
     ));
-    case.remote = Some(Box::new(|log| Box::new(Refusing(log))));
+    case.remote = Some(Box::new(|log| Box::new(RefusingUsers(log))));
     case
 }
 
 #[test]
-fn nobody_sends_anything_during_the_teardown_of_a_run_that_failed() {
+fn users_are_released_before_the_teardown_of_a_run_that_failed() {
     let ran = case("").run(None);
     assert_eq!(ran.messages(LogLevel::Info), ["setup", "assemble", "give up", "teardown"]);
     assert!(ran.result.unwrap_err().to_string().contains("does not start"));
 }
 
 #[test]
-fn what_teardown_throws_is_told_beside_why_the_run_failed() {
+fn an_exception_of_teardown_is_logged_besides_the_error_of_the_run() {
     let ran = case("throw new Error('not torn down')").run(None);
     let errors = ran.messages(LogLevel::Error);
     assert!(errors.len() == 1 && errors[0].contains("not torn down"), "{errors:?}");
@@ -73,7 +72,7 @@ fn what_teardown_throws_is_told_beside_why_the_run_failed() {
 }
 
 #[test]
-fn who_is_interrupted_before_sets_nothing_up() {
+fn an_interrupt_before_the_run_prevents_setup() {
     let mut case = case("");
     case.load = Load::closed(1);
     let interrupt = Interrupt::default();
@@ -93,7 +92,7 @@ fn load(text: &str) -> Result<LoadedScript, String> {
 }
 
 #[test]
-fn init_code_without_an_end_is_ended() {
+fn endless_init_code_is_interrupted() {
     let late = |script: Result<LoadedScript, String>| {
         assert_eq!(script.map(drop), Err("its init code took too long".to_owned()));
     };
@@ -105,11 +104,11 @@ fn init_code_without_an_end_is_ended() {
         "const turn = () => Promise.resolve().then(turn); await turn();",
     ] {
         late(within(soon(), || load(&format!("{endless} export default function () {{}}"))));
-        // At the first look it ends, and for users it does not.
+        // The first load ends; loading users does not.
         let there = format!("if (__VU > 0) {{ {endless} }} export default function () {{}}");
         let script = load(&there).unwrap();
         script.test.settings.set(Default::default()).unwrap();
-        let mut case = Case::of(&there);
+        let mut case = ScriptCase::of(&there);
         case.load = Load::PerUser { users: 3, iterations: 1 };
         let run = case.script_run(Path::new("/script.js"));
         let prepared = script.prepare(&run).unwrap();
@@ -123,6 +122,6 @@ fn init_code_without_an_end_is_ended() {
         let refused = script.ready(&run, &prepared, slice).map(drop).unwrap_err().to_string();
         assert!(refused.contains("was not made: its init code took too long"), "{refused}");
     }
-    // Without a bound it takes what it takes.
+    // Without a deadline it may take any time.
     load("for (let i = 0; i < 1e5; i++); export default function () {}").unwrap();
 }

@@ -1,4 +1,4 @@
-//! A spec whose requests are in itself, for other machines.
+//! Inlining of files into a spec, for other machines.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::LoadedRequests;
 use crate::requests::{GrpcCall, RequestSet};
 
 impl LoadedRequests {
-    /// The same run, without the files and the standard input that its requests were read from. A
-    /// recording, and what a program makes during the run, stays what it is.
+    /// The spec with the contents of the files and standard input that its requests were read from.
+    /// Recordings, and requests made during the run, are left as they are.
     #[must_use]
     pub fn inlined(&self, spec: &RunSpec) -> RunSpec {
         let scenarios = spec.scenarios.iter().zip(&self.sets);
@@ -26,14 +26,14 @@ impl LoadedRequests {
 }
 
 fn inlined(scenario: &ScenarioSpec, set: &RequestSet) -> ScenarioSpec {
-    // Its message is in the spec itself.
+    // The message is already part of the spec.
     let is_websocket = matches!(scenario.source, RequestSource::WebSocket(_));
     let is_made_later =
         is_websocket || set.order.is_some() || set.trace.is_some() || set.feed.is_some();
     if is_made_later || set.requests.iter().any(|one| !one.request.opaque.is_empty()) {
         return scenario.clone();
     }
-    // Only the definitions say what the messages of replies are.
+    // A check of reply messages needs the definitions.
     if let (RequestSource::Grpc(grpc), Some(call), Some(_)) =
         (&scenario.source, &set.call, &scenario.expect_body)
     {
@@ -41,14 +41,14 @@ fn inlined(scenario: &ScenarioSpec, set: &RequestSet) -> ScenarioSpec {
     }
     ScenarioSpec {
         source: RequestSource::Requests(set.requests.iter().map(request).collect()),
-        // Each request has them already.
+        // Already part of each request.
         request: RequestDefaults::default(),
         stream: scenario.stream || set.is_stream,
         ..scenario.clone()
     }
 }
 
-/// The same calls, with the definitions and the messages in the spec.
+/// The scenario with the gRPC definitions and messages in the spec.
 fn defined(scenario: &ScenarioSpec, grpc: &GrpcSpec, call: &GrpcCall) -> ScenarioSpec {
     let set = BodySpec::Bytes(call.method.definitions().into());
     let source = GrpcSpec { url: grpc.url.clone(), proto_set: Some(set), ..GrpcSpec::default() };
