@@ -1,4 +1,4 @@
-//! What limited several runs: the findings of all, each listed once.
+//! The limits of several runs: the findings of all, each listed once.
 
 use gake_core::record::Run;
 
@@ -9,11 +9,11 @@ use crate::finding::{self, Finding};
 pub struct Cause {
     /// The finding, with the evidence of the run under the highest load.
     pub finding: Finding,
-    /// How many of the runs have it.
+    /// The number of runs that have it.
     pub runs: u64,
 }
 
-/// The findings of the runs in which a target was at its limit.
+/// Collects the findings of runs in which a target was at its limit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Causes {
     causes: Vec<(Cause, f64)>,
@@ -30,10 +30,10 @@ impl Causes {
             let known = self.causes.iter_mut().find(|(known, _)| known.finding.id == finding.id);
             match known {
                 None => self.causes.push((Cause { finding, runs: 1 }, load)),
-                Some((cause, most)) => {
+                Some((cause, highest)) => {
                     cause.runs += 1;
-                    if load >= *most {
-                        (cause.finding, *most) = (finding, load);
+                    if load >= *highest {
+                        (cause.finding, *highest) = (finding, load);
                     }
                 }
             }
@@ -42,7 +42,7 @@ impl Causes {
 
     /// The causes, the most frequent first; then the symptoms.
     #[must_use]
-    pub fn told(mut self) -> Vec<Cause> {
+    pub fn sorted(mut self) -> Vec<Cause> {
         self.causes.sort_by_key(|(cause, _)| (cause.finding.rank, std::cmp::Reverse(cause.runs)));
         self.causes.into_iter().map(|(cause, _)| cause).collect()
     }
@@ -66,9 +66,9 @@ mod tests {
             causes.add(run, load);
         }
         assert_eq!(causes.runs, 4);
-        let told = causes.told();
-        let ids: Vec<_> = told.iter().map(|cause| (cause.finding.id, cause.runs)).collect();
+        let sorted = causes.sorted();
+        let ids: Vec<_> = sorted.iter().map(|cause| (cause.finding.id, cause.runs)).collect();
         assert_eq!(ids, [("server_closes", 2), ("server_errors", 1)]);
-        assert!(told[0].finding.evidence.contains("50"), "{}", told[0].finding.evidence);
+        assert!(sorted[0].finding.evidence.contains("50"), "{}", sorted[0].finding.evidence);
     }
 }

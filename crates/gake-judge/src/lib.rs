@@ -1,8 +1,8 @@
-//! Is the run valid, were the objectives met, what was the limit?
+//! Judges a run: whether it is valid, whether it met its objectives, what limited it.
 //!
-//! Pure: facts in ([`Run`], from the record), judgement out ([`Verdict`]). Nothing here fires,
-//! prints, reads a clock or opens a socket. Every rule reports the numbers it decided on, and
-//! every threshold is a named constant beside its rule.
+//! Pure: a [`Run`] in, a [`Verdict`] out. Nothing here fires, prints, reads a clock or opens a
+//! socket. Every rule reports the numbers it decided on, and every threshold is a named constant
+//! beside its rule.
 
 pub mod advice;
 mod agents;

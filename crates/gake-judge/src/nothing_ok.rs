@@ -1,4 +1,4 @@
-//! A run in which nothing succeeded: what ended its requests, and what to do.
+//! Runs without a single success: the most frequent cause, and advice.
 
 use gake_core::record::{Fault, Run};
 use gake_text::units;
@@ -8,9 +8,9 @@ use crate::advice;
 /// Why no request of a run succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NothingOk {
-    /// What ended most of the requests: a fault, a status, or the end of the run.
+    /// The most frequent end of a request: a fault, a status, or the end of the run.
     pub cause: String,
-    /// What to try, in one clause.
+    /// One clause of advice.
     pub advice: &'static str,
 }
 
@@ -28,8 +28,8 @@ impl Bad {
         match self {
             Self::Fault(fault) => fault.to_string(),
             Self::Status(status) => format!("status {status}"),
-            Self::Body => "no body was as --expect-body wants it".to_owned(),
-            Self::Unfinished => "no answer before the run ended".to_owned(),
+            Self::Body => "no body matched --expect-body".to_owned(),
+            Self::Unfinished => "no response before the run ended".to_owned(),
         }
     }
 
@@ -37,8 +37,8 @@ impl Bad {
         match self {
             Self::Fault(fault) => advice(fault),
             Self::Status(status) => advice_on(status),
-            Self::Body => "compare with curl --compressed, or see what came with --body-errors",
-            Self::Unfinished => "does the server answer at all? try one request with curl -v",
+            Self::Body => "compare with curl --compressed, or show the bodies with --body-errors",
+            Self::Unfinished => "does the server respond at all? try one request with curl -v",
         }
     }
 }
@@ -53,7 +53,7 @@ impl NothingOk {
         }
         let faults = run.tally.faults().iter().map(|&(fault, count)| (Bad::Fault(fault), count));
         let statuses = run.tally.statuses().iter();
-        // Answers with a wrong body have a status that is as expected.
+        // Responses with a wrong body have an expected status.
         let expect = &run.plan.expect;
         let statuses = statuses.filter(|(status, _)| !expect.accepts(*status));
         let statuses = statuses.map(|&(status, count)| (Bad::Status(status), count));
@@ -69,7 +69,7 @@ impl NothingOk {
     }
 }
 
-/// What to do when every answer has this status.
+/// Advice when most responses have this status.
 fn advice_on(status: u16) -> &'static str {
     match status {
         100..=299 => "this status is not among those of --expect",
@@ -79,10 +79,10 @@ fn advice_on(status: u16) -> &'static str {
         405 => "check the method (-X)",
         429 => "the server limits the rate of this client: lower the load, or lift the limit",
         400..=499 => {
-            "the server refuses the request: compare it with curl -v; --expect says which \
-                      statuses are ok"
+            "the server rejects the request: compare it with curl -v; --expect sets the statuses \
+             that are ok"
         }
-        502..=504 => "what stands in front of the server cannot reach it: look at its log",
+        502..=504 => "the proxy in front of the server cannot reach it: look at its log",
         _ => "look at the server's log; curl -i the URL",
     }
 }
@@ -114,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_is_told_from_what_fails() {
+    fn unfinished_requests_are_not_failures() {
         let mut run = RunSample::default().status(500, 3).run();
         run.tally.counts.sent += 4;
         run.tally.counts.unfinished += 4;
-        let seen = NothingOk::of(&run).unwrap();
-        assert_eq!(seen.cause, "no answer before the run ended (4 of 7)");
+        let found = NothingOk::of(&run).unwrap();
+        assert_eq!(found.cause, "no response before the run ended (4 of 7)");
     }
 }

@@ -1,4 +1,5 @@
-//! How throughput grows with concurrency: the universal scalability law, and what a plateau says.
+//! Throughput as a function of concurrency: the universal scalability law, and pools behind
+//! plateaus.
 //!
 //! Gunther's law gives the throughput of N users (or requests in flight) as
 //!
@@ -6,15 +7,15 @@
 //! X(N) = γN / (1 + σ(N − 1) + κN(N − 1))
 //! ```
 //!
-//! with γ the throughput of one, σ the contention (what must wait for its turn) and κ the
-//! coherency (what must agree with all others). It peaks at N* = √((1 − σ)/κ).
+//! with γ the throughput of one user, σ the contention (queueing for shared resources) and κ the
+//! coherency (agreement between all users). It peaks at N* = √((1 − σ)/κ).
 //!
-//! It is linear in disguise: N/X = a + b(N − 1) + cN(N − 1) with γ = 1/a, σ = b/a, κ = c/a. So the
-//! fit in relative error, with σ and κ not negative, is a weighted least-squares problem of three
-//! unknowns, solved exactly: no start values, no iteration, no local minimum.
+//! It is linear after a transformation: N/X = a + b(N − 1) + cN(N − 1) with γ = 1/a, σ = b/a, κ =
+//! c/a. So the fit in relative error with σ, κ ≥ 0 is a weighted least-squares problem of three
+//! unknowns with an exact solution.
 //!
-//! The law describes but proves nothing: a pool of a fixed size fits some σ and κ too. So the
-//! size that would explain a plateau is computed too ([`pool`]).
+//! A good fit proves nothing: a pool of a fixed size fits some σ and κ, too. So [`pool`] computes
+//! the pool size that would explain a plateau.
 
 use crate::random::{Random, quantile};
 
@@ -25,7 +26,7 @@ pub struct UslPoint {
     pub users: f64,
     /// Ok responses a second.
     pub throughput: f64,
-    /// Their number, which bounds how well the throughput is known.
+    /// Their number, which limits the precision of the throughput.
     pub count: u64,
 }
 
@@ -34,36 +35,36 @@ pub struct UslPoint {
 pub struct Ranged {
     /// The value.
     pub value: f64,
-    /// The interval's lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Its upper end; infinite when it has none.
+    /// The upper end of the interval; may be infinite.
     pub high: f64,
 }
 
 /// A fitted law.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Usl {
-    /// γ: throughput of one user, a second.
+    /// γ: throughput of one user, per second.
     pub gamma: Ranged,
     /// σ: contention.
     pub sigma: Ranged,
     /// κ: coherency.
     pub kappa: Ranged,
-    /// N*: where throughput peaks, when κ is not 0.
+    /// N*: the users at the peak of the throughput, unless κ is 0.
     pub peak_users: Option<Ranged>,
-    /// The throughput there.
+    /// The throughput at the peak.
     pub peak_throughput: Option<Ranged>,
-    /// Whether the points determine the peak: they reach far enough, and agree.
+    /// Whether the points determine the peak: its interval is not far beyond them.
     pub peak_determined: bool,
 }
 
-/// Fewer points say nothing of three unknowns.
+/// Minimum number of points for three unknowns.
 const POINTS_MIN: usize = 4;
-/// Resamples behind an interval.
+/// Number of resamples for an interval.
 const RESAMPLES: usize = 400;
-/// The peak is determined when its upper end is within this multiple of the highest point's users.
+/// The peak is determined when its upper bound is within this multiple of the most users measured.
 const REACH: f64 = 1.5;
-/// A point is never known better than this, as a part of it.
+/// Minimum relative error of a point.
 const NOISE_MIN: f64 = 0.01;
 
 impl Usl {
@@ -94,7 +95,7 @@ impl Line {
     }
 }
 
-/// Fits the law; `None` when the points are too few or hold no throughput.
+/// Fits the law; `None` with too few points of positive throughput.
 #[must_use]
 pub fn fit(points: &[UslPoint]) -> Option<Usl> {
     let points: Vec<UslPoint> =
@@ -131,18 +132,18 @@ pub fn fit(points: &[UslPoint]) -> Option<Usl> {
     })
 }
 
-/// The relative deviation of the points from the law, as far as three unknowns leave one to see.
+/// The relative deviation of the points from the fitted law.
 fn noise(points: &[UslPoint], line: Line) -> f64 {
     let off = |p: &UslPoint| (p.throughput / line.throughput(p.users)).ln().powi(2);
     let free = points.len().saturating_sub(3).max(1) as f64;
-    let seen = (points.iter().map(off).sum::<f64>() / free).sqrt();
+    let residual = (points.iter().map(off).sum::<f64>() / free).sqrt();
     let counted = points.iter().map(|p| 1.0 / (p.count.max(1) as f64).sqrt());
     let counted = counted.sum::<f64>() / points.len() as f64;
-    seen.max(counted).max(NOISE_MIN)
+    residual.max(counted).max(NOISE_MIN)
 }
 
-/// The least-squares line in relative error with b, c ≥ 0: of the solutions in which some of them
-/// are 0, the feasible one with the least error.
+/// The least-squares line in relative error with b, c ≥ 0: the best feasible solution over all
+/// choices of coefficients fixed at 0.
 fn line(points: &[UslPoint]) -> Option<Line> {
     let free: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
     let feasible = free.iter().filter_map(|columns| {
@@ -206,32 +207,32 @@ pub struct Pool {
     pub throughput: f64,
     /// Mean response time without load, in seconds.
     pub service: f64,
-    /// How many are served at once: plateau × time without load (Little's law inside the pool).
+    /// The number served at once: plateau × time without load (Little's law inside the pool).
     pub slots: Ranged,
 }
 
-/// Throughput within this part of the highest is on the plateau.
+/// The plateau begins at this share of the highest throughput.
 const PLATEAU: f64 = 0.92;
-/// On a plateau, response is at least this multiple of the one without load.
+/// Minimum ratio of the response time on a plateau to the one without load.
 const QUEUED: f64 = 1.5;
-/// Below the plateau a request takes as long as alone, give or take this: nobody waits before every
-/// slot is taken.
-const ALONE: f64 = 1.3;
-/// A rung is below the plateau up to this part of the slots.
+/// Maximum ratio of the response time below the plateau to the one without load: no request waits
+/// while slots are free.
+const UNQUEUED: f64 = 1.3;
+/// A rung is below the plateau up to this share of the slots.
 const BELOW: f64 = 0.7;
 
-/// The pool that explains a plateau: more users, no more throughput, longer responses; while below
-/// it a request takes as long as alone, and the target has CPU to spare on it. A server that runs
-/// out of CPU or slows down gradually has a plateau too, but no pool. `None` without one, or if
-/// the CPU is not known. `rungs` are users, throughput and count, mean response, and whether
-/// the target had CPU to spare; users rising.
+/// The pool that explains a plateau: more users, the same throughput, longer responses; below it no
+/// request waits, and on it the target has CPU to spare. A server that runs out of CPU or slows
+/// down gradually has a plateau, too, but no pool. `None` without a pool, or if the CPU is unknown.
+/// `rungs` are users, throughput and count, mean response, and whether the target had CPU to spare,
+/// by rising users.
 #[must_use]
 pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {
     let (first, service, _) = rungs.first().copied()?;
     let best = rungs.iter().map(|(p, ..)| p.throughput).fold(0.0, f64::max);
     let flat: Vec<_> = rungs.iter().skip_while(|(p, ..)| p.throughput < PLATEAU * best).collect();
     let queued = flat.last().is_some_and(|(_, response, _)| *response > QUEUED * service);
-    // Neither falling throughput nor a single point is a plateau.
+    // Falling throughput or a single point is no plateau.
     let falls = flat.iter().any(|(p, ..)| p.throughput < PLATEAU * best);
     let idle = flat.iter().all(|(.., idle)| *idle == Some(true));
     if flat.len() < 2 || !queued || falls || !idle || service <= 0.0 {
@@ -240,7 +241,7 @@ pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {
     let throughput = flat.iter().map(|(p, ..)| p.throughput).sum::<f64>() / flat.len() as f64;
     let slots = throughput * service;
     let below = rungs.iter().filter(|(p, ..)| p.users <= BELOW * slots);
-    if below.clone().any(|(_, response, _)| *response > ALONE * service) {
+    if below.clone().any(|(_, response, _)| *response > UNQUEUED * service) {
         return None;
     }
     let count: u64 = flat.iter().map(|(p, ..)| p.count).sum();
@@ -253,7 +254,7 @@ pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {
     })
 }
 
-/// By how much users and throughput × response disagree, as a part of the users: Little's law.
+/// The relative difference between throughput × response and users, equal by Little's law.
 #[must_use]
 pub fn littles_gap(users: f64, throughput: f64, response: f64) -> f64 {
     if users > 0.0 { (throughput * response / users - 1.0).abs() } else { 0.0 }
@@ -263,7 +264,7 @@ pub fn littles_gap(users: f64, throughput: f64, response: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Points of a law, each off by a factor drawn around 1.
+    /// Points of a law with multiplicative noise.
     fn points(sigma: f64, kappa: f64, users: &[f64], noise: f64, seed: u64) -> Vec<UslPoint> {
         let mut random = Random::new(seed);
         let law = Line { a: 0.01, b: 0.01 * sigma, c: 0.01 * kappa };
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_law_is_found_exactly() {
+    fn an_exact_law_is_fitted_exactly() {
         let law = fit(&points(0.02, 0.0005, &doubling(128.0), 0.0, 1)).unwrap();
         assert!((law.gamma.value - 100.0).abs() < 1e-6);
         assert!((law.sigma.value - 0.02).abs() < 1e-9);
@@ -312,13 +313,13 @@ mod tests {
 
     #[test]
     fn points_before_the_peak_do_not_determine_it() {
-        let told = (0..50)
+        let determined = (0..50)
             .filter(|seed| {
                 fit(&points(0.02, 0.0005, &doubling(16.0), 0.1, *seed)).unwrap().peak_determined
             })
             .count();
-        // By luck one in some may look determined.
-        assert!(told <= 10, "{told}");
+        // A few may look determined by chance.
+        assert!(determined <= 10, "{determined}");
     }
 
     #[test]
@@ -339,12 +340,12 @@ mod tests {
         let rungs: Vec<_> = doubling(1_024.0).iter().map(|n| rung(n.floor())).collect();
         let found = pool(&rungs).unwrap();
         assert!((found.slots.value - 200.0).abs() < 2.0, "{found:?}");
-        // Before the plateau, and on a fall, there is none.
+        // There is no pool before a plateau or with falling throughput.
         assert_eq!(pool(&rungs[..10]), None);
         let mut falling = rungs.clone();
         falling.push((UslPoint { users: 2_000.0, throughput: 20.0, count: 100 }, 50.0, Some(true)));
         assert_eq!(pool(&falling), None);
-        // A target without CPU to spare, or an unknown one.
+        // A target without CPU to spare, or with unknown CPU.
         for idle in [Some(false), None] {
             let busy = rungs.iter().map(|(point, response, _)| (*point, *response, idle));
             assert_eq!(pool(&busy.collect::<Vec<_>>()), None, "{idle:?}");
@@ -353,8 +354,8 @@ mod tests {
     }
 
     #[test]
-    fn a_plateau_that_is_reached_bit_by_bit_is_no_pool() {
-        // Contention: every further user makes all others slower, from the second on.
+    fn a_gradual_plateau_is_no_pool() {
+        // Contention: every user from the second on slows all others down.
         let law = Line { a: 0.01, b: 0.002, c: 0.0 };
         let rung = |users: f64| {
             let throughput = law.throughput(users);

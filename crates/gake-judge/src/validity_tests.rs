@@ -1,5 +1,6 @@
 //! Every rule at both sides of its thresholds.
 
+use expect_test::expect;
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
 use gake_core::record::{LevelUnit, MACHINE, Outcome, Reading};
@@ -57,7 +58,7 @@ fn lateness_needs_both_its_size_and_its_share() {
 }
 
 #[test]
-fn users_who_never_began_are_missed_unless_something_else_explains_it() {
+fn users_who_never_began() {
     let run = |requests| RunSample::of(requests, 2 * MS).closed().run();
     for (requests, users, level) in [
         (1_000, 1_000, Valid),
@@ -89,7 +90,7 @@ fn users_who_never_began_are_missed_unless_something_else_explains_it() {
 }
 
 #[test]
-fn few_requests_speak_of_lateness_in_counts_and_only_when_enough_are_late() {
+fn lateness_of_few_requests_is_counted() {
     let run = |late: u64, of: u64| {
         RunSample::of(of - late, 2 * MS).add(late, answered(30 * MS, 32 * MS, 32 * MS, 200)).run()
     };
@@ -99,14 +100,13 @@ fn few_requests_speak_of_lateness_in_counts_and_only_when_enough_are_late() {
         assert_eq!(level_of(&run(late, of), "lateness"), level, "{late} of {of}");
     }
     let (_, reasons) = check(&run(10, 40));
-    let text = &reasons[0].text;
-    assert!(text.starts_with("10 of 40 requests left more than 10.0 ms late ("), "{text}");
+    expect![[""]].assert_eq(&reasons[0].text);
     let (_, reasons) = check(&run(40, 1_000));
-    assert!(reasons[0].text.starts_with("p99 send delay 30"), "{}", reasons[0].text);
+    expect![[""]].assert_eq(&reasons[0].text);
 }
 
 #[test]
-fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
+fn a_busy_machine_is_distinguished_from_a_slow_generator() {
     // 4 % of the requests are late.
     let run = |run_delay: u64, busiest: f64| {
         let mut run =
@@ -114,25 +114,24 @@ fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
         (run.generator.run_delay, run.generator.busiest) = (run_delay, busiest);
         run
     };
-    let said = |run: &Run| {
+    let lateness = |run: &Run| {
         let (_, reasons) = check(run);
         let reason = reasons.into_iter().find(|reason| reason.rule == "lateness").unwrap();
         assert_eq!(reason.level, Invalid);
         reason.text
     };
-    let away = said(&run(3 * SECOND / 10, 0.2));
-    let part = "the machine was busy, not the generator: its workers waited for a core 3.0 % of";
-    assert!(away.contains(part), "{away}");
+    let away = lateness(&run(3 * SECOND / 10, 0.2));
+    expect![[""]].assert_eq(&away);
     for own in [run(SECOND / 10, 0.2), run(3 * SECOND / 10, 0.9)] {
-        assert!(said(&own).ends_with(": the generator ran late"), "{}", said(&own));
+        assert!(lateness(&own).ends_with(": the generator ran late"), "{}", lateness(&own));
     }
     // Each of 3,400 late requests waited 30 ms for a core by itself, on one of many workers.
     let late = answered(30 * MS, 32 * MS, 32 * MS, 200);
     let mut apart = RunSample::of(9_600, 2 * MS).add(3_400, late).run();
     (apart.generator.run_delay, apart.generator.threads) = (60 * SECOND, 80);
-    assert!(said(&apart).contains("the machine was busy"), "{}", said(&apart));
+    assert!(lateness(&apart).contains("the machine was busy"), "{}", lateness(&apart));
     apart.generator.run_delay = 20 * SECOND;
-    assert!(said(&apart).ends_with(": the generator ran late"), "{}", said(&apart));
+    assert!(lateness(&apart).ends_with(": the generator ran late"), "{}", lateness(&apart));
     let mut stolen = run(0, 0.2);
     let reading = Reading {
         source: MACHINE.to_owned(),
@@ -141,8 +140,7 @@ fn a_machine_that_took_the_core_away_is_told_from_a_slow_generator() {
         value: 0.12,
     };
     stolen.watched.add(SECOND, &[reading]);
-    let text = said(&stolen);
-    assert!(text.ends_with("generator: the host took 12 % of the CPU (steal)"), "{text}");
+    expect![[""]].assert_eq(&lateness(&stolen));
 }
 
 #[test]
@@ -154,7 +152,7 @@ fn the_wait_for_a_connection_is_not_lateness() {
 }
 
 #[test]
-fn asked_against_sent() {
+fn sent_less_than_asked() {
     let run = |asked: f64| RunSample::of(10_000, 5 * MS).asked(asked).run();
     for (asked, level) in [
         (10_000.0, Valid),
@@ -180,7 +178,7 @@ fn a_small_grid_and_a_poisson_process_may_differ_by_chance() {
 }
 
 #[test]
-fn the_reason_says_when_connections_were_the_limit() {
+fn connections_as_the_limit_are_named() {
     let mut run = RunSample::of(9_000, MS).asked(10_000.0).run();
     assert!(!check(&run).1[0].text.contains("busy"));
     for _ in 0..1_000 {
@@ -188,7 +186,7 @@ fn the_reason_says_when_connections_were_the_limit() {
     }
     let (worst, reasons) = check(&run);
     assert_eq!(worst, Invalid);
-    assert!(reasons[0].text.contains("every connection was busy"), "{}", reasons[0].text);
+    expect![[""]].assert_eq(&reasons[0].text);
 }
 
 #[test]
@@ -217,17 +215,16 @@ fn any_drop_is_suspect_and_many_are_invalid() {
         run.tally.record_dropped(MS);
     }
     assert_eq!(level_of(&run, "dropped"), Invalid);
-    // Lost agents are not blamed for what others dropped.
+    // Arrivals of lost agents are counted separately.
     let dropped = run.tally.counts.dropped;
     let text = |run: &Run| {
         let (_, reasons) = check(run);
         reasons.into_iter().find(|reason| reason.rule == "dropped").unwrap().text
     };
     run.tally.counts.lost = dropped - 1;
-    let both = text(&run);
-    assert!(both.contains("agents that were lost, 1 "), "{both}");
+    expect![[""]].assert_eq(&text(&run));
     run.tally.counts.lost = dropped;
-    assert!(text(&run).ends_with("they were to be sent by agents that were lost"));
+    expect![[""]].assert_eq(&text(&run));
 }
 
 #[test]
@@ -258,7 +255,7 @@ fn littles_law_on_a_steady_state() {
 
 #[test]
 fn a_request_that_waits_for_a_stream_is_in_flight() {
-    // 1,000/s of 60 ms each, of which they wait for a stream for 50.
+    // 1,000/s of 60 ms each, including 50 ms of waiting for a stream.
     let waiting = Outcome { blocked: 50 * MS, ..answered(50 * MS, 55 * MS, 60 * MS, 200) };
     let of = |streams, in_flight| {
         let mut run = RunSample::default().add(10_000, waiting.clone()).in_flight(in_flight).run();
@@ -271,14 +268,14 @@ fn a_request_that_waits_for_a_stream_is_in_flight() {
 
 #[test]
 fn littles_law_allows_the_edges_and_skips_bursts() {
-    // 1 s requests in a 10 s run at 100/s: 5 of the 100 in flight are yet to come at the start.
+    // 1 s requests in a 10 s run at 100/s: the ramp at the start costs 5 of 100 in flight.
     let edge = RunSample::of(1_000, SECOND).in_flight(95.0).run();
     assert_eq!(level_of(&edge, "littles_law"), Valid);
-    // Everything at once, gone before the first answer.
+    // A burst that is over before the first response.
     let mut burst = RunSample::of(300, 6 * SECOND).in_flight(150.0).run();
     burst.measured = MS;
     assert_eq!(level_of(&burst, "littles_law"), Valid);
-    // Too few to say.
+    // Too few to judge.
     assert_eq!(level_of(&RunSample::of(99, SECOND).in_flight(1.0).run(), "littles_law"), Valid);
     assert_eq!(level_of(&RunSample::of(1_000, MS / 2).in_flight(0.09).run(), "littles_law"), Valid);
 }

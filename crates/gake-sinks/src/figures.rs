@@ -1,4 +1,4 @@
-//! Seconds, readings and whole runs as rows, the form that all line formats share.
+//! Seconds, readings and whole runs as rows, shared by all line formats.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ pub struct ExportStart<'a> {
     pub target: &'a str,
     /// The names of its endpoints.
     pub labels: &'a [String],
-    /// When it starts, in Unix nanoseconds.
+    /// The start, in Unix nanoseconds.
     pub started_unix_ns: u64,
     /// The command, without secrets.
     pub command: &'a str,
@@ -20,11 +20,11 @@ pub struct ExportStart<'a> {
 /// One second of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct ExportSecond<'a> {
-    /// Its number, from 0.
+    /// The number, from 0.
     pub at: u64,
-    /// What was recorded in it, after the warm-up.
+    /// The records of the second, after the warm-up.
     pub tally: &'a Tally,
-    /// Arrivals that the plan asked for in it; `None` in a closed loop.
+    /// Arrivals asked for in this second; `None` in a closed loop.
     pub asked: Option<f64>,
     /// Connections open.
     pub open: u64,
@@ -32,7 +32,7 @@ pub struct ExportSecond<'a> {
     pub labels: &'a [String],
 }
 
-/// The verdict of a run that is over.
+/// The verdict of a finished run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportVerdict {
     /// `valid`, `suspect` or `invalid`.
@@ -61,23 +61,23 @@ pub(crate) enum Field<'a> {
     Text(Cow<'a, str>),
 }
 
-/// What rows are of: names of their measurements.
+/// Measurements of measurements.
 #[derive(Debug, Clone, Copy)]
-struct Names {
+struct Measurements {
     requests: &'static str,
     latency: &'static str,
     statuses: &'static str,
     faults: &'static str,
 }
 
-const OF_SECOND: Names = Names {
+const OF_SECOND: Measurements = Measurements {
     requests: "gake_requests",
     latency: "gake_latency",
     statuses: "gake_statuses",
     faults: "gake_faults",
 };
 
-const OF_RUN: Names = Names {
+const OF_RUN: Measurements = Measurements {
     requests: "gake_run_requests",
     latency: "gake_run_latency",
     statuses: "gake_run_statuses",
@@ -88,8 +88,8 @@ const OF_RUN: Names = Names {
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-/// The parts of a response time that are told beside it.
-const PARTS: [Metric; 7] = [
+/// The phases of a response time that are exported.
+const PHASES: [Metric; 7] = [
     Metric::Service,
     Metric::Lateness,
     Metric::Blocked,
@@ -115,7 +115,7 @@ pub(crate) fn of_second<'a>(second: &ExportSecond<'a>) -> Vec<Row<'a>> {
     rows
 }
 
-/// The rows of a whole run: its percentiles are the run's, which those of its seconds do not give.
+/// The rows of a whole run, with its own percentiles.
 pub(crate) fn of_run<'a>(tally: &'a Tally, labels: &'a [String]) -> Vec<Row<'a>> {
     of_tally(tally, labels, OF_RUN)
 }
@@ -134,7 +134,7 @@ pub(crate) fn of_verdict(verdict: &ExportVerdict) -> Row<'static> {
     }
 }
 
-/// What a watched target said.
+/// The rows of a target's readings.
 pub(crate) fn of_readings(readings: &[Reading]) -> Vec<Row<'_>> {
     let row = |reading: &'_ Reading| Row {
         measurement: "gake_target",
@@ -147,7 +147,7 @@ pub(crate) fn of_readings(readings: &[Reading]) -> Vec<Row<'_>> {
     readings.iter().map(row).collect()
 }
 
-/// Something that happened at an instant.
+/// The row of an event.
 pub(crate) fn event<'a>(title: &'static str, text: impl Into<Cow<'a, str>>) -> Row<'a> {
     Row {
         measurement: "gake_events",
@@ -159,10 +159,10 @@ pub(crate) fn event<'a>(title: &'static str, text: impl Into<Cow<'a, str>>) -> R
     }
 }
 
-fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Names) -> Vec<Row<'a>> {
+fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Measurements) -> Vec<Row<'a>> {
     let mut rows = vec![requests(tally, names)];
     rows.push(latency("response", &tally.latency.response(), names));
-    for metric in PARTS {
+    for metric in PHASES {
         let histogram = tally.latency.of(metric);
         if !histogram.is_empty() {
             rows.push(latency(metric.name(), histogram, names));
@@ -205,7 +205,7 @@ fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Names) -> Vec<Row
     rows
 }
 
-fn requests<'a>(tally: &Tally, names: Names) -> Row<'a> {
+fn requests<'a>(tally: &Tally, names: Measurements) -> Row<'a> {
     let counts = &tally.counts;
     let fields = [
         ("due", counts.due()),
@@ -222,8 +222,8 @@ fn requests<'a>(tally: &Tally, names: Names) -> Row<'a> {
     Row { measurement: names.requests, tags: Vec::new(), fields }
 }
 
-/// A histogram in milliseconds. An empty one has its count alone.
-fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Names) -> Row<'a> {
+/// A histogram in milliseconds. An empty one has only its count.
+fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Measurements) -> Row<'a> {
     let mut fields = vec![("count", Field::Count(histogram.count()))];
     if !histogram.is_empty() {
         let ms = |nanos: f64| Field::Number(nanos * MS);
@@ -237,7 +237,7 @@ fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Names) -> Row
     Row { measurement: names.latency, tags, fields }
 }
 
-/// The histograms that monitoring systems are given whole, in seconds, with their names.
+/// The histograms exported as such, with their names.
 pub(crate) fn histograms(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histogram>)> {
     let mut all = vec![("response", latency.response())];
     let parts = [Metric::Service, Metric::Lateness];
@@ -245,7 +245,7 @@ pub(crate) fn histograms(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histog
     all
 }
 
-/// The points of one request, as k6 writes them: times in milliseconds.
+/// The points of one request in k6's form: times in milliseconds.
 pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<Row<'a>> {
     let exchange = &outcome.exchange;
     let mut tags: Vec<(&'static str, Cow<'a, str>)> = Vec::new();

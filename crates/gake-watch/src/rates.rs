@@ -1,9 +1,9 @@
-//! Counters that only grow, as rates.
+//! Rates of counters.
 
 use std::collections::HashMap;
 use std::time::Instant;
 
-use crate::threads::APART_MIN;
+use crate::threads::INTERVAL_MIN;
 
 /// Maximum number of remembered counters.
 const COUNTERS_MAX: usize = 1_024;
@@ -15,12 +15,12 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// What `name` grew by a second since the last time; `None` the first time, right after the
-    /// last, and after it fell: the target was started again.
+    /// The growth of `name` per second since the last call; `None` at the first call, too soon
+    /// after the last, and after it fell, when the target was restarted.
     pub(crate) fn rate(&mut self, name: &str, now: Instant, value: f64) -> Option<f64> {
         if let Some((before, last)) = self.last.get_mut(name) {
             let elapsed = now.saturating_duration_since(*before);
-            if elapsed < APART_MIN {
+            if elapsed < INTERVAL_MIN {
                 return None;
             }
             let grown = value - *last;

@@ -1,4 +1,4 @@
-//! Which figures are compared: the usual ones, and those that a user names.
+//! The figures to compare: the usual ones, or those that a user names.
 //!
 //! A figure is named as an objective is, without its bound: `response.p99`,
 //! `response{name:login}:p99`, `checks{group:cart}`, `my_trend:p95`.
@@ -13,8 +13,8 @@ use super::order::rank;
 use super::part::Part;
 use crate::objective::{listed, missing_scenario, split_selector};
 
-/// Maximum number of a run's own metrics that are compared by default; the more figures are
-/// compared, the wider is the interval of each.
+/// Maximum number of a run's own metrics compared by default: the more figures are compared, the
+/// wider each confidence interval.
 pub const OWN_MAX: usize = 8;
 
 /// A figure that every run has.
@@ -69,7 +69,7 @@ static BUILTIN: [Builtin; 16] = [
     time("service.p99.9", Source::Quantile(Clock::Service, 4)),
 ];
 
-/// Which way is better, of metrics whose names say so.
+/// The better direction of well-known metrics.
 const DIRECTIONS: [(&str, Direction); 6] = [
     (CHECKS, Direction::Up),
     ("http_reqs", Direction::Up),
@@ -79,7 +79,7 @@ const DIRECTIONS: [(&str, Direction); 6] = [
     ("vus", Direction::Unknown),
 ];
 
-/// Statistics of a trend by their names; each is a place in `QUANTILES`, or the mean.
+/// Statistics of a trend by name: an index into `QUANTILES`, or `None` for the mean.
 const STATISTICS: [(&str, Option<usize>); 8] = [
     ("avg", None),
     ("mean", None),
@@ -96,21 +96,21 @@ const STATISTICS: [(&str, Option<usize>); 8] = [
 #[error("{0}")]
 pub struct FigureError(String);
 
-/// What is known of a run before the comparison: its plan, and the metrics that have samples.
+/// A run's plan and its metrics with samples, as known before the comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    /// The plan.
+    /// The run's plan.
     pub plan: &'a Plan,
-    /// Its own metrics.
+    /// The run's own metrics.
     pub series: &'a SeriesTable,
 }
 
-/// The figures that are compared.
+/// The figures to compare.
 #[derive(Debug, Clone)]
 pub struct ComparedFigures {
     parts: Vec<Part>,
     measured: Vec<Measured>,
-    /// Metrics that are left out for there being too many.
+    /// Metrics over [`OWN_MAX`], which are not compared.
     left_out: Vec<String>,
 }
 
@@ -125,11 +125,10 @@ impl ComparedFigures {
         all
     }
 
-    /// The figures that `question` names; without names the usual ones, and the metrics that both
+    /// The figures named in `question`; without names, the usual ones and the metrics that both
     /// runs have samples of.
     ///
-    /// # Errors
-    /// When a name is not that of a figure of these runs; the message lists the figures.
+    /// When a name is no figure of these runs; the message lists the figures.
     pub fn of(question: &Question, runs: [Known<'_>; 2]) -> Result<Self, FigureError> {
         if question.figures.is_empty() {
             let mut all = Self::usual();
@@ -153,12 +152,12 @@ impl ComparedFigures {
         &self.measured
     }
 
-    /// Metrics of both runs that are not compared unless they are named.
+    /// Metrics of both runs that are compared only by name.
     pub(super) fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// Metrics with samples in both runs, without their tags.
+    /// Adds the metrics with samples in both runs, over all tags.
     fn add_own(&mut self, runs: [Known<'_>; 2]) {
         let mut compared = 0;
         let mut own = metrics(runs[0]);
@@ -177,7 +176,7 @@ impl ComparedFigures {
                 MetricKind::Trend => {
                     for statistic in ["avg", "p50", "p95", "p99"] {
                         let name = format!("{}:{statistic}", metric.name);
-                        // A statistic of a trend that is there can be measured.
+                        // Valid statistics of an existing trend do not fail.
                         let _ = self.series(name, metric, Tags::default(), statistic);
                     }
                 }
@@ -196,12 +195,12 @@ impl ComparedFigures {
         }
         if let Some((metric, tags, rest)) = split_selector(text) {
             let statistic = rest.strip_prefix([':', '.']).unwrap_or(rest).trim();
-            let of_all = if statistic.is_empty() {
+            let full_name = if statistic.is_empty() {
                 metric.to_owned()
             } else {
                 format!("{metric}.{}", usual_name(statistic))
             };
-            let Some(builtin) = builtin(&of_all) else {
+            let Some(builtin) = builtin(&full_name) else {
                 let metric = find(metric, runs)?;
                 return self.series(name, metric, tags, statistic);
             };
@@ -215,7 +214,8 @@ impl ComparedFigures {
         if runs.iter().any(|run| run.plan.labels.iter().any(|label| label == head)) {
             let short = format!("response.{}", usual_name(statistic));
             let builtin = builtin(statistic).or_else(|| builtin(&short));
-            let builtin = builtin.ok_or_else(|| format!("of a label there are {}", names()))?;
+            let builtin =
+                builtin.ok_or_else(|| format!("the figures of a label are {}", names()))?;
             self.add(Part::Label(head.to_owned()), name, builtin);
             return Ok(());
         }
@@ -227,7 +227,7 @@ impl ComparedFigures {
         self.push(Measured { name, kind, direction, source, part, number: 0 });
     }
 
-    /// A statistic of a metric; "" is the one that is usual for its kind.
+    /// Adds a statistic of a metric; "" is the default of its kind.
     fn series(
         &mut self,
         name: String,
@@ -241,9 +241,9 @@ impl ComparedFigures {
             (MetricKind::Counter, "" | "rate" | "count") => (Source::Counter, FigureKind::Rate),
             (MetricKind::Rate, "" | "rate") => (Source::Passed, FigureKind::Share),
             (MetricKind::Trend, _) => {
-                let place = STATISTICS.iter().find(|known| known.0 == bare(statistic));
-                let place = place.ok_or_else(|| has("avg, p50, p90, p95, p99 and p99.9"))?.1;
-                let source = place.map_or(Source::Mean(Clock::Response), |i| {
+                let index = STATISTICS.iter().find(|known| known.0 == bare(statistic));
+                let index = index.ok_or_else(|| has("avg, p50, p90, p95, p99 and p99.9"))?.1;
+                let source = index.map_or(Source::Mean(Clock::Response), |i| {
                     Source::Quantile(Clock::Response, i)
                 });
                 let kind = match metric.unit {
@@ -256,7 +256,7 @@ impl ComparedFigures {
             (MetricKind::Counter, _) => return Err(has("a rate")),
             (MetricKind::Rate, _) => return Err(has("its rate")),
             (MetricKind::Gauge, _) => {
-                return Err(has("levels and no samples, so it has no interval"));
+                return Err(has("levels and no samples, so no confidence interval"));
             }
         };
         let known = DIRECTIONS.iter().find(|known| known.0 == metric.name);
@@ -295,7 +295,7 @@ fn bare(statistic: &str) -> String {
     statistic.replace(['(', ')'], "")
 }
 
-/// The name that figures of every run have for a statistic.
+/// The name of a statistic among the built-in figures.
 fn usual_name(statistic: &str) -> String {
     match bare(statistic).as_str() {
         "avg" => "mean".to_owned(),
@@ -304,7 +304,7 @@ fn usual_name(statistic: &str) -> String {
     }
 }
 
-/// The part that the tags of a figure of every run name.
+/// The scope that the tags of a built-in figure select.
 fn builtin_part(tags: &Tags, runs: [Known<'_>; 2]) -> Result<Part, String> {
     let one = |all: Vec<&str>, value: &str, part: fn(String) -> Part, what: &str| {
         if all.contains(&value) {
@@ -329,7 +329,7 @@ fn builtin_part(tags: &Tags, runs: [Known<'_>; 2]) -> Result<Part, String> {
             one(labels, value, Part::Label, "label")
         }
         _ if tags.get("name").is_some() => {
-            Err("a label's figures are kept of all scenarios: leave the other tags out".to_owned())
+            Err("figures of a label cover all scenarios: leave out the other tags".to_owned())
         }
         _ if runs.iter().any(|run| run.plan.scenarios().iter().any(|plan| plan.carries(tags))) => {
             Ok(Part::Scenarios(tags.clone()))
@@ -349,7 +349,6 @@ fn find<'a>(name: &str, runs: [Known<'a>; 2]) -> Result<&'a Definition, String> 
     })
 }
 
-/// The metrics with samples in a run, by name.
 fn metrics(run: Known<'_>) -> Vec<&Definition> {
     let mut all: Vec<&Definition> = run.series.series().map(|(key, _)| &*key.metric).collect();
     all.sort_unstable();
@@ -357,7 +356,7 @@ fn metrics(run: Known<'_>) -> Vec<&Definition> {
     all
 }
 
-/// Splits the name of a figure for a table: what it is of, and which statistic.
+/// Splits the name of a figure for a table: its subject, and its statistic.
 pub(super) fn heading(name: &str) -> (&str, &str) {
     let braces = name.rfind('}').map_or(0, |end| end + 1);
     if let Some(colon) = name[braces..].rfind(':') {
@@ -376,10 +375,10 @@ mod tests {
     use crate::compare::kind::QUANTILES;
 
     #[test]
-    fn statistics_are_places_of_quantiles() {
-        for (name, place) in STATISTICS {
-            let Some(place) = place else { continue };
-            let percent = QUANTILES[place] * 100.0;
+    fn statistics_are_indexes_of_quantiles() {
+        for (name, index) in STATISTICS {
+            let Some(index) = index else { continue };
+            let percent = QUANTILES[index] * 100.0;
             let number = name.trim_start_matches('p');
             assert!(name == "med" || number.parse::<f64>().unwrap() == percent, "{name} {percent}");
         }

@@ -1,10 +1,10 @@
-//! The values of the figures that are compared, and their intervals.
+//! Values of figures and their confidence intervals.
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Histogram, Run};
 use gake_text::units;
 
-use super::bootstrap::{PIECES_MIN, Spread, spread};
+use super::bootstrap::{OBSERVATIONS_MIN, Spread, spread};
 use super::kind::{Clock, FigureKind, Flow, Measured, QUANTILES, Source};
 use super::normal::{critical, normal_quantile};
 use super::part::Recorded;
@@ -29,13 +29,13 @@ impl Clock {
     }
 }
 
-/// Arrivals that were due and did not end ok.
+/// Arrivals due that did not end ok.
 fn errors(counts: &Counts) -> u64 {
     counts.due().saturating_sub(counts.ok)
 }
 
 impl Measured {
-    /// Its value in a run; not a number if it has none.
+    /// The figure's value in a run; NaN if it has none.
     pub(super) fn value(&self, run: &Run) -> f64 {
         self.value_of(run, &self.part.of_run(run))
     }
@@ -59,7 +59,7 @@ impl Measured {
         }
     }
 
-    /// The time over which a rate is.
+    /// The duration that a rate is divided by.
     fn time(&self, run: &Run, flow: Flow) -> Nanos {
         let (sending, completing) = self.part.times(run);
         match flow {
@@ -68,7 +68,7 @@ impl Measured {
         }
     }
 
-    /// Numerator and denominator of a piece.
+    /// Numerator and denominator of one observation.
     fn ratio(&self, piece: &Piece, number: usize) -> (f64, f64) {
         let Some(part) = piece.parts.get(number) else { return (0.0, 0.0) };
         match self.source {
@@ -81,25 +81,25 @@ impl Measured {
         }
     }
 
-    /// Its interval in one run, or why it has none.
+    /// The estimate from one run, or why there is none.
     pub(super) fn side(&self, sample: &RunSample) -> Result<Side, String> {
         let run = &sample.run;
         let recorded = self.part.of_run(run);
         let ratios = sample.pieces.ratios(|piece| self.ratio(piece, self.number));
-        if ratios.len() < PIECES_MIN {
+        if ratios.len() < OBSERVATIONS_MIN {
             return Err(format!(
-                "{} whole seconds were measured, and {PIECES_MIN} are needed",
+                "only {} whole seconds were measured; {OBSERVATIONS_MIN} are needed",
                 ratios.len()
             ));
         }
-        let seen = spread(&ratios);
+        let estimated = spread(&ratios);
         let unknown = Spread { error: 0.0, freedom: (ratios.len() - 1) as f64 };
         match self.source {
             Source::Flow(..) | Source::Counter => {
                 let value = self.value_of(run, &recorded);
                 let count = self.counted(&recorded);
-                let spread = seen.unwrap_or(unknown);
-                // One arrival more or less at the edge is chance, and none at all is some.
+                let spread = estimated.unwrap_or(unknown);
+                // At least the error of half an arrival at the edges.
                 let least = 0.5 / count.max(0.5);
                 let spread = Spread { error: spread.error.max(least), ..spread };
                 if count == 0.0 {
@@ -116,7 +116,10 @@ impl Measured {
             Source::Mean(clock) => {
                 let values = clock.values(&recorded);
                 self.has_ratios(values)?;
-                let spread = seen.filter(|_| values.mean() > 0.0).ok_or("nothing was timed")?;
+                let spread = estimated.filter(|_| values.mean() > 0.0).ok_or(
+                    "no time was \
+                                                                              recorded",
+                )?;
                 Ok(Side::Value { value: values.mean().ln(), spread })
             }
             Source::Quantile(clock, i) => {
@@ -124,28 +127,29 @@ impl Measured {
                 let quantile = QUANTILES[i];
                 enough(quantile, values.count())?;
                 self.has_ratios(values)?;
-                // The share beyond has the variance that its pieces show, and no less than that
-                // of independent samples: values that are all alike show none.
+                // The share beyond has the variance of its observations, and no less than that of
+                // independent samples: identical values would show none.
                 let n = values.count() as f64;
                 let beyond = sum_ratio(&ratios);
                 let least = (quantile * (1.0 - quantile) / n).sqrt();
-                let spread = seen.map_or(unknown, |s| Spread { error: s.error * beyond, ..s });
+                let spread = estimated.map_or(unknown, |s| Spread { error: s.error * beyond, ..s });
                 let spread = Spread { error: spread.error.max(least), ..spread };
                 Ok(Side::Ranked { quantile, ranks: Ranks::of(values), spread })
             }
         }
     }
 
-    /// Whether a change of these values has a ratio. A time of zero is one below the clock's
-    /// resolution.
+    /// Checks that a relative change of these values exists. A time of zero is one below the
+    /// clock's resolution.
     fn has_ratios(&self, values: &Histogram) -> Result<(), String> {
         let is_time = self.kind == FigureKind::Time;
         let fits = values.min_number() > 0.0 || is_time && values.min_number() == 0.0;
-        let problem = || "it has values of zero or below, so a change has no ratio".to_owned();
+        let problem =
+            || "it has values of zero or below, so there is no relative change".to_owned();
         fits.then_some(()).ok_or_else(problem)
     }
 
-    /// What a rate counts.
+    /// The number of events in a rate.
     fn counted(&self, recorded: &Recorded<'_>) -> f64 {
         match self.source {
             Source::Flow(count, _) => count(&recorded.counts) as f64,
@@ -153,14 +157,17 @@ impl Measured {
         }
     }
 
-    /// The contrast of sides that took turns, or why it cannot be computed.
+    /// The contrast of alternating sides, or why it cannot be computed.
     pub(super) fn paired(
         &self,
         wholes: [&Run; 2],
         pairs: &[(Run, Run)],
     ) -> Result<Contrast, String> {
-        if pairs.len() < PIECES_MIN {
-            return Err(format!("{} pairs of slices, and {PIECES_MIN} are needed", pairs.len()));
+        if pairs.len() < OBSERVATIONS_MIN {
+            return Err(format!(
+                "only {} pairs of slices; {OBSERVATIONS_MIN} are needed",
+                pairs.len()
+            ));
         }
         if let Source::Errors | Source::Passed = self.source {
             let side = |whole: &Run, slices: Vec<&Run>| {
@@ -182,7 +189,7 @@ impl Measured {
             (a > 0.0 && b > 0.0).then(|| b.ln() - a.ln())
         });
         let logs: Option<Vec<f64>> = logs.collect();
-        let logs = logs.ok_or("a slice has nothing to measure")?;
+        let logs = logs.ok_or("a slice has no samples")?;
         let n = logs.len() as f64;
         let recorded = wholes.map(|whole| self.part.of_run(whole));
         if let Source::Quantile(clock, i) = self.source {
@@ -204,13 +211,13 @@ impl Measured {
         Ok(Contrast::Paired { difference: mean, spread: Spread { error, freedom: n - 1.0 } })
     }
 
-    /// How B differs, with the interval at `alpha`.
+    /// The difference of B with its confidence interval at level `alpha`.
     pub(super) fn change(&self, contrast: &Contrast, alpha: f64, p: f64) -> Change {
         let plain = |x: f64| if self.kind == FigureKind::Share { x } else { x.exp_m1() };
         let estimate = contrast.estimate();
         let (low, high) = contrast.interval(alpha);
-        // The arm of the interval is t standard errors; a change of t + z of them is found with
-        // the chance of z.
+        // Half the interval is t standard errors; a change of t + z of them is detected with the
+        // probability of z.
         let t = critical(alpha, contrast.freedom());
         let needed = (estimate - low).max(high - estimate) * (t + normal_quantile(POWER)) / t;
         let detectable = plain(needed);
@@ -224,7 +231,7 @@ impl Measured {
         }
     }
 
-    /// The change that does not matter yet, when A is `a`.
+    /// The largest change that does not matter, where A is `a`.
     pub(super) fn tolerance(&self, tolerance: f64, a: f64) -> f64 {
         match self.kind {
             FigureKind::Share => ERRORS_TOLERANCE.max(tolerance * a),
@@ -233,40 +240,39 @@ impl Measured {
     }
 }
 
-/// The interval of a share: that of independent samples, fewer by the factor by which the pieces
-/// show more variance than those.
+/// The estimate of a share, with the effective number of independent samples: fewer by the factor
+/// by which the observations vary more than those.
 fn share_side(top: f64, bottom: f64, ratios: &[(f64, f64)]) -> Result<Side, String> {
     if bottom == 0.0 {
-        return Err("there is no sample".to_owned());
+        return Err("there are no samples".to_owned());
     }
     let ratio = top / bottom;
     let (mut inflation, mut freedom): (f64, f64) = (1.0, (ratios.len() - 1) as f64);
-    if let Some(seen) = spread(ratios) {
+    if let Some(estimated) = spread(ratios) {
         let independent = ratio * (1.0 - ratio) / bottom;
         if independent > 0.0 {
-            inflation = ((seen.error * sum_ratio(ratios)).powi(2) / independent).max(1.0);
+            inflation = ((estimated.error * sum_ratio(ratios)).powi(2) / independent).max(1.0);
         }
-        freedom = seen.freedom;
+        freedom = estimated.freedom;
     }
     Ok(Side::Share { share: ratio, effective: bottom / inflation, freedom })
 }
 
-/// A change is a ratio, which only positive values have.
 fn positive(value: f64) -> Result<f64, String> {
-    let problem = || "it is zero or negative, so a change has no ratio".to_owned();
+    let problem = || "it is zero or negative, so there is no relative change".to_owned();
     if value > 0.0 { Ok(value) } else { Err(problem()) }
 }
 
-/// Whether enough samples lie beyond a quantile.
+/// Checks that enough samples lie beyond a quantile.
 fn enough(quantile: f64, count: u64) -> Result<(), String> {
     if trusted(quantile, count) {
         return Ok(());
     }
     let needed = units::count((BEYOND_MIN / (1.0 - quantile)).round() as u64);
-    Err(format!("{} samples are too few for it, which needs {needed}", units::count(count)))
+    Err(format!("{} samples are too few; it needs {needed}", units::count(count)))
 }
 
-/// Σa/Σb; 0 of nothing.
+/// Σa/Σb, or 0 when b is empty.
 fn sum_ratio(ratios: &[(f64, f64)]) -> f64 {
     let (top, bottom) = ratios.iter().fold((0.0, 0.0), |sum, r| (sum.0 + r.0, sum.1 + r.1));
     if bottom > 0.0 { top / bottom } else { 0.0 }

@@ -1,4 +1,4 @@
-//! What a figure of a comparison is: its source, its unit, which way is better.
+//! The definition of a figure: its source, its unit, its better direction.
 
 use gake_core::record::Counts;
 
@@ -10,7 +10,7 @@ pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 /// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureKind {
-    /// A number a second.
+    /// Per second.
     Rate,
     /// A share of the requests or samples, 0 to 1.
     Share,
@@ -18,37 +18,37 @@ pub enum FigureKind {
     Time,
     /// Bytes.
     Bytes,
-    /// A plain number.
+    /// A unitless number.
     Number,
 }
 
-/// Which way is better.
+/// The better direction of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// More is better.
     Up,
     /// Less is better.
     Down,
-    /// Not known: of a program's own numbers only a difference can be stated.
+    /// Unknown: for a program's own metrics only a difference can be stated.
     Unknown,
 }
 
-/// Where a figure comes from.
+/// The source of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Source {
-    /// Arrivals a second: of those sent, over the time of sending.
+    /// Arrivals a second.
     Flow(fn(&Counts) -> u64, Flow),
     Errors,
     Mean(Clock),
-    /// By its place in [`QUANTILES`].
+    /// By its index in [`QUANTILES`].
     Quantile(Clock, usize),
-    /// The sum of a counter, a second.
+    /// A counter's sum a second.
     Counter,
-    /// The share of a rate.
+    /// A rate's share of non-zero samples.
     Passed,
 }
 
-/// Over which time a rate is.
+/// The duration that a rate is divided by.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Flow {
     Sending,
@@ -57,7 +57,7 @@ pub(super) enum Flow {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Clock {
-    /// Response times; of a trend its values.
+    /// Response times, or the values of a trend.
     Response,
     Service,
 }
@@ -70,6 +70,6 @@ pub(super) struct Measured {
     pub(super) direction: Direction,
     pub(super) source: Source,
     pub(super) part: Part,
-    /// The number of the part among those of all figures.
+    /// The scope's index in [`ComparedFigures::parts`](super::ComparedFigures).
     pub(super) number: usize,
 }

@@ -1,5 +1,4 @@
-//! The part of a run that a figure is of: the whole, one label, some scenarios, or a metric
-//! of the run's own.
+//! The scope of a figure: the whole run, one label, some scenarios, or a metric of the run's own.
 
 use std::borrow::Cow;
 
@@ -10,11 +9,9 @@ use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
 
 use crate::objective::View;
 
-/// A part of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Part {
     Whole,
-    /// A label by its name.
     Label(String),
     /// The scenarios that carry these tags.
     Scenarios(Tags),
@@ -25,16 +22,16 @@ pub(super) enum Part {
     },
 }
 
-/// What was recorded in a time: a second, a slice or a whole run.
+/// The records of an interval: a second, a slice or a whole run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tally: &'a Tally,
-    /// Of each scenario, when the run has several.
+    /// By scenario, if the run has several.
     pub(super) scenarios: &'a [Tally],
 }
 
-/// What a part recorded in a time.
+/// The records of a scope in an interval.
 #[derive(Debug, Default)]
 pub(super) struct Recorded<'a> {
     pub(super) counts: Counts,
@@ -48,7 +45,7 @@ pub(super) struct Recorded<'a> {
 }
 
 impl Part {
-    /// What it recorded in `window`; nothing when the run has no such part.
+    /// The records of this scope in `window`; empty when the run has no such scope.
     pub(super) fn of<'a>(&self, window: Window<'a>) -> Recorded<'a> {
         match self {
             Self::Whole => Recorded::of(window.tally),
@@ -66,9 +63,9 @@ impl Part {
             }
             Self::Scenarios(tags) => {
                 let plans = window.plan.scenarios();
-                // One that is alone is the whole.
-                if let [alone] = plans
-                    && alone.carries(tags)
+                // A single scenario is the whole.
+                if let [single] = plans
+                    && single.carries(tags)
                 {
                     return Recorded::of(window.tally);
                 }
@@ -87,7 +84,7 @@ impl Part {
         }
     }
 
-    /// What it recorded in a whole run.
+    /// The records of this scope in a whole run.
     pub(super) fn of_run<'a>(&self, run: &'a Run) -> Recorded<'a> {
         if let Self::Scenarios(tags) = self
             && !run.scenarios.is_empty()
@@ -98,7 +95,7 @@ impl Part {
         self.of(Window { plan: &run.plan, tally: &run.tally, scenarios: &[] })
     }
 
-    /// The times over which it sent, and over which it completed.
+    /// The durations of sending and of completing.
     pub(super) fn times(&self, run: &Run) -> (Nanos, Nanos) {
         let times = match self {
             Self::Scenarios(tags) => View::of(run).times(tags),

@@ -1,4 +1,4 @@
-//! The seconds of a run as a comparison needs them: a few numbers each.
+//! The seconds of a run, reduced to the sums that a comparison needs.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::plan::Plan;
@@ -8,13 +8,14 @@ use super::choice::ComparedFigures;
 use super::kind::QUANTILES;
 use super::part::{Part, Recorded, Window};
 
-/// Maximum number of pieces; then neighbours are joined.
+/// Maximum number of observations, above which adjacent ones are merged.
 const PIECES_MAX: usize = 512;
 
-/// A second before a gap with less than this part of the previous second's requests is not whole.
+/// The last second before a gap is partial when it has less than this ratio of the requests of the
+/// previous one.
 const PARTIAL: f64 = 0.9;
 
-/// Values of a piece: number, sum, and how many lie beyond each quantile of the whole run.
+/// Times of an observation: count, sum, and the number beyond each quantile of the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Times {
     pub(super) count: f64,
@@ -32,7 +33,7 @@ impl Times {
             sum: histogram.sum_number(),
             ..Self::default()
         };
-        // One walk for all bounds: a histogram has tens of thousands of buckets.
+        // One pass for all bounds: a histogram has tens of thousands of buckets.
         for (low, _, count) in histogram.number_buckets() {
             for (beyond, bound) in times.beyond.iter_mut().zip(bounds) {
                 if low > *bound {
@@ -52,7 +53,7 @@ impl Times {
     }
 }
 
-/// What a part of a run recorded in a piece.
+/// The sums of one scope.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PartPiece {
     pub(super) counts: Counts,
@@ -62,11 +63,11 @@ pub(super) struct PartPiece {
     pub(super) samples: f64,
 }
 
-/// One piece: whole seconds.
+/// One observation: the sums over one or more whole seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Piece {
     pub(super) seconds: u64,
-    /// The base of rates: arrivals asked for, so that a ramp is not noise, or seconds.
+    /// The denominator of rates: scheduled arrivals, so that a ramp is not noise, or seconds.
     pub(super) weight: f64,
     /// In the order of [`ComparedFigures::parts`].
     pub(super) parts: Vec<PartPiece>,
@@ -85,13 +86,13 @@ impl Piece {
         }
     }
 
-    /// Arrivals of the whole run that were due in it.
+    /// Arrivals due, in the whole run's scope.
     fn due(&self) -> u64 {
         self.parts.first().map_or(0, |whole| whole.counts.due())
     }
 }
 
-/// A part with its quantiles in the whole run.
+/// A scope with its quantiles in the whole run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BoundedPart {
     part: Part,
@@ -120,8 +121,8 @@ impl BoundedPart {
     }
 }
 
-/// The whole measured seconds of a run, in order, in bounded memory: of a long run a piece stands
-/// for several.
+/// The whole measured seconds of a run, in order, in bounded memory: in a long run an observation
+/// covers several seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pieces {
     pub(super) pieces: Vec<Piece>,
@@ -130,12 +131,12 @@ pub struct Pieces {
     plan: Plan,
     from: Nanos,
     to: Nanos,
-    /// The last second seen.
+    /// The last second added.
     last: Option<u64>,
 }
 
 impl Pieces {
-    /// No pieces yet, for `figures`; the quantiles of `run` tell which times lie beyond them.
+    /// No seconds yet, for `figures`; times beyond the quantiles of `run` are counted.
     #[must_use]
     pub fn new(run: &Run, figures: &ComparedFigures) -> Self {
         let from = nanos(run.plan.warmup);
@@ -150,8 +151,8 @@ impl Pieces {
         }
     }
 
-    /// Adds the second that starts `at` seconds after the run, with what each scenario recorded in
-    /// it when there are several; a second that is not wholly within the measured part is left out.
+    /// Adds the second that starts `at` seconds after the start of the run, with its records by
+    /// scenario if there are several; ignores seconds not wholly within the measured interval.
     pub fn add(&mut self, at: u64, asked: Option<f64>, tally: &Tally, scenarios: &[Tally]) {
         self.pass_gap(at);
         let start = at.saturating_mul(SECOND);
@@ -176,9 +177,9 @@ impl Pieces {
         }
     }
 
-    /// Of runs one after the other, joined, the measured time is that in which one of them was on:
-    /// what lies between them moves its end. The last second of each, in which answers were still
-    /// awaited, is not whole if it holds less than the one before.
+    /// In joined consecutive runs, a gap between two does not count as measured, so the end moves.
+    /// The last second of each run, which only awaits responses, is partial if it has fewer than
+    /// the one before.
     fn pass_gap(&mut self, at: u64) {
         let before = self.last.replace(at);
         let Some(gap) = before.map(|last| at.saturating_sub(last.saturating_add(1))) else {
@@ -197,7 +198,8 @@ impl Pieces {
         }
     }
 
-    /// Pieces of runs in place of seconds, with the quantiles of `whole`, for one part.
+    /// Observations that are slices instead of seconds, with the quantiles of `whole`, for one
+    /// scope.
     pub(super) fn of_slices<'a>(
         whole: &Run,
         part: &Part,
@@ -214,7 +216,7 @@ impl Pieces {
         Self { pieces, width: 1, parts: vec![part], plan, from: 0, to: 0, last: None }
     }
 
-    /// Numerator and denominator of each piece.
+    /// Numerator and denominator of each observation.
     pub(super) fn ratios(&self, of: impl Fn(&Piece) -> (f64, f64)) -> Vec<(f64, f64)> {
         self.pieces.iter().map(of).collect()
     }
@@ -230,7 +232,7 @@ mod tests {
         let full = healthy();
         let mut rest = healthy();
         rest.tally = crate::testing::RunSample::of(10, 1_000).run().tally;
-        // Three runs of 2 s, 8 s apart, each with a second in which the last answers come.
+        // Three runs of 2 s, 8 s apart, each with a second in which the last responses arrive.
         let mut run = healthy();
         run.measured = 6 * SECOND;
         for drains in [false, true] {
@@ -258,7 +260,7 @@ mod tests {
         }
         assert!(pieces.pieces.len() <= PIECES_MAX);
         let seconds: u64 = pieces.pieces.iter().map(|piece| piece.seconds).sum();
-        // 1.5 s to 2,001.5 s: the halves at both ends are no whole seconds.
+        // 1.5 s to 2,001.5 s: the halves at both ends are not whole seconds.
         assert_eq!(seconds, 1_999);
     }
 }

@@ -5,9 +5,8 @@ use gake_core::record::{LevelUnit, Watched};
 use gake_text::size::parse_byte_amount;
 use gake_text::units;
 
-/// A level of the target that can be bounded, what it is counted in, and what is compared when
-/// nothing says which: a level that is used up is bounded at its largest, one that only costs time
-/// in its mean.
+/// A level of the target that can be bounded, with its unit and default statistic: the maximum for
+/// a resource that can run out, the mean for the rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Gauge {
     pub(super) name: &'static str,
@@ -15,12 +14,12 @@ pub(super) struct Gauge {
     usual: Of,
 }
 
-/// What of a level.
+/// A statistic of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     /// The mean after the warm-up.
     Mean,
-    /// The largest.
+    /// The maximum.
     Max,
 }
 
@@ -55,7 +54,7 @@ const fn gauge(name: &'static str, unit: LevelUnit, usual: Of) -> Gauge {
 }
 
 impl Gauge {
-    /// The gauge that `subject` names, and what of it, by a `.mean` or `.max` after it.
+    /// Parses the name of a level with an optional `.mean` or `.max`.
     pub(super) fn named(subject: &str) -> Option<(Self, Of)> {
         let (name, of) = match subject.rsplit_once('.') {
             Some((name, "mean")) => (name, Some(Of::Mean)),
@@ -66,12 +65,12 @@ impl Gauge {
         Some((*gauge, of.unwrap_or(gauge.usual)))
     }
 
-    /// Every name, for those who got one wrong.
+    /// All names, for error messages.
     pub(super) fn names() -> String {
         GAUGES.iter().map(|gauge| gauge.name).collect::<Vec<_>>().join(", ")
     }
 
-    /// Reads a bound in the gauge's unit.
+    /// Parses a bound in the level's unit.
     pub(super) fn bound(self, text: &str) -> Result<f64, String> {
         let number = |text: &str| {
             let value = text.trim().parse::<f64>().ok();
@@ -88,7 +87,7 @@ impl Gauge {
         })
     }
 
-    /// A bound as it is read.
+    /// A bound, as [`Self::bound`] parses it.
     pub(super) fn shown(self, bound: f64) -> String {
         match self.unit {
             LevelUnit::Share => format!("{}%", (bound * 1e8).round() / 1e6),
@@ -105,7 +104,7 @@ impl Gauge {
         }
     }
 
-    /// A value as people read it.
+    /// A value as text, rounded.
     pub(super) fn value_shown(self, value: f64) -> String {
         match self.unit {
             LevelUnit::Share => units::percent(value),
@@ -115,7 +114,7 @@ impl Gauge {
         }
     }
 
-    /// The `mean` or `max` that must be written for `of`.
+    /// The suffix of a statistic; `None` for the default.
     pub(super) fn suffix(self, of: Of) -> Option<&'static str> {
         match of {
             _ if of == self.usual => None,
@@ -124,7 +123,7 @@ impl Gauge {
         }
     }
 
-    /// The value of a run: of several sources, the largest.
+    /// The value in a run: the largest of several sources.
     pub(super) fn value(self, of: Of, watched: &Watched, warmup: Nanos) -> Result<f64, String> {
         let values =
             watched.targets().filter(|gauge| gauge.name == self.name).filter_map(|g| match of {
@@ -134,7 +133,7 @@ impl Gauge {
         values.reduce(f64::max).ok_or_else(|| {
             let name = self.name;
             format!(
-                "nothing that was watched tells {name}; --watch pid:..., port:... and others do"
+                "no watched source reports {name}; add one that does, such as --watch port:PORT"
             )
         })
     }

@@ -1,4 +1,4 @@
-//! What an objective bounds, for drawing it beside the measurement.
+//! The bound of an objective, for drawing it into a chart.
 
 use super::quantity::Quantity;
 use super::{Claim, Objective, Operator, Scope};
@@ -6,38 +6,38 @@ use super::{Claim, Objective, Operator, Scope};
 /// A bound and its subject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// The label it is about; `None` is the whole run.
+    /// The label; `None` for the whole run.
     pub label: Option<String>,
-    /// What is bounded.
+    /// The bounded quantity.
     pub subject: Subject,
     /// The bound, in the subject's unit.
     pub bound: f64,
-    /// Whether values above the bound miss the objective; else those below do.
+    /// Whether values above the bound, not below it, miss the objective.
     pub upper: bool,
 }
 
-/// What a limit is on.
+/// The quantity that a limit bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
-    /// A statistic of a latency, in nanoseconds: `response` and `p99`.
+    /// A statistic of a latency, in nanoseconds.
     Latency {
-        /// The latency, by the name that objectives use.
+        /// The latency's name in objectives, such as `response`.
         metric: &'static str,
         /// `p99`, `mean`, `min` or `max`.
         statistic: String,
     },
     /// The share of the arrivals due that did not end ok, 0 to 1.
     ErrorShare,
-    /// A number of arrivals over the whole run: errors, or sent.
+    /// The number of errors or of arrivals sent in the whole run.
     Count,
     /// `rate` (completed), `goodput` or `sent` a second.
     Rate(&'static str),
-    /// A level of the watched target by its name, in the level's unit.
+    /// A level of the watched target by name, in the level's unit.
     Gauge(&'static str),
 }
 
 impl Objective {
-    /// What it bounds; `None` for a metric of the run's own or a part of its scenarios.
+    /// The limit; `None` for a metric of the run's own, some of its scenarios, or an equality.
     #[must_use]
     pub fn limit(&self) -> Option<Limit> {
         let Claim::Builtin { scope: Scope { label, tags }, quantity } = &self.claim else {

@@ -10,8 +10,8 @@
 //! | `sent` | arrivals sent | `990/s`, or a whole number |
 //! | `cpu`, `rss`, `descriptors`, `pool` ... | levels of the watched target | `80%`, `1GB`, `100/s`, a number |
 //!
-//! A dropped arrival is an error: a user would have got no answer. An objective on no
-//! sample is not met, and says so.
+//! A dropped arrival is an error: its user got no response. An objective without samples is not
+//! met.
 
 mod clause;
 mod gauge;
@@ -47,28 +47,27 @@ pub struct Objective {
     operator: Operator,
 }
 
-/// What is compared, with its bound.
+/// The compared quantity, with its bound.
 #[derive(Debug, Clone, PartialEq)]
 enum Claim {
-    /// What every run measures, of all requests, of one label or of the scenarios with some tags.
+    /// A built-in quantity of all requests, of one label, or of the scenarios with some tags.
     Builtin { scope: Scope, quantity: Quantity },
     /// A metric of the run's own.
     Series(SeriesClaim),
 }
 
-/// The part of a run that an objective is about; the whole by default.
+/// The scope of an objective; the whole run by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Scope {
     label: Option<Label>,
-    /// The scenarios that carry these tags; `scenario` is a scenario's name.
+    /// The scenarios with these tags; the tag `scenario` is the name.
     tags: Tags,
 }
 
-/// The label that an objective is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Label {
     name: String,
-    /// Whether it is written as the tag `name`, and not before a colon.
+    /// Whether it is written as the tag `name` instead of before a colon.
     is_tag: bool,
 }
 
@@ -82,33 +81,33 @@ enum Operator {
     NotEqual,
 }
 
-/// The data that an objective is evaluated on: a whole run, or a run so far.
+/// The data to evaluate objectives on: a whole run, or a run in progress.
 #[derive(Debug, Clone)]
 pub struct View<'a> {
-    /// What was recorded.
+    /// The records of all scenarios together.
     pub tally: &'a Tally,
-    /// The time over which requests were sent.
+    /// The duration of sending.
     pub sending: Nanos,
-    /// The time over which they were answered or failed.
+    /// The duration from the first arrival to the last completion.
     pub span: Nanos,
-    /// The plan.
+    /// The plan of the run.
     pub plan: &'a Plan,
-    /// What was sampled of the target.
+    /// The samples of the target.
     pub watched: &'a Watched,
-    /// Each scenario by itself, in the plan's order, when the run has several.
+    /// Each scenario, in the plan's order, if the run has several.
     pub scenarios: Vec<ScenarioView<'a>>,
 }
 
 /// One scenario of a [`View`].
 #[derive(Debug, Clone, Copy)]
 pub struct ScenarioView<'a> {
-    /// What it recorded.
+    /// The records of the scenario.
     pub tally: &'a Tally,
-    /// From the start of the run to the end of its warm-up, after which it records.
+    /// The end of its warm-up, from the start of the run.
     pub begun: Nanos,
-    /// The time over which its requests were sent.
+    /// The duration of sending.
     pub sending: Nanos,
-    /// The time over which they were answered or failed.
+    /// The duration from the first arrival to the last completion.
     pub span: Nanos,
 }
 
@@ -126,18 +125,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether a scenario of it carries these tags.
+    /// Whether any scenario has these tags.
     fn has(&self, tags: &Tags) -> bool {
         self.plan.scenarios().iter().any(|plan| plan.carries(tags))
     }
 
-    /// Calls `of` with only the scenarios that carry `tags`, which some do ([`View::has`]).
+    /// Calls `of` with a view of only the scenarios with `tags`, of which there must be some
+    /// ([`View::has`]).
     fn within<T>(&self, tags: &Tags, of: impl FnOnce(&View<'_>) -> T) -> T {
         let parts: Vec<_> = self.parts(tags).collect();
         let (sending, span) = self.times(tags).unwrap_or_default();
         let narrowed = |tally| View { tally, sending, span, scenarios: Vec::new(), ..*self };
         match parts.as_slice() {
-            // A single scenario is not told apart: it is the whole.
+            // A single scenario has no records of its own: it is the whole.
             all if all.len() == self.scenarios.len() => of(self),
             [] => of(&narrowed(&Tally::default())),
             [one] => of(&narrowed(one.tally)),
@@ -149,8 +149,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The time over which the scenarios that carry `tags` sent, and over which they were answered
-    /// or failed, from the end of the first one's warm-up; `None` when they are not told apart.
+    /// The durations of sending and completing of the scenarios with `tags`, from the end of the
+    /// first warm-up; `None` when they are not recorded separately.
     pub(crate) fn times(&self, tags: &Tags) -> Option<(Nanos, Nanos)> {
         let first = self.parts(tags).map(|part| part.begun).min()?;
         let until = |end: fn(&ScenarioView<'_>) -> Nanos| {
@@ -169,7 +169,7 @@ impl<'a> View<'a> {
         &self.plan.labels
     }
 
-    /// From when on what the target said counts.
+    /// Levels of the target count from here on.
     fn warmup(&self) -> Nanos {
         nanos(self.plan.warmup)
     }
@@ -189,9 +189,9 @@ pub enum Unit {
     Nanoseconds,
     /// Per cent.
     Percent,
-    /// A plain number.
+    /// A unitless number.
     Count,
-    /// A number a second.
+    /// Per second.
     PerSecond,
     /// A share of a whole, 0 to 1.
     Share,
@@ -217,20 +217,20 @@ impl Unit {
 /// An objective with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// The objective.
+    /// The objective as text.
     pub text: String,
-    /// What was measured; `None` when there was nothing to measure.
+    /// The measured value; `None` without samples.
     pub value: Option<f64>,
     /// The unit of `value`.
     pub unit: Unit,
     /// Whether the objective was met.
     pub met: bool,
-    /// Why the value is missing.
+    /// Why `value` is missing.
     pub problem: Option<String>,
 }
 
 impl Evaluation {
-    /// The value as people read it, or why it is missing.
+    /// The value as text, or why it is missing.
     #[must_use]
     pub fn shown(&self) -> String {
         let Some(value) = self.value else {
@@ -249,16 +249,15 @@ impl Evaluation {
 }
 
 impl Objective {
-    /// Whether it bounds a level of the target, which must be watched for that.
+    /// Whether it bounds a level of the target, which must then be watched.
     #[must_use]
     pub fn is_about_target(&self) -> bool {
         matches!(self.claim, Claim::Builtin { quantity: Quantity::Gauge { .. }, .. })
     }
 
-    /// Checks that a run of this plan with these metrics can decide it.
+    /// Checks that a run of this plan with these metrics can evaluate it.
     ///
-    /// # Errors
-    /// What it names that does not exist, and what does.
+    /// The unknown name, and the known ones.
     pub fn check(&self, plan: &Plan, metrics: &Registry) -> Result<(), String> {
         let labels = &plan.labels;
         let (scope, quantity) = match &self.claim {
@@ -282,7 +281,7 @@ impl Objective {
         }
     }
 
-    /// Compares with what was measured.
+    /// Compares the measured value with the bound.
     #[must_use]
     pub fn evaluate(&self, view: &View<'_>) -> Evaluation {
         let (unit, measured) = match &self.claim {
@@ -302,14 +301,13 @@ impl Objective {
     }
 }
 
-/// A value beside the bound on it.
 struct Measured {
     value: f64,
     bound: f64,
     unit: Unit,
 }
 
-/// Measures a built-in quantity. What no label or scenario has may be a metric of a script.
+/// Measures a built-in quantity. A name that is no label or scenario may be a metric of a script.
 fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<Measured, String>) {
     let unit = quantity.unit();
     let has_label =
@@ -326,7 +324,7 @@ fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<
     view.within(&scope.tags, |view| of_label(scope, quantity, view))
 }
 
-/// Measures it in a view that holds only the scope's scenarios.
+/// Measures a quantity in a view of only the scope's scenarios.
 fn of_label(
     scope: &Scope,
     quantity: Quantity,
@@ -349,7 +347,7 @@ const NAMES_MAX: usize = 10;
 
 fn missing_label(label: &Label, labels: &[String], metrics: &str) -> String {
     let (name, labels) = (&label.name, listed(labels.iter().map(String::as_str)));
-    // What is written as a tag of a built-in metric names no other metric.
+    // A tag of a built-in metric cannot be the name of another metric.
     match (labels.as_str(), if label.is_tag { "" } else { metrics }) {
         ("", "") => format!("there is no label {name:?}"),
         (labels, "") => format!("there is no label {name:?}; there are {labels}"),
@@ -363,13 +361,13 @@ fn missing_label(label: &Label, labels: &[String], metrics: &str) -> String {
     }
 }
 
-/// That none of the scenarios carries `tags`, and what they carry.
+/// The error that no scenario has `tags`, with those they have.
 pub(crate) fn missing_scenario<'a>(
     tags: &Tags,
     scenarios: impl Iterator<Item = &'a Plan>,
 ) -> String {
     let mut scenarios: Vec<_> = scenarios.collect();
-    // Two runs of one plan have the same.
+    // Two runs of one plan have the same scenarios.
     scenarios.dedup_by(|a, b| a.name == b.name && a.tags == b.tags);
     if let ([_], Some(name)) = (tags.pairs(), tags.get(Plan::NAME_TAG)) {
         let there = listed(scenarios.iter().map(|plan| plan.name.as_str()));
@@ -387,7 +385,7 @@ pub(crate) fn missing_scenario<'a>(
     format!("no scenario has the tags {}; there are {there}", selector::Written(tags))
 }
 
-/// Some names in a sentence.
+/// Names joined for a sentence, at most [`NAMES_MAX`].
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let all: Vec<_> = names.collect();
     let shown = all[..all.len().min(NAMES_MAX)].join(", ");
@@ -398,7 +396,7 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 impl Scope {
-    /// What of it is written in braces.
+    /// The tags written in braces.
     fn tags(&self) -> Tags {
         let name = self.label.as_ref().filter(|label| label.is_tag).map(|label| &label.name);
         let name = name.map(|name| ("name", name));
@@ -419,7 +417,6 @@ impl Operator {
         }
     }
 
-    /// Whether it bounds a value from above or below.
     fn is_bound(self) -> bool {
         !matches!(self, Self::Equal | Self::NotEqual)
     }
@@ -437,7 +434,7 @@ impl Operator {
 }
 
 impl fmt::Display for Objective {
-    /// The objective the way it is read.
+    /// The objective, as it is parsed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = self.operator.sign();
         let (scope, quantity) = match &self.claim {

@@ -1,4 +1,4 @@
-//! Reading objectives.
+//! Parsing objectives.
 
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{CHECKS, Tags};
@@ -35,7 +35,7 @@ const MEASURES: [(&str, Measure); 12] = [
     ("rtt", Measure::Of(Metric::Rtt)),
 ];
 
-/// Rates of scripts that are bounded without a statistic.
+/// Rates of scripts that need no statistic.
 const SCRIPT_RATES: [&str; 2] = [CHECKS, "http_req_failed"];
 
 impl std::str::FromStr for Objective {
@@ -66,8 +66,8 @@ const OPERATORS: [(&str, Operator); 7] = [
     (">", Operator::Greater),
 ];
 
-/// Subject, operator and bound. The bound has no comparison sign, so the last one is the operator's.
-/// Equality is for the metrics of scripts, whose thresholds ask for it, and not for a plain quantity.
+/// Subject, operator and bound. The last comparison sign is the operator's, since a bound has none.
+/// Only metrics of scripts, whose thresholds need it, allow equality.
 fn split(text: &str) -> Option<(&str, Operator, &str)> {
     let (before, bound) = text.split_at(text.rfind(['<', '>', '='])? + 1);
     let split = |(sign, operator): &(&str, Operator)| Some((before.strip_suffix(sign)?, *operator));
@@ -80,7 +80,7 @@ fn claim(subject: &str, bound: &str) -> Result<Claim, String> {
     if let Some((metric, tags, rest)) = selector::split(subject) {
         return tagged(metric, tags, rest, bound);
     }
-    // A label may hold colons (a URL does); a quantity does not.
+    // A label may contain colons, as a URL does; a quantity may not.
     match subject.rsplit_once(':') {
         Some(("", _)) => Err("the label before the colon is empty".to_owned()),
         Some((name, subject)) => named(name, subject.trim(), bound),
@@ -91,7 +91,7 @@ fn claim(subject: &str, bound: &str) -> Result<Claim, String> {
     }
 }
 
-/// `LABEL:QUANTITY`, or `METRIC:STATISTIC` when it can be no quantity of a label.
+/// `LABEL:QUANTITY`, or else `METRIC:STATISTIC`.
 fn named(name: &str, subject: &str, bound: &str) -> Result<Claim, String> {
     if name == K6_SERVICE {
         let quantity = latency(&format!("service.{subject}"), bound)?;
@@ -104,7 +104,7 @@ fn named(name: &str, subject: &str, bound: &str) -> Result<Claim, String> {
         return of_label;
     }
     let series = SeriesClaim::parse(name, Tags::default(), subject, bound).map(Claim::Series);
-    // Of two errors that of a label, unless the statistic is one that only metrics have.
+    // Report the label's error unless only metrics have the statistic.
     let of_metrics = ["count", "value"].contains(&subject);
     if of_metrics { series } else { series.or(of_label) }
 }
@@ -114,7 +114,11 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
     let statistic = match rest.strip_prefix([':', '.']) {
         Some(statistic) if !statistic.trim().is_empty() => statistic.trim(),
         None if rest.is_empty() => "",
-        _ => return Err("after the tags comes a statistic, as in response{name:a}:p95<1s".into()),
+        _ => {
+            return Err(
+                "only a statistic may follow the tags, as in response{name:a}:p95<1s".into()
+            );
+        }
     };
     let metric = if metric == K6_SERVICE { "service" } else { metric };
     let is_latency = MEASURES.iter().any(|known| known.0 == metric);
@@ -125,10 +129,10 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
     let label = |name: &str| Label { name: name.to_owned(), is_tag: true };
     let scope = Scope { label: tags.get("name").map(label), tags: tags.without("name") };
     let quantity = match (is_latency, statistic) {
-        (true, "") => return Err(format!("say what of {metric}: p95, mean, min or max")),
+        (true, "") => return Err(format!("{metric} needs a statistic: p95, mean, min or max")),
         (true, statistic) => latency(&format!("{metric}.{statistic}"), bound)?,
         (false, "") => quantity(metric, bound)?,
-        (false, _) => return Err(format!("{metric} is a number: nothing comes after its tags")),
+        (false, _) => return Err(format!("{metric} takes no statistic after its tags")),
     };
     within(scope, quantity)
 }
@@ -141,7 +145,7 @@ fn within(scope: Scope, quantity: Quantity) -> Result<Claim, String> {
     if let (Some(_), Quantity::Latency { measure, .. }) = (label, quantity)
         && !matches!(measure, Measure::Response | Measure::Of(Metric::Service))
     {
-        return Err("of one label only response and service times are kept".to_owned());
+        return Err("a label has only response and service times".to_owned());
     }
     Ok(Claim::Builtin { scope, quantity })
 }
@@ -154,10 +158,9 @@ fn quantity(subject: &str, bound: &str) -> Result<Quantity, String> {
                 format!("{bound:?} is neither a share like 0.1% nor a whole number of errors")
             }),
         },
-        "sent" if bound.bytes().all(|b| b.is_ascii_digit()) => bound
-            .parse()
-            .map(Quantity::SentCount)
-            .map_err(|_| format!("{bound:?} is more than can be counted")),
+        "sent" if bound.bytes().all(|b| b.is_ascii_digit()) => {
+            bound.parse().map(Quantity::SentCount).map_err(|_| format!("{bound:?} is too large"))
+        }
         "rate" => rate(Flow::Completed, bound),
         "goodput" => rate(Flow::Goodput, bound),
         "sent" => rate(Flow::Sent, bound),
@@ -185,7 +188,7 @@ fn rate(of: Flow, bound: &str) -> Result<Quantity, String> {
 }
 
 fn latency(subject: &str, bound: &str) -> Result<Quantity, String> {
-    // `p99.9` has a point too, but nothing that can be named before it.
+    // `p99.9` contains a point, too, but no metric before it.
     let (measure, statistic) = match subject.split_once('.') {
         Some((name, statistic)) if !is_percentile(name) => {
             let known = MEASURES.iter().find(|known| known.0 == name);
@@ -213,6 +216,6 @@ fn duration(text: &str) -> Result<Nanos, String> {
         return Err(format!("{text:?} has no unit; write for example {text}ms"));
     }
     let duration = parse_duration(text).map_err(|error| error.to_string())?;
-    // A year is the longest that is read, so it fits.
+    // The parser accepts at most a year, which fits.
     Ok(nanos(duration))
 }

@@ -1,4 +1,4 @@
-//! What every run measures: its statistics, counts and rates.
+//! Built-in quantities: statistics of latencies, counts and rates.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use super::gauge::{Gauge, Of};
 use super::{Unit, View};
 use crate::stats::{per_second, share};
 
-/// What k6 calls the service time.
+/// k6's name of the service time.
 pub(super) const K6_SERVICE: &str = "http_req_duration";
 
-/// What is compared, with the bound in the quantity's own unit.
+/// A quantity, with the bound in its own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quantity {
     Latency { measure: Measure, statistic: Statistic, bound: Nanos },
@@ -23,15 +23,15 @@ pub(super) enum Quantity {
     Gauge { gauge: Gauge, of: Of, bound: f64 },
 }
 
-/// Which latency.
+/// A latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
-    /// The headline: every answered arrival and the censored waits.
+    /// Response times of all arrivals, including censored waits.
     Response,
     Of(Metric),
 }
 
-/// What of it. A percentile is kept as its percent.
+/// A statistic of a histogram. A percentile is in per cent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Statistic {
     Percentile(f64),
@@ -40,25 +40,25 @@ pub(super) enum Statistic {
     Max,
 }
 
-/// How a clause is bounded.
+/// The bound of a clause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
     /// At most this share (0 to 1, exclusive) of the requests may be bad.
     Share(f64),
-    /// A level, read once a second, may not be over this, in the level's own unit.
+    /// A level, read once a second, may be at most this, in its own unit.
     Level(f64),
 }
 
-/// Bad requests, out of how many.
+/// A number of bad requests, and of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Bad {
-    /// Bad ones.
+    /// Bad requests.
     pub bad: f64,
-    /// All that were due.
+    /// All requests due.
     pub of: f64,
 }
 
-/// Which arrivals a second.
+/// The arrivals counted by a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     Completed,
@@ -66,7 +66,7 @@ pub(super) enum Flow {
     Sent,
 }
 
-/// Reads a statistic: `p99`, `p(99.9)`, `mean`, `avg`, `med`, `min`, `max`.
+/// Parses a statistic: `p99`, `p(99.9)`, `mean`, `avg`, `med`, `min`, `max`.
 pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
     match text {
         "mean" | "avg" => return Ok(Statistic::Mean),
@@ -77,14 +77,14 @@ pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
     }
     let Some(percent) = text.strip_prefix('p') else {
         return Err(format!(
-            "{text:?} is nothing that is measured; there are p50 p99 p99.9 ..., mean, min, max, \
-             errors, rate, goodput and sent; of a watched target {}",
+            "{text:?} is not a known quantity; there are p50 p99 p99.9 ..., mean, min, max, \
+             errors, rate, goodput and sent; for a watched target {}",
             Gauge::names()
         ));
     };
     let in_brackets = percent.strip_prefix('(').and_then(|percent| percent.strip_suffix(')'));
     let percent = in_brackets.unwrap_or(percent);
-    // Digits only: `parse` would also take "1e1", "+5" and "inf".
+    // Digits only: `parse` also accepts "1e1", "+5" and "inf".
     let plain = percent.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match percent.parse::<f64>() {
         Ok(value) if plain && value > 0.0 && value <= 100.0 => Ok(Statistic::Percentile(value)),
@@ -92,7 +92,7 @@ pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
     }
 }
 
-/// The part of a view that one objective is about.
+/// The records in the scope of an objective.
 pub(super) struct Part<'a> {
     pub(super) counts: &'a Counts,
     pub(super) tally: &'a Tally,
@@ -101,16 +101,16 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// All of it.
+    /// The whole view.
     pub(super) fn whole(view: &View<'a>) -> Self {
         Self { counts: &view.tally.counts, tally: view.tally, label: None }
     }
 
-    /// That of one label; `None` when there is no such label.
+    /// One label; `None` when there is no such label.
     pub(super) fn of_label(name: &str, view: &View<'a>) -> Option<Self> {
         let number = view.labels().iter().position(|label| label == name)?;
         let whole = Self::whole(view);
-        // One label is not told apart: it is the whole.
+        // A single label has no tally of its own: it is the whole.
         let Some(label) = view.tally.labels().get(number) else { return Some(whole) };
         let histograms = Some((&label.response, &label.service));
         Some(Self { counts: &label.counts, label: histograms, ..whole })
@@ -163,10 +163,8 @@ impl Quantity {
             }
         }
     }
-}
 
-impl Quantity {
-    /// What is bounded: the metric, and the statistic when one must be said.
+    /// The metric, and the statistic if one must be written.
     pub(super) fn subject(self) -> (&'static str, Option<String>) {
         match self {
             Self::Latency { measure, statistic, .. } => {
@@ -182,7 +180,7 @@ impl Quantity {
         }
     }
 
-    /// The bound, as it is read.
+    /// The bound, as it is parsed.
     pub(super) fn shown_bound(self) -> String {
         match self {
             Self::Latency { bound, .. } => exact(bound),
@@ -198,7 +196,7 @@ impl Measure {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Response => "response",
-            // The short names that objectives use.
+            // The short names used in objectives.
             Self::Of(Metric::OkResponse) => "ok",
             Self::Of(Metric::FaultResponse) => "fault",
             Self::Of(metric) => metric.name(),
@@ -250,7 +248,7 @@ impl fmt::Display for Statistic {
     }
 }
 
-/// A duration in the largest unit in which it is a whole number: no digit is lost.
+/// A duration in the largest unit in which it is a whole number.
 pub(super) fn exact(bound: Nanos) -> String {
     for (size, unit) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")] {
         if bound.is_multiple_of(size) {

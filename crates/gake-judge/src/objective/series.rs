@@ -14,24 +14,24 @@ use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, Statistic, exact, par
 use super::{Measured, Scope, Unit, View, listed, selector};
 use crate::stats::per_second;
 
-/// A bound on a statistic of a metric, over the series that carry the tags.
+/// A bound on a statistic of a metric, over the series with these tags.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesClaim {
     pub(super) metric: String,
     pub(super) tags: Tags,
-    /// `None` is what is usual for the metric's kind.
+    /// `None` is the default of the metric's kind.
     pub(super) statistic: Option<SeriesStatistic>,
     pub(super) bound: SeriesBound,
 }
 
-/// What of a metric.
+/// A statistic of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum SeriesStatistic {
-    /// Of a trend; the smallest and the largest of a gauge too.
+    /// Of a trend; minimum and maximum also of a gauge.
     Of(Statistic),
     /// The sum of a counter; the number of samples of a rate or trend.
     Count,
-    /// The share of a rate that is not zero; a counter's sum a second.
+    /// The share of a rate's samples that are not zero; a counter's sum a second.
     Rate,
     /// The last value of a gauge.
     Value,
@@ -49,7 +49,7 @@ pub(super) enum SeriesBound {
 }
 
 impl SeriesClaim {
-    /// The claim on `metric` in the text of a statistic, which may be missing, and of a bound.
+    /// Parses a statistic, which may be empty, and a bound.
     pub(super) fn parse(
         metric: &str,
         tags: Tags,
@@ -64,9 +64,8 @@ impl SeriesClaim {
         Ok(Self { metric: metric.to_owned(), tags, statistic, bound })
     }
 
-    /// What an objective on a label, or on what no scenario carries, claims where there is no such
-    /// label or scenario, but a metric of a script: a metric of the label's name, or the service
-    /// time of k6 under these tags.
+    /// The claim of a built-in objective whose label or scenario does not exist, as one about a
+    /// metric of a script: a metric of the label's name, or k6's service time under these tags.
     pub(super) fn fallback(scope: &Scope, quantity: Quantity) -> Option<Self> {
         let label = scope.label.as_ref();
         if let Quantity::Latency { measure: Measure::Of(Metric::Service), statistic, bound } =
@@ -86,7 +85,8 @@ impl SeriesClaim {
             Quantity::Latency { measure: Measure::Response, statistic, bound } => {
                 (SeriesStatistic::Of(statistic), SeriesBound::Time(bound))
             }
-            // Of a rate that small number is a share; of a counter it is a second's all the same.
+            // Up to 1 it may be the share of a rate metric; for a counter the kind of bound makes
+            // no difference.
             Quantity::Rate { of: Flow::Completed, bound } => match bound {
                 0.0..=1.0 => (SeriesStatistic::Rate, SeriesBound::Number(bound)),
                 _ => (SeriesStatistic::Rate, SeriesBound::PerSecond(bound)),
@@ -102,14 +102,14 @@ impl SeriesClaim {
         view.tally.series.series().any(|(key, _)| key.metric.name == self.metric)
     }
 
-    /// Whether a run with these metrics can say anything about it.
+    /// Checks that a run with these metrics can evaluate it.
     pub(super) fn check(&self, labels: &[String], metrics: &Registry) -> Result<(), String> {
         if let Some(metric) = metrics.get(&self.metric) {
             return self.fits(metric).map(drop);
         }
         if labels.contains(&self.metric) {
             return Err(format!(
-                "{:?} is a label, whose times are bounded with their unit, as in {}:p99<50ms",
+                "{:?} is a label, whose times need a unit, as in {}:p99<50ms",
                 self.metric, self.metric
             ));
         }
@@ -126,9 +126,9 @@ impl SeriesClaim {
         }
     }
 
-    /// What is measured, beside its bound.
+    /// The measured value and its bound.
     pub(super) fn measure(&self, view: &View<'_>) -> Result<Measured, String> {
-        // The samples of a scenario are kept apart by the run, whether or not a work tags them.
+        // A run records its scenarios separately, whether or not samples have the tag.
         let name = self.tags.get(Plan::NAME_TAG).map(|name| (Plan::NAME_TAG, name));
         let scenario = Tags::new(name);
         if name.is_none() || !view.has(&scenario) {
@@ -137,11 +137,11 @@ impl SeriesClaim {
         view.within(&scenario, |view| self.measure_with(&self.tags.without(Plan::NAME_TAG), view))
     }
 
-    /// What is measured of the series that carry `tags`.
+    /// The same over the series with `tags`.
     fn measure_with(&self, tags: &Tags, view: &View<'_>) -> Result<Measured, String> {
         let table = &view.tally.series;
         let mut selected = table.select(&self.metric, tags);
-        let Some((first, value)) = selected.next() else { return Err(self.unseen(view)) };
+        let Some((first, value)) = selected.next() else { return Err(self.missing_samples(view)) };
         let (statistic, unit) = self.fits(&first.metric)?;
         let mut sum = std::borrow::Cow::Borrowed(value);
         for (_, value) in selected {
@@ -151,8 +151,8 @@ impl SeriesClaim {
         Ok(Measured { value, bound: self.bound.value(), unit })
     }
 
-    /// Why there is no sample, and which metrics have samples.
-    fn unseen(&self, view: &View<'_>) -> String {
+    /// The error that there is no sample, with the metrics or tags that have some.
+    fn missing_samples(&self, view: &View<'_>) -> String {
         let mut keys: Vec<_> = view.tally.series.series().map(|series| series.0).collect();
         keys.sort();
         let tags: Vec<_> = keys
@@ -168,7 +168,7 @@ impl SeriesClaim {
         format!("no sample of {metric:?} has the tags {asked}; there are {there}")
     }
 
-    /// The statistic and the unit of its values, when the metric has it and the bound is in it.
+    /// The statistic and its unit, if the metric has it and the bound fits the unit.
     fn fits(&self, metric: &Definition) -> Result<(SeriesStatistic, Unit), String> {
         use MetricKind::{Counter, Gauge, Rate, Trend};
         use SeriesStatistic as Is;
@@ -182,7 +182,7 @@ impl SeriesClaim {
         let statistic = self
             .statistic
             .or(usual)
-            .ok_or_else(|| format!("{name:?} is a trend: say what of it; it has {has}"))?;
+            .ok_or_else(|| format!("{name:?} is a trend and needs a statistic; it has {has}"))?;
         let of_values = match metric.unit {
             MetricUnit::Time => Unit::Nanoseconds,
             MetricUnit::Bytes => Unit::Bytes,
@@ -286,7 +286,7 @@ impl SeriesBound {
             return Ok(Self::PerSecond(rate));
         }
         if let Ok(time) = parse_duration(text) {
-            // A year is the longest that is read, so it fits.
+            // The parser accepts at most a year, which fits.
             return Ok(Self::Time(nanos(time)));
         }
         parse_byte_amount(text).map(Self::Bytes).ok_or_else(|| {
@@ -314,7 +314,7 @@ impl SeriesBound {
 }
 
 impl fmt::Display for SeriesClaim {
-    /// What is bounded, without the bound.
+    /// The metric, tags and statistic, without the bound.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.metric, selector::Written(&self.tags))?;
         match self.statistic {

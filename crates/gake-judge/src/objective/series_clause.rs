@@ -1,8 +1,6 @@
-//! An objective on a metric of the run's own, as a search for the capacity sees it:
-//! `checks>99%`, `http_req_duration{name:login}:p95<300ms`.
+//! Clauses on a metric of the run's own: `checks>99%`, `http_req_duration{name:login}:p95<300ms`.
 //!
-//! Each sample is good or bad. An iteration that was dropped has no sample and counts as a bad
-//! one: its user would have got nothing.
+//! Each sample is good or bad. A dropped iteration has no sample and counts as a bad one.
 
 use gake_core::clock::Nanos;
 use gake_core::metric::{SeriesValue, Tags};
@@ -12,7 +10,7 @@ use super::quantity::Statistic;
 use super::series::{SeriesBound, SeriesClaim, SeriesStatistic};
 use super::{Bad, Bound};
 
-/// Which samples, and which of them are bad.
+/// The samples, and the criterion of bad ones.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesClause {
     metric: String,
@@ -20,16 +18,16 @@ pub(super) struct SeriesClause {
     bad: BadSample,
 }
 
-/// Which samples are bad.
+/// The criterion of bad samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum BadSample {
-    /// Of a trend of times, those over the limit.
+    /// In a trend of times: over the limit.
     Over(Nanos),
-    /// Of a rate, those that are not zero, as of `http_req_failed`.
+    /// In a rate: not zero, as in `http_req_failed`.
     Passed,
-    /// Of a rate, those that are zero, as of `checks`.
+    /// In a rate: zero, as in `checks`.
     NotPassed,
-    /// None by itself: the mean is bounded.
+    /// None: the mean is bounded.
     Mean,
 }
 
@@ -60,10 +58,10 @@ impl SeriesClause {
                 (Some(share), false) if 0.0 < share && share < 1.0 => {
                     (Bound::Share(1.0 - share), BadSample::NotPassed)
                 }
-                _ => return Err("write a share between 0 and 100 %, as checks>99%"),
+                _ => return Err("write a share between 0 and 100 %, as in checks>99%"),
             },
             _ => {
-                return Err("write a share or a percentile of times, as checks>99% or \
+                return Err("write a share or a percentile of times, as in checks>99% or \
                             http_req_duration:p95<300ms");
             }
         };
@@ -71,7 +69,7 @@ impl SeriesClause {
         Ok((bound, Self { metric, tags, bad }))
     }
 
-    /// The time that it bounds, if it does.
+    /// The bound in nanoseconds, if it bounds a time.
     pub(super) fn limit(&self, bound: Bound) -> Option<Nanos> {
         match (self.bad, bound) {
             (BadSample::Over(limit), _) => Some(limit),
@@ -98,7 +96,7 @@ impl SeriesClause {
         Bad { bad: bad as f64, of: of as f64 }
     }
 
-    /// The mean of the samples, when it is bounded and there are some.
+    /// The mean of the samples, if it is bounded and there are some.
     pub(super) fn mean(&self, tally: &Tally) -> Option<f64> {
         if self.bad != BadSample::Mean {
             return None;
@@ -167,8 +165,8 @@ mod tests {
     fn a_dropped_iteration_is_a_bad_sample() {
         let mut tally = tally();
         tally.counts.dropped = 7;
-        let seen = clause("checks>99%").unwrap().count(&tally, &[]);
-        assert_eq!(seen, Bad { bad: 10.0, of: 107.0 });
+        let counted = clause("checks>99%").unwrap().count(&tally, &[]);
+        assert_eq!(counted, Bad { bad: 10.0, of: 107.0 });
     }
 
     #[test]
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_by_one_sample_is_refused() {
+    fn bounds_that_one_sample_decides_are_refused() {
         for text in ["my_counter:count<10", "http_req_duration:max<1s", "checks>100%"] {
             assert!(clause(text).is_err(), "{text}");
         }

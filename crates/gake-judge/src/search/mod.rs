@@ -1,19 +1,19 @@
 //! The search for the capacity: the highest load at which every objective holds.
 //!
-//! Ask and tell: [`Search::next`] says which trial to run, [`Search::tell`] takes what it
-//! measured, [`Search::answer`] is the answer so far at any time. Nothing here fires or reads a
-//! clock; trials may be run on a real target or on a simulated one.
+//! Ask and tell: [`Search::next`] returns the next trial, [`Search::tell`] takes its observation,
+//! [`Search::answer`] returns the result so far. Nothing here fires or reads a clock; trials may
+//! run on a real or a simulated target.
 //!
-//! 1. **Ladder** (`ladder.rs`): a closed loop of 1, 2, 4 ... users limits itself and shows roughly
-//!    how much the target can do, how fast it is without load, and how throughput grows.
-//! 2. **Floor**: is the objective met at a quarter of that? If not, no rate will do.
+//! 1. **Ladder** (`ladder.rs`): a closed loop of 1, 2, 4 ... users limits itself and gives a rough
+//!    capacity, the response time without load, and the growth of throughput.
+//! 2. **Floor**: is the objective met at a quarter of that? If not, it is infeasible.
 //! 3. **Bracket**: two levels between which the capacity lies.
-//! 4. **Refine**: trials a little under and a little over the best estimate, which is the
-//!    posterior of all steps together (`pool.rs`, `share.rs`, `level.rs`).
-//! 5. **Guard** (`guard.rs`): a level that should pass and fails badly asks whether the target is
-//!    in another state.
+//! 4. **Refine**: trials slightly below and above the best estimate, which is the posterior of all
+//!    steps together (`pool.rs`, `share.rs`, `level.rs`).
+//! 5. **Guard** (`guard.rs`): when a level that should pass fails badly, checks whether the target
+//!    is in a worse state.
 //!
-//! It stops when the 95 % interval is as narrow as asked, or when the budget is spent.
+//! It stops when the 95 % interval is as narrow as requested, or when the budget is spent.
 
 mod answer;
 mod grid;
@@ -40,23 +40,23 @@ use ladder::Ladder;
 use pool::Pool;
 use stages::Stage;
 
-/// The bracket starts at this part of what the target can do.
+/// The bracket starts at this share of the target's scale.
 const START_PART: f64 = 0.7;
 
-/// The budget and bounds of a search.
+/// Options of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchOptions {
-    /// The kind of load that is searched.
+    /// The kind of load to search.
     pub dimension: Dimension,
-    /// Time of trials and rests.
+    /// Total time for trials and rests.
     pub budget: Duration,
-    /// Half the width of the 95 % interval at which it may stop: 0.05 for 5 %.
+    /// Half the width of the 95 % interval at which to stop, as a share: 0.05 for 5 %.
     pub precision: f64,
-    /// Never ask for more than this level; with a rate, no closed loop is asked for either.
+    /// The highest level to try; with a rate, it also excludes closed loops.
     pub highest: Option<f64>,
     /// Maximum number of users of the ladder.
     pub users_max: usize,
-    /// The seed of the trials' arrivals.
+    /// The seed of the arrivals.
     pub seed: u64,
 }
 
@@ -73,7 +73,7 @@ impl Default for SearchOptions {
     }
 }
 
-/// How long steps last, in seconds; known when the ladder is done.
+/// The lengths of steps in seconds, known after the ladder.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Timing {
     /// Of the floor and the bracket.
@@ -82,7 +82,7 @@ struct Timing {
     /// Of the refinement.
     step: f64,
     warmup: f64,
-    /// Of steps in which bad episodes are rare.
+    /// Of steps when bad episodes are rare.
     longest: f64,
 }
 
@@ -92,7 +92,7 @@ impl Default for Timing {
     }
 }
 
-/// A level that cannot be gone beyond, and why.
+/// The highest possible level, and the reason.
 #[derive(Debug, Clone, PartialEq)]
 struct Ceiling {
     level: f64,
@@ -106,8 +106,8 @@ pub struct Search {
     options: SearchOptions,
     stage: Stage,
     guard: Option<Guard>,
-    /// The trial asked for and not told yet.
-    asked: Option<Trial>,
+    /// The trial whose observation is pending.
+    pending: Option<Trial>,
     /// Seconds to rest before the next trial.
     rest: f64,
     /// Seconds spent.
@@ -115,28 +115,29 @@ pub struct Search {
     number: u64,
     timing: Timing,
     ladder: Ladder,
-    /// About the most that the target can do, in the unit of the levels.
+    /// The approximate maximum of the target, in the unit of the levels.
     scale: f64,
     /// Mean response time without load, in seconds.
     base: f64,
     ceiling: Option<Ceiling>,
     steps: Vec<Step>,
     pool: Option<Pool>,
-    /// Trials in a row that the generator limited, and in which nothing was answered.
+    /// Consecutive trials limited by the generator.
     limited: u32,
+    /// Consecutive trials without a response.
     silent: u32,
     hysteresis: Option<Hysteresis>,
 }
 
-/// A trial is never asked to last longer than this, in seconds.
+/// Maximum seconds of a trial.
 const TRIAL_MAX: f64 = 600.0;
-/// A step over this multiple of what is allowed leaves a backlog to be drained.
+/// A step above this multiple of the bound leaves a backlog to drain.
 const BACKLOG: f64 = 3.0;
-/// After this many trials without an answer the target is gone.
+/// Consecutive trials without a response after which the target counts as gone.
 const SILENT_MAX: u32 = 3;
 
 impl Search {
-    /// A search for the highest load at which every clause holds; at least one clause is required.
+    /// A search for the highest load at which every clause holds; needs at least one clause.
     #[must_use]
     pub fn new(clauses: Vec<Clause>, options: SearchOptions) -> Self {
         let ladder = Ladder::new(&clauses, &options);
@@ -149,7 +150,7 @@ impl Search {
             options,
             stage: Stage::Ladder,
             guard: None,
-            asked: None,
+            pending: None,
             rest: 0.0,
             spent: 0.0,
             number: 0,
@@ -166,10 +167,13 @@ impl Search {
         }
     }
 
-    /// What to do next. Asking again for a trial that was not told gives the same trial.
-    #[allow(clippy::should_implement_trait, reason = "it is no iterator: answers come in between")]
+    /// The next action; the same trial again while its observation is pending.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "not an iterator: observations come in between"
+    )]
     pub fn next(&mut self) -> Ask {
-        if let Some(trial) = &self.asked {
+        if let Some(trial) = &self.pending {
             return Ask::Trial(trial.clone());
         }
         if matches!(self.stage, Stage::Over(_)) {
@@ -187,13 +191,13 @@ impl Search {
             return Ask::Done;
         }
         self.number += 1;
-        self.asked = Some(trial.clone());
+        self.pending = Some(trial.clone());
         Ask::Trial(trial)
     }
 
-    /// Takes in the observation of the trial asked for.
+    /// Takes the observation of the pending trial.
     pub fn tell(&mut self, seen: Observation) {
-        let Some(trial) = self.asked.take() else { return };
+        let Some(trial) = self.pending.take() else { return };
         self.spent += seen.took;
         let step = Step::new(self.options.dimension, &self.clauses, trial, seen);
         self.rest_after(&step);
@@ -233,7 +237,7 @@ impl Search {
         &self.clauses
     }
 
-    /// The mean response time without load, in seconds; 0 while it is not known.
+    /// The mean response time without load, in seconds; 0 while unknown.
     #[must_use]
     pub fn unloaded(&self) -> f64 {
         self.base
@@ -245,9 +249,9 @@ impl Search {
         self.spent
     }
 
-    /// Ends the search; the answer is what is known now.
+    /// Ends the search with the evidence so far.
     pub fn interrupt(&mut self) {
-        self.asked = None;
+        self.pending = None;
         if !matches!(self.stage, Stage::Over(_)) {
             self.stage = Stage::Over(StopReason::Interrupted);
         }
@@ -257,7 +261,7 @@ impl Search {
         self.options.budget.as_secs_f64()
     }
 
-    /// What a backlog needs to be gone, before anything else is measured.
+    /// Rests until a backlog is drained.
     fn rest_after(&mut self, step: &Step) {
         if step.seen.unfinished > 0 && self.scale > 0.0 && self.options.dimension.is_rate() {
             let drain = step.seen.unfinished as f64 / self.scale;
@@ -267,7 +271,7 @@ impl Search {
         }
     }
 
-    /// Whether nothing has been answered for some trials.
+    /// Whether several trials in a row had no response.
     fn is_gone(&mut self, step: &Step) -> bool {
         self.silent = if step.seen.ok == 0 && step.seen.errors > 0 { self.silent + 1 } else { 0 };
         if self.silent > 0 {
@@ -276,8 +280,8 @@ impl Search {
         self.silent >= SILENT_MAX
     }
 
-    /// Whether the generator was the limit: then the step does not count, and twice at one level
-    /// is the level beyond which nothing can be said.
+    /// Whether the generator was the limit, so that the step does not count; after two in a row
+    /// their level becomes the ceiling.
     fn is_limited(&mut self, step: &Step) -> bool {
         let asked = step.trial.load.level();
         let short = step.seen.due == 0 || step.level() < 0.95 * asked;
@@ -298,7 +302,7 @@ impl Search {
             };
             self.ceiling = Some(Ceiling { level: level.max(passed), why });
             self.limited = 0;
-            // Less than the floor, or a small part of what the ladder saw, is not a load.
+            // A load below the floor, or far below the ladder's, is useless.
             if matches!(self.stage, Stage::Floor(_)) || level < 0.1 * self.scale {
                 self.stage = Stage::Over(StopReason::Generator);
             } else if let Stage::Bracket(bracket) = &mut self.stage {
@@ -313,7 +317,7 @@ impl Search {
         self.counted().filter(|step| !step.missed()).map(Step::level).max_by(f64::total_cmp)
     }
 
-    /// The steps that say something about the capacity.
+    /// The steps that are evidence on the capacity.
     fn counted(&self) -> impl Iterator<Item = &Step> {
         self.steps.iter().filter(|step| {
             matches!(step.trial.purpose, Purpose::Floor | Purpose::Bracket | Purpose::Refine)
@@ -327,7 +331,7 @@ impl Search {
         let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, |ceiling| ceiling.level);
         let load = self.options.dimension.load(level.min(ceiling));
         let enough = self.clauses.iter().map(|clause| match clause.bound {
-            // Which of the requests are due is known of an open loop alone.
+            // Only an open loop knows which requests are due.
             Bound::Share(allowed) if matches!(load, TrialLoad::Rate(_)) => {
                 share::cap(allowed) * load.level() * duration
             }

@@ -1,4 +1,4 @@
-//! From a recorded run to an observation.
+//! Turns a recorded run into an observation.
 
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
@@ -12,16 +12,17 @@ use crate::objective::{Bad, Bound, Clause};
 use crate::stats::{Rates, mean_in_flight, share};
 use crate::validity::{self, Validity};
 
-/// The generator's own delay counts against it from this part of a latency objective on.
+/// Lateness counts from this share of a latency limit on.
 const OWN_DELAY: f64 = 0.2;
-/// It decides when this part of the bad requests allowed may be its doing.
+/// The generator is the limit when late requests exceed this share of the bad requests allowed.
 const OWN_PART: f64 = 0.5;
-/// Requests that waited for a free connection, from which on the bound on connections may decide.
+/// Share of requests that waited for a free connection, from which on the connections may be the
+/// limit.
 const BLOCKED_PART: f64 = 0.01;
-/// Seconds kept at most; trials are shorter.
+/// Maximum number of seconds recorded; trials are shorter.
 const SECONDS_MAX: usize = 3_600;
 
-/// Follows one run second by second, since the whole run no longer tells them apart.
+/// Collects the seconds of one run, which its totals do not contain.
 #[derive(Debug)]
 pub struct Observer<'a> {
     clauses: &'a [Clause],
@@ -31,13 +32,13 @@ pub struct Observer<'a> {
 }
 
 impl<'a> Observer<'a> {
-    /// Of a run with these labels.
+    /// An observer of a run with these labels.
     #[must_use]
     pub fn new(clauses: &'a [Clause], labels: &'a [String]) -> Self {
         Self { clauses, labels, seen: vec![Seen::default(); clauses.len()], seconds: Vec::new() }
     }
 
-    /// Takes in what was recorded in one second, the warm-up left out.
+    /// Adds the records of one second after the warm-up.
     pub fn second(&mut self, tally: &Tally) {
         if (tally.counts.due() == 0 && self.seconds.is_empty()) || self.seconds.len() >= SECONDS_MAX
         {
@@ -59,7 +60,7 @@ impl<'a> Observer<'a> {
         self.seconds.push(point(tally, good.max(0.0)));
     }
 
-    /// A level of the target, read in the same second.
+    /// Adds a reading of the target's level in the same second.
     pub fn level(&mut self, name: &str, value: f64) {
         for (clause, seen) in self.clauses.iter().zip(&mut self.seen) {
             if clause.target_level() == Some(name) && seen.levels.len() < SECONDS_MAX {
@@ -80,17 +81,17 @@ impl<'a> Observer<'a> {
         &self.seconds
     }
 
-    /// The observation, when the run is over.
+    /// The observation of the finished run.
     #[must_use]
     pub fn finish(mut self, run: &Run) -> Observation {
         let counts = &run.tally.counts;
         let measured = run.measured as f64 / SECOND as f64;
-        // What a drain completes was due in the last second measured.
+        // Completions of the drain belong to the last measured second.
         let len = (measured.ceil() as usize).max(1);
         for seen in &mut self.seen {
             fold_tail(&mut seen.slices, len);
         }
-        // Connections that are held beside the load, and those of them that were not to be had.
+        // Idle connections held during the load, and those that failed or were lost.
         let idle = run.plan.idle_connections as f64;
         let lost = [counts, &run.warmup].map(|c| c.idle_failed + c.idle_lost).iter().sum::<u64>();
         for (clause, seen) in self.clauses.iter().zip(&mut self.seen) {
@@ -109,7 +110,7 @@ impl<'a> Observer<'a> {
             errors: counts.due().saturating_sub(counts.ok),
             unfinished: counts.unfinished + counts.dropped,
             throughput: match closed {
-                // Those due in the window, in a steady state, are as many as end in it.
+                // In a steady state as many end in the interval as are due.
                 true => counts.ok as f64 / measured.max(1e-3),
                 false => Rates::of(run).goodput,
             },
@@ -140,7 +141,7 @@ fn point(tally: &Tally, good: f64) -> TrialSecond {
     }
 }
 
-/// Adds what lies beyond the first `len` slices to the last of them.
+/// Adds the counts after the first `len` to the last of them.
 fn fold_tail(slices: &mut Vec<Bad>, len: usize) {
     while slices.len() > len {
         let Some(tail) = slices.pop() else { return };
@@ -151,8 +152,8 @@ fn fold_tail(slices: &mut Vec<Bad>, len: usize) {
     }
 }
 
-/// Why the generator may have decided the run: it was not what it asked for, or its own delay is
-/// enough to miss an objective.
+/// Why the generator may have limited the run: it sent less than asked, or its own delay is enough
+/// to miss an objective.
 fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
     const RULES: [&str; 3] = ["lateness", "generator_cpu", "generator_faults"];
     let counts = &run.tally.counts;
@@ -174,17 +175,17 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
         && waited < 0.01
         && counts.dropped == 0
     {
-        return Some(format!("{} were sent of {}", units::rate(sent), units::rate(asked)));
+        return Some(format!("only {} of {} were sent", units::rate(sent), units::rate(asked)));
     }
     if run.tally.faults_where(Fault::is_generators) * 1_000 > counts.due() {
         return Some("this machine ran out of ports, descriptors or memory".to_owned());
     }
-    own_bound(run, clauses).or_else(|| clauses.iter().find_map(|clause| own_delay(run, clause)))
+    own_limit(run, clauses).or_else(|| clauses.iter().find_map(|clause| own_delay(run, clause)))
 }
 
-/// All connections were busy although the target answered within every latency objective: a higher
-/// bound on them lets it answer more.
-fn own_bound(run: &Run, clauses: &[Clause]) -> Option<String> {
+/// All connections were busy although the target met every latency objective: more connections
+/// would allow more load.
+fn own_limit(run: &Run, clauses: &[Clause]) -> Option<String> {
     let (latency, counts) = (&run.tally.latency, &run.tally.counts);
     let service = latency.of(Metric::Service);
     let within = |clause: &Clause| match (clause.limit(), clause.bound) {
@@ -195,32 +196,31 @@ fn own_bound(run: &Run, clauses: &[Clause]) -> Option<String> {
         _ => true,
     };
     let waited = share(latency.of(Metric::Blocked).count(), counts.sent);
-    let answered = service.count() > 0 && clauses.iter().all(within);
-    (waited >= BLOCKED_PART && answered).then(|| {
+    let in_time = service.count() > 0 && clauses.iter().all(within);
+    (waited >= BLOCKED_PART && in_time).then(|| {
         format!(
-            "all {} were busy while the target answered in {} (p99): raise the bound with -c",
+            "all {} were busy while the target responded in {} (p99): raise the limit with -c",
             units::plural(run.plan.connections as u64, lanes::noun(&run.plan)),
             units::duration(service.quantile(0.99) as f64)
         )
     })
 }
 
-/// Lateness is of an open loop: users have no due instant but their own.
+/// Lateness exists only in an open loop.
 fn closed_or_open(run: &Run, rule: &str) -> bool {
     rule != "lateness" || !matches!(run.plan.load.one(), Some(Load::Closed { .. }))
 }
 
 fn own_delay(run: &Run, clause: &Clause) -> Option<String> {
     let (limit, Bound::Share(allowed)) = (clause.limit()?, clause.bound) else { return None };
-    let part = (OWN_DELAY * limit as f64) as Nanos;
+    let bound = (OWN_DELAY * limit as f64) as Nanos;
     let lateness = run.tally.latency.of(Metric::Lateness);
-    let late = lateness.count() - lateness.count_up_to(part);
+    let late = lateness.count() - lateness.count_up_to(bound);
     (late as f64 > OWN_PART * allowed * lateness.count() as f64).then(|| {
         format!(
-            "{} of the requests left over {} late: the generator, or what else runs on this \
-             machine",
+            "{} of the requests left over {} late: the generator or this machine was too slow",
             units::percent(share(late, lateness.count())),
-            units::duration(part as f64)
+            units::duration(bound as f64)
         )
     })
 }
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_drain_ends_belongs_to_the_last_second() {
+    fn completions_of_the_drain_belong_to_the_last_second() {
         let clauses = clauses(&["p99<50ms"]);
         let run = RunSample::of(100, 80 * MS).run();
         let mut observer = Observer::new(&clauses, &run.plan.labels);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_cannot_be_held_is_a_bad_one() {
+    fn a_lost_idle_connection_is_bad() {
         let clauses = clauses(&["errors<1%"]);
         let mut run = RunSample::of(200, 5 * MS).run();
         run.plan.idle_connections = 800;
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generator_that_is_late_has_decided() {
+    fn a_late_generator_is_the_limit() {
         let clauses = clauses(&["p99<50ms"]);
         let seen = |run: Run| Observer::new(&clauses, &[]).finish(&run).limited;
         let late = |count| {

@@ -1,4 +1,4 @@
-//! All steps pooled: the capacity is the least over the clauses.
+//! The posterior of the capacity from all steps: the minimum over the clauses.
 
 use super::grid::{Grid, convolve, normal_kernel};
 use super::level::LevelPosterior;
@@ -6,14 +6,14 @@ use super::share::{Count, SharePosterior};
 use super::step::Step;
 use crate::objective::{Bound, Clause};
 
-/// The curve is a model: ln C is never known better than to this standard deviation ...
+/// Model error: the minimum standard deviation of ln C ...
 const MODEL_ERROR: f64 = 0.012;
-/// ... or this part of the noise from step to step.
+/// ... or this share of the step-to-step noise.
 const NOISE_ERROR: f64 = 0.2;
-/// A step within this distance of ln C tells about the episodes there.
+/// Steps within this distance of ln C are evidence on the episodes there.
 const NEAR: f64 = 0.15;
 
-/// What is known of the capacity.
+/// The posterior of the capacity.
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     clauses: Vec<Clause>,
@@ -47,7 +47,7 @@ impl Posterior {
 }
 
 impl Pool {
-    /// What `steps` say of a capacity between `low` and `high`.
+    /// The posterior between `low` and `high` from `steps`.
     pub(super) fn new(clauses: &[Clause], (low, high): (f64, f64), steps: Vec<Step>) -> Self {
         let grid = Grid::between(low, high);
         let posterior = |clause: &Clause| match clause.bound {
@@ -64,7 +64,7 @@ impl Pool {
         pool
     }
 
-    /// Takes one more step in; the grid grows when the answer comes near its end.
+    /// Adds a step; the grid grows when the posterior comes near its end.
     pub(super) fn add(&mut self, step: Step, highest: f64) {
         self.take(step);
         self.settle();
@@ -78,8 +78,8 @@ impl Pool {
         }
     }
 
-    /// The same range with other steps.
-    pub(super) fn again(&mut self, steps: Vec<Step>) {
+    /// Starts over with other steps in the same range.
+    pub(super) fn replace(&mut self, steps: Vec<Step>) {
         *self = Self::new(&self.clauses, self.grid.range(), steps);
     }
 
@@ -125,19 +125,19 @@ impl Pool {
         self.cdf = convolve(&cdf, &normal_kernel(error));
     }
 
-    /// The clause that bounds the capacity, by number.
+    /// The index of the clause that bounds the capacity.
     pub(super) fn binding(&self) -> usize {
         let median = |p: &Posterior| self.grid.quantile(p.cdf(), 0.5);
         let medians: Vec<f64> = self.posteriors.iter().map(median).collect();
         (0..medians.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b])).unwrap_or(0)
     }
 
-    /// The capacity that is exceeded with probability 1 − `share`.
+    /// The capacity exceeded with probability 1 − `share`.
     pub(super) fn quantile(&self, share: f64) -> f64 {
         self.grid.quantile(&self.cdf, share).exp()
     }
 
-    /// How steeply the binding clause turns bad: (r/C)^b.
+    /// The exponent b of the binding clause: (r/C)^b.
     pub(super) fn steepness(&self) -> f64 {
         self.posteriors[self.binding()].steepness()
     }
@@ -150,7 +150,7 @@ impl Pool {
         }
     }
 
-    /// Independent bad episodes a second under the binding clause, when they can be told.
+    /// Independent bad episodes a second of the binding clause, if known.
     pub(super) fn episode_rate(&self) -> Option<f64> {
         match &self.posteriors[self.binding()] {
             Posterior::Share(share) => share.episode_rate,

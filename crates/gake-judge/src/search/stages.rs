@@ -1,53 +1,54 @@
-//! Floor, bracket and refinement: which level is tried next.
+//! Floor, bracket and refinement: chooses the next level.
 
 use super::answer::estimate;
 use super::{Bound, Pool, Purpose, START_PART, Search, Step, StopReason, Trial};
 use crate::stats::poisson_at_least;
 
-/// The floor's level, as a part of what the target can do.
+/// The floor's level, as a share of the target's scale.
 const FLOOR_PART: f64 = 0.25;
-/// A floor that has this probability at most under the objective is missed.
+/// Maximum probability of the floor's count under the objective for the floor to fail.
 const FLOOR_LUCK: f64 = 0.005;
-/// A level that passes is raised by this, one that fails is lowered by that ...
+/// Factors for the next level after a pass and after a failure ...
 const UP: f64 = 1.25;
 const DOWN: f64 = 0.7;
-/// ... and without a ladder to start from, doubled.
+/// ... and after a pass when the ladder gives no maximum.
 const DOUBLE: f64 = 2.0;
-/// The bracket is done when its ends are within this factor.
+/// The bracket is closed when its ends are within this factor.
 const BRACKET: f64 = 1.35;
 /// Maximum number of levels of the bracket.
 const BRACKET_ROUNDS: u32 = 20;
-/// Below this part of what the target can do there is no capacity to speak of.
+/// Below this share of the target's scale the objective is infeasible.
 const LOWEST_PART: f64 = 0.1;
-/// Of a bound on a level, which any load raises, there is down to this part.
+/// The same for a bound on a level, which any load raises.
 const LOWEST_PART_OF_LEVEL: f64 = 0.002;
-/// A level that missed its bound by some factor is tried at a load lower by that, within these.
+/// After a level missed its bound by a factor, the load is divided by that factor, within this
+/// range.
 const DOWN_OF_LEVEL: (f64, f64) = (0.1, 0.9);
-/// The refinement looks this far on both sides of the estimate, in ln of the bad share ...
+/// The refinement's distance on both sides of the estimate, in units of ln 3 of the bad share ...
 const ASIDE: f64 = 0.9;
-/// ... within these bounds in ln of the level.
+/// ... within these limits in ln of the level.
 const ASIDE_MIN: f64 = 0.01;
 const ASIDE_MAX: f64 = 0.12;
-/// Steps that must lie within this distance in ln of the level before it may stop, ...
+/// To stop, this many steps must lie within this distance in ln of the level, ...
 const NEAR: f64 = 0.15;
 const NEAR_STEPS: usize = 6;
-/// ... and how many of them must pass, and fail.
+/// ... of which this many must pass and as many fail.
 const NEAR_EACH: usize = 2;
-/// Independent bad episodes that a step should see, when they are rare.
+/// Independent bad episodes that a step should contain, when they are rare.
 const EPISODES: f64 = 3.0;
-/// Below this steepness episodes count.
+/// Below this steepness episodes determine the step length.
 const FLAT: f64 = 4.0;
-/// The posterior starts with the bracket widened by these.
+/// Factors that widen the bracket for the posterior's range.
 const WIDEN: (f64, f64) = (0.5, 1.8);
 
-/// Where the search is.
+/// The stage of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Stage {
     Ladder,
-    /// Its attempt, from 1.
+    /// The attempt, from 1.
     Floor(u32),
     Bracket(Bracket),
-    /// Which side is next.
+    /// The number of the step; its parity is the side.
     Refine(u32),
     Over(StopReason),
 }
@@ -89,7 +90,7 @@ impl Search {
         self.stage = Stage::Bracket(Bracket { level, ..Bracket::default() });
     }
 
-    /// Goes on after a step that counts.
+    /// Advances after a step that counts.
     pub(super) fn advance(&mut self, step: &Step) {
         match self.stage.clone() {
             Stage::Floor(attempt) => self.floor_done(step, attempt),
@@ -106,8 +107,8 @@ impl Search {
         }
     }
 
-    /// Whether a floor built up a backlog: a closed loop of few users may be far faster than what
-    /// the target, or this machine, does with an open loop. What really came back is the scale then.
+    /// Whether a floor built up a backlog: a closed loop of few users may be far faster than the
+    /// target, or this machine, is in an open loop. The actual completion rate becomes the scale.
     pub(super) fn rescaled(&mut self, step: &Step) -> bool {
         let is_floor = matches!(self.stage, Stage::Floor(_));
         let scale = step.ended_rate();
@@ -115,7 +116,7 @@ impl Search {
             return false;
         }
         self.scale = scale;
-        // The top of the ladder was not what the target can do.
+        // The top of the ladder was not the target's maximum.
         self.ladder.grows = true;
         self.stage = Stage::Floor(1);
         true
@@ -139,8 +140,8 @@ impl Search {
         }
     }
 
-    /// Starts the bracket after a floor. A level of the target grows about with the load, so that
-    /// its value at the floor says where its bound is reached, above the floor or below.
+    /// Starts the bracket after a floor. A level of the target grows about linearly with the load,
+    /// so its value at the floor predicts where it reaches its bound.
     fn bracket_by_level(&mut self, floor: &Step) {
         let usual = START_PART * self.scale;
         let level = match self.level_ratio(floor) {
@@ -150,7 +151,7 @@ impl Search {
         self.bracket_from(level.max(LOWEST_PART_OF_LEVEL * self.scale));
     }
 
-    /// The largest level of a step as a part of its bound; `None` without a bound on one.
+    /// The largest ratio of a level to its bound; `None` without such a bound.
     fn level_ratio(&self, step: &Step) -> Option<f64> {
         let bounds = self.clauses.iter().zip(&step.ratios);
         let levels = bounds.filter(|(clause, _)| matches!(clause.bound, Bound::Level(_)));
@@ -173,7 +174,7 @@ impl Search {
                 high <= BRACKET * low || (whole && high - low <= 1.0)
             }
             (Some(low), None) => {
-                // A ladder that ended while throughput grew has not seen what the target can do.
+                // A ladder that ended while throughput grew gives no maximum.
                 let climbed = !self.ladder.grows;
                 let blind =
                     !climbed && self.options.highest.is_none() || !self.options.dimension.is_rate();
@@ -181,7 +182,7 @@ impl Search {
                 low >= ceiling
             }
             (None, high) => {
-                // How far a level is over its bound says how far to go.
+                // The ratio of a level to its bound gives the next load.
                 let by_level = self.level_ratio(step).filter(|ratio| *ratio >= step.worst());
                 let (part, lowest) = match by_level {
                     Some(ratio) => {
@@ -215,7 +216,7 @@ impl Search {
         Pool::new(&self.clauses, range, self.counted().cloned().collect())
     }
 
-    /// What is known: of the refinement, or else of whatever steps there are.
+    /// The posterior of the refinement, or else of all steps so far.
     pub(super) fn evidence(&self) -> Option<Pool> {
         if let Some(pool) = &self.pool {
             return Some(pool.clone());
@@ -237,7 +238,7 @@ impl Search {
         let over = side.is_multiple_of(2);
         let mut level = centre * if over { aside.exp() } else { (-aside).exp() };
         if self.options.dimension.is_rate() {
-            // Never far beyond what has been seen to work.
+            // Not far beyond levels known to work.
             let known = 1.15 * self.scale;
             level = level.min(known.max(1.1 * self.highest_pass().unwrap_or(0.0)));
         } else {
@@ -253,7 +254,7 @@ impl Search {
         self.trial(Purpose::Refine, level, timing.warmup, step.min(left.max(timing.step)))
     }
 
-    /// Ends the search when the answer is as precise as asked.
+    /// Ends the search when the estimate is as precise as requested.
     fn stop_when_known(&mut self) {
         let Some(pool) = &self.pool else { return };
         let estimate = estimate(pool);

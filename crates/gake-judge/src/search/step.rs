@@ -1,36 +1,36 @@
-//! A step of the search: a trial with what it measured and how it is judged; a rung of the ladder.
+//! A step of the search: a trial with its observation and outcome; a rung of the ladder.
 
 use super::share::Count;
 use super::trial::{Dimension, Observation, Purpose, Trial};
 use crate::objective::{Bad, Bound, Clause};
 use crate::usl;
 
-/// Standard deviations within which a bad count says neither pass nor fail (95 % one-sided).
+/// Standard deviations within which a bad count is inconclusive (95 % one-sided).
 const UNDECIDED: f64 = 1.645;
 
-/// What a level that was not read is of its bound: a target too busy to be read is over it, by how
-/// much nobody knows.
+/// Assumed ratio of a level without a reading to its bound: a target too busy to be read exceeds it
+/// by an unknown amount.
 const UNREAD: f64 = 1.5;
 
-/// A step in which less than this part of the arrivals ended while the load was on builds up a
-/// backlog: what it shows of the target belongs to a lower level. A step lasts four responses at
-/// least, so that those of the last arrivals are a quarter of it.
+/// A step builds up a backlog, so that its levels belong to a lower load, when less than this share
+/// of the arrivals ended during the load. A step lasts at least four responses, so the last
+/// arrivals' responses take a quarter of it.
 const SUSTAINED: f64 = 0.6;
-/// Arrivals from which on that is not chance.
+/// Minimum number of arrivals for that.
 const SUSTAINED_OF: f64 = 100.0;
 
 /// The outcome of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
-    /// Every clause was kept, and not by luck.
+    /// Every clause was met, beyond chance.
     Pass,
-    /// A clause was missed, and not by luck.
+    /// A clause was missed, beyond chance.
     Fail,
-    /// Either may be luck.
+    /// Either may be chance.
     Inconclusive,
-    /// It shows nothing about the target: the generator was the limit.
+    /// The generator was the limit, so it is no evidence on the target.
     Limited,
-    /// It was made while the target was in another state.
+    /// The target was in a worse state.
     Contaminated,
 }
 
@@ -48,18 +48,18 @@ impl StepOutcome {
     }
 }
 
-/// A trial that was made.
+/// A finished trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// The trial.
     pub trial: Trial,
     /// The observation.
     pub seen: Observation,
-    /// For each clause, what was measured as a part of what is allowed.
+    /// For each clause, the ratio of measured to allowed.
     pub ratios: Vec<f64>,
-    /// Its outcome.
+    /// The outcome.
     pub outcome: StepOutcome,
-    /// The level that counts: the rate that was really sent, or the number asked for.
+    /// The actual rate, or the number asked for.
     level: f64,
 }
 
@@ -84,34 +84,34 @@ impl Step {
         step
     }
 
-    /// The worst clause's ratio; over 1 it was missed.
+    /// The worst clause's ratio; above 1 it was missed.
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.ratios.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Whether a clause was missed, by luck or not.
+    /// Whether a clause was missed, by chance or not.
     #[must_use]
     pub fn missed(&self) -> bool {
         self.worst() > 1.0
     }
 
-    /// Whether the answers kept up with the arrivals, of an open loop with enough of them.
+    /// Whether responses kept up with arrivals; true also for closed loops and few arrivals.
     pub(super) fn is_sustained(&self) -> bool {
         let is_open = !matches!(self.trial.load, super::TrialLoad::Users(_));
         let due = self.seen.due as f64;
-        let is_told = is_open && due >= SUSTAINED_OF && !self.seen.seconds.is_empty();
-        !is_told || self.ended_rate() * self.seen.measured >= SUSTAINED * due
+        let is_known = is_open && due >= SUSTAINED_OF && !self.seen.seconds.is_empty();
+        !is_known || self.ended_rate() * self.seen.measured >= SUSTAINED * due
     }
 
-    /// Arrivals of the measured part that ended in it, ok or not, a second.
+    /// Arrivals a second that ended within the measured interval, ok or not.
     pub(super) fn ended_rate(&self) -> f64 {
         let measured = self.seen.measured.max(1e-3);
         let within = self.seen.seconds.iter().take(measured.ceil() as usize);
         within.map(|second| second.ok + second.failed).sum::<f64>() / measured
     }
 
-    /// The level that counts.
+    /// The actual rate, or the number asked for.
     #[must_use]
     pub fn level(&self) -> f64 {
         self.level
@@ -121,7 +121,7 @@ impl Step {
         match bound {
             Bound::Share(allowed) => {
                 let total = self.total(number);
-                // Of nothing that came back nothing was good.
+                // Without any request, all count as bad.
                 if total.of > 0.0 { total.bad / total.of / allowed } else { 1.0 / allowed }
             }
             Bound::Level(_) if self.unread(number, bound) => UNREAD,
@@ -129,8 +129,8 @@ impl Step {
         }
     }
 
-    /// Whether a bound on the target's level has no reading to be judged by. The steps of the
-    /// ladder are shorter than the time between two readings, and are not judged by one.
+    /// Whether a bound on the target's level has no reading. Steps of the ladder, which are shorter
+    /// than the interval between readings, do not need one.
     fn unread(&self, number: usize, bound: Bound) -> bool {
         let is_level = matches!(bound, Bound::Level(_));
         is_level && self.trial.purpose != Purpose::Ladder && self.mean_level(number).is_none()
@@ -162,14 +162,14 @@ impl Step {
         self.seen.clauses.get(number).map_or(Bad::default(), |seen| seen.total)
     }
 
-    /// The mean of the samples of a clause's level, of one that bounds a level.
+    /// The mean of a clause's level samples, if there are any.
     #[must_use]
     pub fn mean_level(&self, number: usize) -> Option<f64> {
         let levels = &self.seen.clauses.get(number)?.levels;
         (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64)
     }
 
-    /// The step as a posterior takes it.
+    /// The step's data for a posterior.
     pub(super) fn count(&self, number: usize) -> Count {
         let slices = self.seen.clauses.get(number).map_or(&[][..], |seen| &seen.slices);
         Count {
@@ -181,8 +181,8 @@ impl Step {
     }
 }
 
-/// The variance of a count that comes in bursts: the sum of the slices' autocovariances, up to the
-/// first that is not positive, corrected for the mean having been estimated from the same slices.
+/// The variance of a bursty count: the sum of the autocovariances of its seconds up to the first
+/// that is not positive, corrected for the mean being estimated from the same seconds.
 fn long_run_variance(slices: &[Bad]) -> f64 {
     let len = slices.len();
     let (bad, of) = slices.iter().fold((0.0, 0.0), |sum, s| (sum.0 + s.bad, sum.1 + s.of));
@@ -213,11 +213,11 @@ pub struct Rung {
     pub users: f64,
     /// Ok responses a second.
     pub throughput: f64,
-    /// Their mean time, in seconds.
+    /// Mean time of ok responses, in seconds.
     pub response: f64,
-    /// Their number.
+    /// Number of ok responses.
     pub ok: u64,
-    /// Whether the target had CPU to spare; `None` when that is not known.
+    /// Whether the target had CPU to spare; `None` when unknown.
     pub idle: Option<bool>,
 }
 
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
     use crate::search::{Seen, TrialLoad, TrialSecond};
 
-    /// A step with these readings of the CPU, which is bounded.
+    /// A step with these readings of the bounded CPU.
     fn step(purpose: Purpose, readings: Vec<f64>) -> Step {
         let clauses = [Clause::target("cpu<20%".to_owned(), "cpu".to_owned(), 0.2)];
         let duration = Duration::from_secs(4);
@@ -255,17 +255,17 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_on_the_target_is_not_kept_by_a_target_that_was_not_read() {
+    fn without_readings_a_bound_on_the_target_is_missed() {
         let unread = step(Purpose::Bracket, Vec::new());
         assert_eq!((unread.missed(), unread.outcome), (true, StepOutcome::Inconclusive));
         let read = step(Purpose::Bracket, vec![0.1]);
         assert_eq!((read.ratios[0], read.outcome), (0.5, StepOutcome::Pass));
-        // The ladder's steps are too short to be read.
+        // The ladder's steps are too short for readings.
         assert!(!step(Purpose::Ladder, Vec::new()).missed());
     }
 
     #[test]
-    fn what_a_backlog_shows_of_the_target_is_not_of_that_level() {
+    fn readings_during_a_backlog_do_not_count() {
         let Step { trial, seen, .. } = step(Purpose::Bracket, vec![0.1]);
         let clauses = [Clause::target("cpu<20%".to_owned(), "cpu".to_owned(), 0.2)];
         let seconds = vec![TrialSecond { ok: 50.0, ..TrialSecond::default() }; 4];

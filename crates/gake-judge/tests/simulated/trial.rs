@@ -1,16 +1,15 @@
-//! Runs a search's trials on a virtual server, as the driver runs them on a real one: seconds are
-//! told by when requests end, and a drain ends after a while whether all is answered or not.
+//! Runs a search's trials on a virtual server like on a real one: requests count in the second in
+//! which they end, and a drain has a time limit.
 
 use gake_judge::search::{Ask, Observation, Search, Seen, Trial, TrialLoad, TrialSecond};
 use gake_judge::{Bad, Clause};
 
 use super::server::{Arrivals, Done, Server};
 
-/// A drain lasts this long at most, in seconds.
+/// Maximum seconds of a drain.
 const DRAIN: f64 = 10.0;
 
-/// A clause as the simulation sees it: requests slower than the limit are bad, or none; those
-/// refused always are.
+/// The latency above which a request is bad, in seconds; refused ones always are.
 fn limit(clause: &Clause) -> f64 {
     clause.limit().map_or(f64::INFINITY, |limit| limit as f64 / 1e9)
 }
@@ -114,7 +113,7 @@ fn summarize(
         second.due += 1.0;
         if ok {
             time += d.latency;
-            // The mean, for now a sum.
+            // Sums, divided below.
             second.response += d.latency;
             second.ok += 1.0;
             second.good += f64::from(u8::from(limits.iter().all(|limit| !is_bad(d, *limit))));
@@ -128,7 +127,7 @@ fn summarize(
         second.failure /= second.failed.max(1.0);
     }
     seen.response = time / (seen.ok as f64).max(1.0);
-    // Users send in step with the answers; an open loop is over when it is drained.
+    // Users stop with the interval; an open loop includes the drain.
     let span = if closed { measured } else { end - start };
     seen.throughput = seen.ok as f64 / span;
     seen

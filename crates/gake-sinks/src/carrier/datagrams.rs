@@ -4,10 +4,10 @@ use std::net::UdpSocket;
 
 use super::{Batch, Carrier, Lost};
 
-/// Bytes of a datagram at most, so that it passes an Ethernet unbroken.
+/// Maximum bytes of a datagram, to avoid fragmentation on Ethernet.
 const DATAGRAM_MAX: usize = 1_400;
 
-/// Sends lines to an address, without confirmation that they arrive.
+/// Sends lines to an address without confirmation.
 pub(crate) struct Datagrams {
     socket: UdpSocket,
     lost: Lost,

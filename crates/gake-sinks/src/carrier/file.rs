@@ -10,15 +10,15 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 use super::{Batch, Carrier, Lost};
 
-/// Bytes of a frame of zstd: what is read together compresses well, and what waits is bounded.
+/// Bytes of a zstd frame: enough to compress well, in bounded memory.
 const FRAME: usize = 256 << 10;
 
-/// A file that is written during the run.
+/// A file written during the run.
 pub(crate) struct File {
     writer: Option<Writer>,
-    /// Whether nothing of it can be read without its end.
+    /// Whether the file is unreadable without its end.
     needs_end: bool,
-    /// Rows that it took.
+    /// Rows written so far.
     taken: u64,
     lost: Lost,
 }
@@ -29,8 +29,8 @@ enum Writer {
     Zstd(ZstdFrames<std::fs::File>),
 }
 
-/// Compresses what is written to it by zstd: frames one after the other, as the format allows. What
-/// was written since the last frame is lost without a [`flush`](Write::flush).
+/// A zstd compressor that writes consecutive frames. Data since the last frame is lost without a
+/// [`flush`](Write::flush).
 #[derive(Debug)]
 pub struct ZstdFrames<W> {
     inner: W,
@@ -62,7 +62,7 @@ impl<W: Write> Write for ZstdFrames<W> {
 }
 
 impl File {
-    /// Creates it, over an older one of that name.
+    /// Creates the file, replacing an existing one.
     pub(crate) fn create(path: &str) -> Result<Self, String> {
         let file = gake_files::create(Path::new(path), Access::Owner)
             .map_err(|error| format!("{path} cannot be written: {error}"))?;
@@ -77,12 +77,12 @@ impl File {
         Ok(Self { writer: Some(writer), needs_end: false, taken: 0, lost: Lost::default() })
     }
 
-    /// A file that cannot be read without its end.
+    /// Creates a file that is unreadable without its end.
     pub(crate) fn create_whole(path: &str) -> Result<Self, String> {
         Ok(Self { needs_end: true, ..Self::create(path)? })
     }
 
-    /// What it takes when it breaks: these rows, or everything.
+    /// Counts the loss after an error: these rows, or all so far.
     fn broken(&mut self, rows: u64, why: String) {
         self.writer = None;
         match self.needs_end {
@@ -95,7 +95,7 @@ impl File {
 impl Carrier for File {
     fn carry(&mut self, batch: Batch) {
         let written = match &mut self.writer {
-            // Whoever follows the file sees each second.
+            // Flushed so that readers can follow each second.
             Some(Writer::Plain(file)) => file.write_all(&batch.bytes).and_then(|()| file.flush()),
             Some(Writer::Gzip(file)) => file.write_all(&batch.bytes),
             Some(Writer::Zstd(frames)) => frames.write_all(&batch.bytes),
@@ -116,7 +116,7 @@ impl Carrier for File {
         };
         if let Err(error) = ended {
             let error: io::Error = error;
-            self.broken(1, format!("it has no end: {error}"));
+            self.broken(1, format!("the file is incomplete: {error}"));
         }
     }
 
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// What is lost of a file that takes 5 rows, and then of 2 and 4 none.
+    /// The loss of a file that takes 5 rows, and then fails on 2 and 4.
     fn lost(mut file: File) -> Lost {
         let carry = |file: &mut File, rows| {
             file.carry(Batch { bytes: b"abc".to_vec(), rows });
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_costs_what_cannot_be_read() {
+    fn unreadable_rows_are_lost() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a").to_str().unwrap().to_owned();
         assert_eq!(lost(File::create(&path).unwrap()).rows, 6);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_zstd_are_the_text_that_was_written() {
+    fn zstd_frames_round_trip() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv.zst");
         let mut file = File::create(path.to_str().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! Batches over one connection that is opened again when it breaks.
+//! Batches over one connection, which is reopened after errors.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::{Batch, Carrier, Lost};
 
-/// How long opening a connection, and writing, may take.
+/// Time limit for connecting and for writing.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
-/// Bytes that may wait.
+/// Maximum bytes in the queue.
 const WAITING_MAX: usize = 8 << 20;
 /// Pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How batches go over a connection.
+/// Delivers batches over a connection.
 pub(crate) trait Delivery: Send {
     /// An open connection.
     type Connection: Send;
@@ -22,18 +22,18 @@ pub(crate) trait Delivery: Send {
     /// The host and port.
     fn address(&self) -> &str;
 
-    /// Opens a connection. Waits at most [`TIMEOUT`].
+    /// Opens a connection within [`TIMEOUT`].
     fn open(&self) -> io::Result<Self::Connection>;
 
-    /// Writes a batch. After an error the connection is not used again.
+    /// Writes a batch. After an error the connection is discarded.
     fn deliver(&self, connection: &mut Self::Connection, batch: &Batch) -> io::Result<()>;
 }
 
-/// Lines, as they are.
+/// Plain lines.
 pub(crate) struct Lines(String);
 
 impl Lines {
-    /// To a host and port.
+    /// Lines to a host and port.
     pub(crate) fn new(address: &str) -> Self {
         Self(address.to_owned())
     }
@@ -55,7 +55,7 @@ impl Delivery for Lines {
     }
 }
 
-/// A connection to a host and port.
+/// Connects to a host and port.
 pub(super) fn connected(address: &str) -> io::Result<TcpStream> {
     let first = address.to_socket_addrs()?.next();
     let address = first.ok_or_else(|| io::Error::other("the name has no address"))?;
@@ -71,7 +71,7 @@ pub(crate) struct Reconnecting<D: Delivery> {
     connection: Option<D::Connection>,
     waiting: VecDeque<Batch>,
     bytes: usize,
-    /// No attempt to connect before.
+    /// No attempt to connect before this.
     not_before: Instant,
     error: Option<String>,
     lost: Lost,
@@ -90,8 +90,8 @@ impl<D: Delivery> Reconnecting<D> {
         }
     }
 
-    /// Delivers what waits, as far as it goes. What a broken connection took is delivered again: a
-    /// figure that comes twice, with its instant, changes nothing.
+    /// Delivers the queue as far as possible. A batch sent over a failed connection is sent again:
+    /// duplicate figures with their instant are harmless.
     fn flush(&mut self) {
         while let Some(batch) = self.waiting.front() {
             if self.connection.is_none() {
@@ -129,7 +129,8 @@ impl<D: Delivery> Carrier for Reconnecting<D> {
 
     fn carry(&mut self, batch: Batch) {
         if self.bytes + batch.bytes.len() > WAITING_MAX {
-            let why = self.error.clone().unwrap_or_else(|| "it is too slow".to_owned());
+            let why =
+                self.error.clone().unwrap_or_else(|| "the destination is too slow".to_owned());
             self.lost.add(batch.rows, why);
         } else {
             self.bytes += batch.bytes.len();

@@ -17,18 +17,18 @@ pub(crate) use nats::{Nats, is_subject};
 pub(crate) use page::Page;
 pub(crate) use push::{PATIENCE, Post, Push};
 
-/// How long what could not be brought yet is tried again after the run's end.
+/// How long undelivered batches are retried after the run's end.
 pub(crate) const RETRY: Duration = Duration::from_secs(15);
 
-/// What belongs together: a second's rows, for instance.
+/// Figures sent together, such as the rows of a second.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) bytes: Vec<u8>,
-    /// How many figures it holds.
+    /// Number of figures.
     pub(crate) rows: u64,
 }
 
-/// What was lost.
+/// Figures that were not delivered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lost {
     pub(crate) rows: u64,
@@ -42,12 +42,15 @@ impl Lost {
         self.why.get_or_insert_with(|| why.into());
     }
 
-    /// The same of a destination of this name; `None` when everything arrived.
+    /// A sentence for a destination of this name; `None` when everything was delivered.
     pub(crate) fn sentence(&self, name: &str) -> Option<String> {
         let Self { rows, why } = self;
         let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         (*rows > 0).then(|| {
-            format!("{name}: {rows} figures are missing there{why}; the run's own are whole")
+            format!(
+                "{name}: {rows} figures were not delivered{why}; the run's own figures are \
+                     complete"
+            )
         })
     }
 }
@@ -59,7 +62,7 @@ pub(crate) trait Carrier: Send {
         Ok(())
     }
 
-    /// Takes a batch. Waits for the destination at most two seconds.
+    /// Takes a batch. Blocks on the destination for at most two seconds.
     fn carry(&mut self, batch: Batch);
 
     /// Waits until everything is delivered or given up.

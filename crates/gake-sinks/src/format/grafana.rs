@@ -1,5 +1,4 @@
-//! Annotations of a Grafana: what happens in a run, on every chart beside it. Each is a request of
-//! its own.
+//! Annotations in Grafana for the events of a run; one request each.
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Reading, Run};
@@ -11,7 +10,7 @@ use super::rows::ending;
 use crate::carrier::{Batch, Post};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
-/// Nanoseconds in a millisecond, which Grafana counts in.
+/// Nanoseconds in a millisecond, Grafana's unit.
 const MILLI: u64 = 1_000_000;
 
 /// Writes an annotation for each event, and one for the whole run.
@@ -26,7 +25,7 @@ impl Annotations {
         Self { tags, started: 0, target: String::new() }
     }
 
-    /// The annotation of a span, or of an instant when both ends are one.
+    /// The annotation of an interval, or of an instant when both ends are equal.
     fn annotation(&self, [from, to]: [u64; 2], title: &str, text: &str) -> Batch {
         let own = ["gake".to_owned(), title.to_owned()].into_iter();
         let tags = self.tags.iter().map(|(name, value)| format!("{name}:{value}"));
@@ -71,7 +70,7 @@ impl Format for Annotations {
     }
 }
 
-/// Where annotations are posted; a Grafana that is there answers the question for its health.
+/// The target of annotations; the health endpoint checks it.
 pub(super) fn post(address: &str, headers: Vec<(String, String)>) -> Post {
     let base = address.trim_end_matches('/');
     let first = HttpRequest::new("GET", format!("{base}/api/health"));

@@ -1,4 +1,4 @@
-//! OpenMetrics text, to be scraped.
+//! OpenMetrics text for scraping.
 
 use std::fmt::Write as _;
 
@@ -56,7 +56,7 @@ impl SeriesWriter for OpenMetrics {
     }
 }
 
-/// A label's name: letters, digits and underscores, and no digit first.
+/// A valid label name: letters, digits and underscores, not starting with a digit.
 pub(super) fn label_name(name: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let name: String = name.chars().map(keep).collect();

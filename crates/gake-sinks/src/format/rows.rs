@@ -1,4 +1,4 @@
-//! Formats that write a row at a time, and two of them: lines of JSON, and CSV.
+//! Formats that write row by row, with two of them: JSON lines and CSV.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -14,12 +14,12 @@ use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Writes one row.
 pub(crate) trait RowWriter: Send {
-    /// What stands before the first row.
+    /// The text before the first row.
     fn head(&self) -> &'static str {
         ""
     }
 
-    /// Writes the row of an instant, in Unix nanoseconds; false when it has no place for it.
+    /// Writes the row of an instant, in Unix nanoseconds; false when the format has no such row.
     fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool;
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Rows<W> {
 }
 
 impl<W: RowWriter> Rows<W> {
-    /// `raw`: a point for each request in place of the rows of its second.
+    /// `raw`: a point for each request instead of the rows of its second.
     pub(crate) fn new(writer: W, raw: bool) -> Self {
         Self { writer, started: 0, raw }
     }
@@ -61,7 +61,7 @@ impl<W: RowWriter> Format for Rows<W> {
     fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
         let at = self.started + second.at * 1_000_000_000;
         let rows = figures::of_second(second);
-        // What is told of each request is not told again of its second.
+        // With raw points only the totals of a second are written.
         let rows = if self.raw { &rows[..1] } else { &rows[..] };
         self.batch(rows, at)
     }
@@ -98,7 +98,7 @@ impl<W: RowWriter> Format for Rows<W> {
     }
 }
 
-/// How a run ended, in numbers.
+/// The final counts of a run.
 pub(super) fn ending(run: &Run) -> String {
     let counts = &run.tally.counts;
     format!(
@@ -107,7 +107,7 @@ pub(super) fn ending(run: &Run) -> String {
     )
 }
 
-/// An object a row.
+/// One JSON object per row.
 pub(crate) struct JsonRows {
     tags: Vec<(String, String)>,
 }
@@ -140,7 +140,7 @@ impl RowWriter for JsonRows {
     }
 }
 
-/// A line a field: time, measurement, tags, field, value.
+/// One line per field: time, measurement, tags, field, value.
 pub(crate) struct CsvRows {
     tags: Vec<(String, String)>,
 }
@@ -167,7 +167,6 @@ impl RowWriter for CsvRows {
                 Field::Number(number) => Cow::Owned(number.to_string()),
                 Field::Text(text) => cell(text),
             };
-            // A vector takes everything.
             let _ =
                 writeln!(out, "{seconds}.{millis:03},{},{tags},{name},{value}", row.measurement);
         }
@@ -175,7 +174,7 @@ impl RowWriter for CsvRows {
     }
 }
 
-/// The tags of every row, then the row's own.
+/// The common tags, then the row's own.
 pub(super) fn all_tags<'a>(
     tags: &'a [(String, String)],
     row: &'a Row<'_>,
@@ -184,7 +183,7 @@ pub(super) fn all_tags<'a>(
     common.chain(row.tags.iter().map(|(name, value)| (*name, value.as_ref())))
 }
 
-/// A cell of CSV. What a spreadsheet would take for a formula is marked as text.
+/// A CSV cell. Text that a spreadsheet would take for a formula is marked.
 fn cell(text: &str) -> Cow<'_, str> {
     let is_formula = text.starts_with(['=', '+', '-', '@']);
     if !is_formula && !text.contains(['"', ',', '\n', '\r']) {

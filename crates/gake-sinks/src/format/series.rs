@@ -1,4 +1,4 @@
-//! Series of a run as Prometheus and OpenTelemetry know them: totals that grow, levels, histograms.
+//! Series of a run for Prometheus and OpenTelemetry: counters, gauges, histograms.
 
 use std::borrow::Cow;
 
@@ -15,11 +15,11 @@ pub(super) const BOUNDS: [f64; 18] = [
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
     10.0, 20.0, 60.0,
 ];
-/// Percentiles of the run so far, which buckets alone do not give exactly.
+/// Exact percentiles of the run so far.
 pub(super) const QUANTILES: [(&str, f64); 5] =
     [("0.5", 0.5), ("0.9", 0.9), ("0.95", 0.95), ("0.99", 0.99), ("0.999", 0.999)];
 
-/// What has been seen so far. Its size does not grow with the run.
+/// The figures so far, in bounded memory.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     tally: Tally,
@@ -29,20 +29,20 @@ pub(crate) struct Totals {
     open: u64,
     /// The newest reading of each level.
     readings: Vec<Reading>,
-    /// The verdict of a run that is over.
+    /// The verdict of a finished run.
     verdict: Option<ExportVerdict>,
 }
 
 /// Writes the totals of an instant.
 pub(crate) trait SeriesWriter: Send {
-    /// Whether the totals of a run that begins, all 0, are written too.
+    /// Whether to write the totals at the begin of a run, all 0.
     const AT_BEGIN: bool = true;
 
-    /// Writes every series of a run that began at `started`; instants are Unix nanoseconds.
+    /// Writes every series of a run; instants are Unix nanoseconds.
     fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch;
 }
 
-/// A format that tells everything so far each second.
+/// A format that writes the totals each second.
 pub(crate) struct SeriesFormat<W> {
     writer: W,
     totals: Totals,
@@ -78,25 +78,25 @@ impl<W: SeriesWriter> Format for SeriesFormat<W> {
 
     fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
         self.totals.end(run, verdict);
-        // Behind the last second, whose number may round up to the run's end.
+        // After the last second, whose number may be rounded up to the run's end.
         self.batch(run.elapsed + 1_000_000_000)
     }
 }
 
-/// A number with its labels.
+/// A value with its labels.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Point {
+pub(super) struct SeriesPoint {
     pub(super) labels: Vec<(&'static str, String)>,
     pub(super) value: f64,
 }
 
-/// Points of one name.
+/// The points of one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Family {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) is_counter: bool,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<SeriesPoint>,
 }
 
 impl Totals {
@@ -123,14 +123,14 @@ impl Totals {
         }
     }
 
-    /// The run is over: its own figures count, and nothing is under way.
+    /// The final figures of the run, with nothing in flight.
     pub(super) fn end(&mut self, run: &Run, verdict: &ExportVerdict) {
         self.verdict = Some(*verdict);
         self.tally = run.tally.clone();
         (self.asked, self.in_flight, self.open) = (None, 0.0, 0);
     }
 
-    /// The histograms, by name: times in nanoseconds.
+    /// The histograms by name, in nanoseconds.
     pub(super) fn histograms(&self) -> Vec<(&'static str, Cow<'_, Histogram>)> {
         figures::histograms(&self.tally.latency)
     }
@@ -138,7 +138,7 @@ impl Totals {
     /// Everything but the histograms.
     pub(super) fn families(&self) -> Vec<Family> {
         let counts = &self.tally.counts;
-        let point = |name, value: &str, count: u64| Point {
+        let point = |name, value: &str, count: u64| SeriesPoint {
             labels: vec![(name, value.to_owned())],
             value: count as f64,
         };
@@ -148,7 +148,7 @@ impl Totals {
             ("unfinished", counts.unfinished),
             ("dropped", counts.dropped),
         ];
-        let single = |value: u64| vec![Point { labels: Vec::new(), value: value as f64 }];
+        let single = |value: u64| vec![SeriesPoint { labels: Vec::new(), value: value as f64 }];
         let mut families = vec![
             counter(
                 "gake_requests",
@@ -174,7 +174,7 @@ impl Totals {
             counter("gake_connections_opened", "Connections opened.", single(counts.opened)),
             gauge("gake_connections", "Connections open.", single(self.open)),
         ];
-        let level = |value: f64| vec![Point { labels: Vec::new(), value }];
+        let level = |value: f64| vec![SeriesPoint { labels: Vec::new(), value }];
         families.push(gauge("gake_in_flight", "Mean number in flight.", level(self.in_flight)));
         if let Some(asked) = self.asked {
             families.push(gauge("gake_asked_rate", "Arrivals a second asked for.", level(asked)));
@@ -189,7 +189,7 @@ impl Totals {
             "Requests by endpoint and outcome.",
             self.endpoints(),
         ));
-        families.push(gauge("gake_target", "What the watched target says.", self.target()));
+        families.push(gauge("gake_target", "Levels of the watched target.", self.target()));
         if let Some(verdict) = &self.verdict {
             families.extend(verdict_families(verdict));
         }
@@ -197,23 +197,23 @@ impl Totals {
         families
     }
 
-    fn quantiles(&self) -> Vec<Point> {
+    fn quantiles(&self) -> Vec<SeriesPoint> {
         let response = self.tally.latency.response();
         if response.is_empty() {
             return Vec::new();
         }
-        let point = |(name, quantile): (&str, f64)| Point {
+        let point = |(name, quantile): (&str, f64)| SeriesPoint {
             labels: vec![("quantile", name.to_owned())],
             value: response.quantile(quantile) as f64 / 1e9,
         };
         QUANTILES.map(point).to_vec()
     }
 
-    fn endpoints(&self) -> Vec<Point> {
+    fn endpoints(&self) -> Vec<SeriesPoint> {
         let labels = self.labels.iter().zip(self.tally.labels());
         let points = |(name, label): (&String, &gake_core::record::LabelTally)| {
             let counts = [("ok", label.counts.ok), ("failed", label.counts.failed)];
-            counts.map(|(outcome, count)| Point {
+            counts.map(|(outcome, count)| SeriesPoint {
                 labels: vec![("name", name.clone()), ("outcome", outcome.to_owned())],
                 value: count as f64,
             })
@@ -221,8 +221,8 @@ impl Totals {
         labels.flat_map(points).collect()
     }
 
-    fn target(&self) -> Vec<Point> {
-        let point = |reading: &Reading| Point {
+    fn target(&self) -> Vec<SeriesPoint> {
+        let point = |reading: &Reading| SeriesPoint {
             labels: vec![("level", reading.name.clone()), ("source", reading.source.clone())],
             value: reading.value,
         };
@@ -231,9 +231,9 @@ impl Totals {
 }
 
 fn verdict_families(verdict: &ExportVerdict) -> [Family; 2] {
-    let validity = Point { labels: Vec::new(), value: verdict.level as f64 };
+    let validity = SeriesPoint { labels: Vec::new(), value: verdict.level as f64 };
     let objectives = [("met", verdict.met), ("missed", verdict.missed)];
-    let objectives = objectives.map(|(state, count)| Point {
+    let objectives = objectives.map(|(state, count)| SeriesPoint {
         labels: vec![("state", state.to_owned())],
         value: count as f64,
     });
@@ -247,15 +247,15 @@ fn verdict_families(verdict: &ExportVerdict) -> [Family; 2] {
     ]
 }
 
-fn counter(name: &'static str, help: &'static str, points: Vec<Point>) -> Family {
+fn counter(name: &'static str, help: &'static str, points: Vec<SeriesPoint>) -> Family {
     Family { name, help, is_counter: true, points }
 }
 
-fn gauge(name: &'static str, help: &'static str, points: Vec<Point>) -> Family {
+fn gauge(name: &'static str, help: &'static str, points: Vec<SeriesPoint>) -> Family {
     Family { name, help, is_counter: false, points }
 }
 
-/// How many values lie at or under each bound; the last is all of them.
+/// The number of values at or below each bound; the last counts all.
 pub(super) fn cumulative(histogram: &Histogram) -> Vec<(String, u64)> {
     let bound = |bound: f64| (bound.to_string(), histogram.count_up_to((bound * 1e9) as u64));
     let mut buckets: Vec<_> = BOUNDS.map(bound).to_vec();

@@ -1,18 +1,18 @@
-//! StatsD with Datadog's tags, and Graphite with its own. Both take what a second saw; the figures
-//! of the whole run would count it twice.
+//! StatsD with Datadog's tags, and Graphite with its own. Both get only seconds: the figures of the
+//! whole run would count them twice.
 
 use std::fmt::Write as _;
 
 use super::rows::{RowWriter, all_tags};
 use crate::figures::{Field, Row};
 
-/// What a row is called after the prefix; `None` for rows that these systems have no place for.
+/// A row's name after the prefix; `None` for rows that these systems cannot represent.
 fn name_of(row: &Row<'_>) -> Option<&'static str> {
     let name = row.measurement.strip_prefix("gake_")?;
     (name != "events" && !name.starts_with("run_")).then_some(name)
 }
 
-/// A text without what has a meaning in names and tags.
+/// A text without the special characters of names and tags.
 fn plain(text: &str) -> String {
     let keep = |c: char| match c {
         ';' | ',' | '|' | '#' | ':' | '~' | '=' | '!' => '_',
