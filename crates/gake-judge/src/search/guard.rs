@@ -1,7 +1,7 @@
 //! The guard: when a level that should pass fails badly, probes check whether the target is in a
 //! worse state, as after an overload from which it does not recover by itself.
 
-use super::{Hysteresis, Purpose, Search, Step, StepOutcome, Trial};
+use super::{Hysteresis, Purpose, Search, SearchStep, StepOutcome, Trial};
 
 /// A step above this multiple of the bound is suspicious below a level that passed.
 const SUSPICIOUS: f64 = 5.0;
@@ -35,7 +35,7 @@ pub(super) struct Guard {
 
 impl Search {
     /// Whether the step fails badly below a level that passed.
-    pub(super) fn is_suspicious(&self, step: &Step) -> bool {
+    pub(super) fn is_suspicious(&self, step: &SearchStep) -> bool {
         if step.worst() < SUSPICIOUS || !self.options.dimension.is_rate() {
             return false;
         }
@@ -44,14 +44,14 @@ impl Search {
 
     /// The highest level that passed before step `number` with enough requests.
     fn good_level(&self, number: u64) -> Option<f64> {
-        let significant = |step: &&Step| {
+        let significant = |step: &&SearchStep| {
             let enough = |n: usize| match self.clauses[n].bound {
                 crate::objective::Bound::Share(allowed) => step.count(n).bad.of * allowed > 1.0,
                 crate::objective::Bound::Level(_) => true,
             };
             step.trial.number < number && step.worst() < 1.0 && (0..self.clauses.len()).all(enough)
         };
-        self.counted().filter(significant).map(Step::level).max_by(f64::total_cmp)
+        self.counted().filter(significant).map(SearchStep::level).max_by(f64::total_cmp)
     }
 
     pub(super) fn probe(&self) -> Trial {
@@ -62,7 +62,7 @@ impl Search {
     }
 
     /// Handles the result of a probe.
-    pub(super) fn probed(&mut self, step: &Step) {
+    pub(super) fn probed(&mut self, step: &SearchStep) {
         let Some(mut guard) = self.guard.take() else { return };
         let clean = step.seen.ok > 0
             && step.seen.response < CLEAN_RESPONSE * self.base
@@ -123,7 +123,7 @@ impl Search {
             rested: before.map_or(0.0, |h| h.rested).max(guard.rested),
             recovered,
         });
-        let kept: Vec<Step> = self.counted().cloned().collect();
+        let kept: Vec<SearchStep> = self.counted().cloned().collect();
         if let Some(pool) = &mut self.pool {
             pool.replace(kept);
         }

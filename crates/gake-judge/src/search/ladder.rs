@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::step::Rung;
 use super::trial::{Dimension, Purpose, Trial, TrialLoad};
-use super::{START_PART, Search, SearchOptions, Stage, Step, Timing, seconds};
+use super::{START_PART, Search, SearchOptions, SearchStep, Stage, Timing, seconds};
 use crate::objective::{Bound, Clause};
 use gake_core::clock::SECOND;
 
@@ -128,7 +128,7 @@ impl Ladder {
     }
 
     /// Adds a rung; true when it was the last.
-    fn climb(&mut self, step: &Step) -> bool {
+    fn climb(&mut self, step: &SearchStep) -> bool {
         let seen = &step.seen;
         // If requests are longer than the rung, repeat it without warm-up, then longer.
         if self.rungs.is_empty() && seen.ok == 0 && seen.errors == seen.unfinished {
@@ -210,7 +210,7 @@ impl Ladder {
 
 impl Search {
     /// Handles a rung, and proceeds to the floor after the last one.
-    pub(super) fn climb(&mut self, step: &Step) {
+    pub(super) fn climb(&mut self, step: &SearchStep) {
         let is_last = self.ladder.climb(step);
         if !is_last && self.spent < BUDGET_PART * self.budget() {
             return;

@@ -15,13 +15,13 @@
 //!
 //! It stops when the 95 % interval is as narrow as requested, or when the budget is spent.
 
-mod answer;
 mod grid;
 mod guard;
 mod ladder;
 mod level;
-mod observe;
+mod observer;
 mod pool;
+mod result;
 mod share;
 mod stages;
 mod step;
@@ -29,10 +29,12 @@ mod trial;
 
 use std::time::Duration;
 
-pub use answer::{CapacityAnswer, Estimate, Found, Hysteresis, StopReason};
-pub use observe::Observer;
-pub use step::{Rung, Step, StepOutcome};
-pub use trial::{Ask, Dimension, Observation, Purpose, Seen, Trial, TrialLoad, TrialSecond};
+pub use observer::Observer;
+pub use result::{CapacityEstimate, CapacityResult, Hysteresis, SearchResult, StopReason};
+pub use step::{Rung, SearchStep, StepOutcome};
+pub use trial::{
+    ClauseCounts, Dimension, Observation, Purpose, SearchAction, Trial, TrialLoad, TrialSecond,
+};
 
 use crate::objective::{Bound, Clause};
 use guard::Guard;
@@ -120,7 +122,7 @@ pub struct Search {
     /// Mean response time without load, in seconds.
     base: f64,
     ceiling: Option<Ceiling>,
-    steps: Vec<Step>,
+    steps: Vec<SearchStep>,
     pool: Option<Pool>,
     /// Consecutive trials limited by the generator.
     limited: u32,
@@ -172,34 +174,34 @@ impl Search {
         clippy::should_implement_trait,
         reason = "not an iterator: observations come in between"
     )]
-    pub fn next(&mut self) -> Ask {
+    pub fn next(&mut self) -> SearchAction {
         if let Some(trial) = &self.pending {
-            return Ask::Trial(trial.clone());
+            return SearchAction::Trial(trial.clone());
         }
         if matches!(self.stage, Stage::Over(_)) {
-            return Ask::Done;
+            return SearchAction::Done;
         }
         if self.rest > 0.0 {
             let rest = std::mem::take(&mut self.rest);
             self.spent += rest;
-            return Ask::Rest(Duration::from_secs_f64(rest));
+            return SearchAction::Rest(Duration::from_secs_f64(rest));
         }
         let trial = self.plan();
         let length = (trial.warmup + trial.duration).as_secs_f64();
         if self.spent + length > self.budget() {
             self.stage = Stage::Over(StopReason::Budget);
-            return Ask::Done;
+            return SearchAction::Done;
         }
         self.number += 1;
         self.pending = Some(trial.clone());
-        Ask::Trial(trial)
+        SearchAction::Trial(trial)
     }
 
     /// Takes the observation of the pending trial.
     pub fn tell(&mut self, seen: Observation) {
         let Some(trial) = self.pending.take() else { return };
         self.spent += seen.took;
-        let step = Step::new(self.options.dimension, &self.clauses, trial, seen);
+        let step = SearchStep::new(self.options.dimension, &self.clauses, trial, seen);
         self.rest_after(&step);
         self.steps.push(step.clone());
         if self.is_gone(&step) {
@@ -227,7 +229,7 @@ impl Search {
 
     /// Every step so far, in order.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[SearchStep] {
         &self.steps
     }
 
@@ -262,7 +264,7 @@ impl Search {
     }
 
     /// Rests until a backlog is drained.
-    fn rest_after(&mut self, step: &Step) {
+    fn rest_after(&mut self, step: &SearchStep) {
         if step.seen.unfinished > 0 && self.scale > 0.0 && self.options.dimension.is_rate() {
             let drain = step.seen.unfinished as f64 / self.scale;
             self.rest = self.rest.max(drain.clamp(1.0, 60.0));
@@ -272,7 +274,7 @@ impl Search {
     }
 
     /// Whether several trials in a row had no response.
-    fn is_gone(&mut self, step: &Step) -> bool {
+    fn is_gone(&mut self, step: &SearchStep) -> bool {
         self.silent = if step.seen.ok == 0 && step.seen.errors > 0 { self.silent + 1 } else { 0 };
         if self.silent > 0 {
             self.rest = self.rest.max(5.0 * f64::from(self.silent));
@@ -282,7 +284,7 @@ impl Search {
 
     /// Whether the generator was the limit, so that the step does not count; after two in a row
     /// their level becomes the ceiling.
-    fn is_limited(&mut self, step: &Step) -> bool {
+    fn is_limited(&mut self, step: &SearchStep) -> bool {
         let asked = step.trial.load.level();
         let short = step.seen.due == 0 || step.level() < 0.95 * asked;
         let why = match &step.seen.limited {
@@ -314,11 +316,11 @@ impl Search {
 
     /// The highest level that passed.
     fn highest_pass(&self) -> Option<f64> {
-        self.counted().filter(|step| !step.missed()).map(Step::level).max_by(f64::total_cmp)
+        self.counted().filter(|step| !step.missed()).map(SearchStep::level).max_by(f64::total_cmp)
     }
 
     /// The steps that are evidence on the capacity.
-    fn counted(&self) -> impl Iterator<Item = &Step> {
+    fn counted(&self) -> impl Iterator<Item = &SearchStep> {
         self.steps.iter().filter(|step| {
             matches!(step.trial.purpose, Purpose::Floor | Purpose::Bracket | Purpose::Refine)
                 && !matches!(step.outcome, StepOutcome::Limited | StepOutcome::Contaminated)

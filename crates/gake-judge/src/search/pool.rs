@@ -3,7 +3,7 @@
 use super::grid::{Grid, convolve, normal_kernel};
 use super::level::LevelPosterior;
 use super::share::{Count, SharePosterior};
-use super::step::Step;
+use super::step::SearchStep;
 use crate::objective::{Bound, Clause};
 
 /// Model error: the minimum standard deviation of ln C ...
@@ -19,7 +19,7 @@ pub(super) struct Pool {
     clauses: Vec<Clause>,
     grid: Grid,
     posteriors: Vec<Posterior>,
-    steps: Vec<Step>,
+    steps: Vec<SearchStep>,
     /// P(C ≤ point).
     cdf: Vec<f64>,
 }
@@ -48,7 +48,7 @@ impl Posterior {
 
 impl Pool {
     /// The posterior between `low` and `high` from `steps`.
-    pub(super) fn new(clauses: &[Clause], (low, high): (f64, f64), steps: Vec<Step>) -> Self {
+    pub(super) fn new(clauses: &[Clause], (low, high): (f64, f64), steps: Vec<SearchStep>) -> Self {
         let grid = Grid::between(low, high);
         let posterior = |clause: &Clause| match clause.bound {
             Bound::Share(allowed) => Posterior::Share(SharePosterior::new(allowed, &grid)),
@@ -65,7 +65,7 @@ impl Pool {
     }
 
     /// Adds a step; the grid grows when the posterior comes near its end.
-    pub(super) fn add(&mut self, step: Step, highest: f64) {
+    pub(super) fn add(&mut self, step: SearchStep, highest: f64) {
         self.take(step);
         self.settle();
         let (low, high) = self.grid.range();
@@ -79,11 +79,11 @@ impl Pool {
     }
 
     /// Starts over with other steps in the same range.
-    pub(super) fn replace(&mut self, steps: Vec<Step>) {
+    pub(super) fn replace(&mut self, steps: Vec<SearchStep>) {
         *self = Self::new(&self.clauses, self.grid.range(), steps);
     }
 
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: SearchStep) {
         for (number, posterior) in self.posteriors.iter_mut().enumerate() {
             match posterior {
                 Posterior::Share(share) => share.add(&step.count(number)),
@@ -103,7 +103,7 @@ impl Pool {
             match posterior {
                 Posterior::Share(share) => {
                     let centre = self.grid.quantile(&share.cdf, 0.5);
-                    let near = |s: &&Step| (s.level().ln() - centre).abs() < NEAR;
+                    let near = |s: &&SearchStep| (s.level().ln() - centre).abs() < NEAR;
                     let near: Vec<Count> =
                         self.steps.iter().filter(near).map(|step| step.count(number)).collect();
                     share.learn_episodes(&near);
@@ -158,7 +158,7 @@ impl Pool {
         }
     }
 
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn steps(&self) -> &[SearchStep] {
         &self.steps
     }
 }

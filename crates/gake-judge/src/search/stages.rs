@@ -1,7 +1,7 @@
 //! Floor, bracket and refinement: chooses the next level.
 
-use super::answer::estimate;
-use super::{Bound, Pool, Purpose, START_PART, Search, Step, StopReason, Trial};
+use super::result::estimate;
+use super::{Bound, Pool, Purpose, START_PART, Search, SearchStep, StopReason, Trial};
 use crate::stats::poisson_at_least;
 
 /// The floor's level, as a share of the target's scale.
@@ -91,7 +91,7 @@ impl Search {
     }
 
     /// Advances after a step that counts.
-    pub(super) fn advance(&mut self, step: &Step) {
+    pub(super) fn advance(&mut self, step: &SearchStep) {
         match self.stage.clone() {
             Stage::Floor(attempt) => self.floor_done(step, attempt),
             Stage::Bracket(bracket) => self.bracket_done(step, bracket),
@@ -109,7 +109,7 @@ impl Search {
 
     /// Whether a floor built up a backlog: a closed loop of few users may be far faster than the
     /// target, or this machine, is in an open loop. The actual completion rate becomes the scale.
-    pub(super) fn rescaled(&mut self, step: &Step) -> bool {
+    pub(super) fn rescaled(&mut self, step: &SearchStep) -> bool {
         let is_floor = matches!(self.stage, Stage::Floor(_));
         let scale = step.ended_rate();
         if !is_floor || step.is_sustained() || scale <= 0.0 {
@@ -122,7 +122,7 @@ impl Search {
         true
     }
 
-    fn floor_done(&mut self, step: &Step, attempt: u32) {
+    fn floor_done(&mut self, step: &SearchStep, attempt: u32) {
         let missed = (0..self.clauses.len()).any(|n| match self.clauses[n].bound {
             Bound::Share(allowed) => {
                 let count = step.count(n).bad;
@@ -142,7 +142,7 @@ impl Search {
 
     /// Starts the bracket after a floor. A level of the target grows about linearly with the load,
     /// so its value at the floor predicts where it reaches its bound.
-    fn bracket_by_level(&mut self, floor: &Step) {
+    fn bracket_by_level(&mut self, floor: &SearchStep) {
         let usual = START_PART * self.scale;
         let level = match self.level_ratio(floor) {
             Some(ratio) => usual.min(floor.level() / ratio),
@@ -152,13 +152,13 @@ impl Search {
     }
 
     /// The largest ratio of a level to its bound; `None` without such a bound.
-    fn level_ratio(&self, step: &Step) -> Option<f64> {
+    fn level_ratio(&self, step: &SearchStep) -> Option<f64> {
         let bounds = self.clauses.iter().zip(&step.ratios);
         let levels = bounds.filter(|(clause, _)| matches!(clause.bound, Bound::Level(_)));
         levels.map(|(_, ratio)| *ratio).reduce(f64::max).filter(|ratio| *ratio > 0.0)
     }
 
-    fn bracket_done(&mut self, step: &Step, mut bracket: Bracket) {
+    fn bracket_done(&mut self, step: &SearchStep, mut bracket: Bracket) {
         let asked = bracket.level;
         if step.missed() {
             bracket.high = Some(bracket.high.map_or(asked, |high| high.min(asked)));
@@ -221,7 +221,7 @@ impl Search {
         if let Some(pool) = &self.pool {
             return Some(pool.clone());
         }
-        let levels = || self.counted().map(Step::level);
+        let levels = || self.counted().map(SearchStep::level);
         let low = levels().min_by(f64::total_cmp)?;
         let high = levels().max_by(f64::total_cmp)?;
         let range = (WIDEN.0 * low, WIDEN.1 * high);
@@ -265,7 +265,7 @@ impl Search {
             return;
         }
         let whole = if self.options.dimension.is_rate() { 0.0 } else { 1.5 };
-        let near: Vec<&Step> = pool
+        let near: Vec<&SearchStep> = pool
             .steps()
             .iter()
             .filter(|step| {

@@ -50,7 +50,7 @@ impl StepOutcome {
 
 /// A finished trial.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct SearchStep {
     /// The trial.
     pub trial: Trial,
     /// The observation.
@@ -63,7 +63,7 @@ pub struct Step {
     level: f64,
 }
 
-impl Step {
+impl SearchStep {
     pub(super) fn new(
         dimension: Dimension,
         clauses: &[Clause],
@@ -234,10 +234,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::search::{Seen, TrialLoad, TrialSecond};
+    use crate::search::{ClauseCounts, TrialLoad, TrialSecond};
 
     /// A step with these readings of the bounded CPU.
-    fn step(purpose: Purpose, readings: Vec<f64>) -> Step {
+    fn step(purpose: Purpose, readings: Vec<f64>) -> SearchStep {
         let clauses = [Clause::target("cpu<20%".to_owned(), "cpu".to_owned(), 0.2)];
         let duration = Duration::from_secs(4);
         let load = TrialLoad::Rate(100.0);
@@ -248,10 +248,10 @@ mod tests {
             due: 400,
             ok: 400,
             seconds: vec![TrialSecond { ok: 100.0, ..TrialSecond::default() }; 4],
-            clauses: vec![Seen { levels: readings, ..Seen::default() }],
+            clauses: vec![ClauseCounts { levels: readings, ..ClauseCounts::default() }],
             ..Observation::default()
         };
-        Step::new(Dimension::Rate, &clauses, trial, seen)
+        SearchStep::new(Dimension::Rate, &clauses, trial, seen)
     }
 
     #[test]
@@ -266,14 +266,14 @@ mod tests {
 
     #[test]
     fn readings_during_a_backlog_do_not_count() {
-        let Step { trial, seen, .. } = step(Purpose::Bracket, vec![0.1]);
+        let SearchStep { trial, seen, .. } = step(Purpose::Bracket, vec![0.1]);
         let clauses = [Clause::target("cpu<20%".to_owned(), "cpu".to_owned(), 0.2)];
         let seconds = vec![TrialSecond { ok: 50.0, ..TrialSecond::default() }; 4];
         let half = Observation { seconds, ..seen };
-        let behind = Step::new(Dimension::Rate, &clauses, trial.clone(), half.clone());
+        let behind = SearchStep::new(Dimension::Rate, &clauses, trial.clone(), half.clone());
         assert_eq!((behind.missed(), behind.outcome), (true, StepOutcome::Inconclusive));
         let limited = Observation { limited: Some("all connections".to_owned()), ..half };
-        let limited = Step::new(Dimension::Rate, &clauses, trial, limited);
+        let limited = SearchStep::new(Dimension::Rate, &clauses, trial, limited);
         assert_eq!(limited.outcome, StepOutcome::Limited);
     }
 }

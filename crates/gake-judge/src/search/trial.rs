@@ -159,7 +159,7 @@ impl Trial {
 
 /// The next action of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask {
+pub enum SearchAction {
     /// Run this trial, then pass its observation to [`super::Search::tell`].
     Trial(Trial),
     /// Let the target rest for this time.
@@ -189,7 +189,7 @@ pub struct TrialSecond {
 
 /// The figures of one clause in a trial.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
+pub struct ClauseCounts {
     /// Bad requests and all due.
     pub total: Bad,
     /// The same for each second.
@@ -220,7 +220,7 @@ pub struct Observation {
     /// Mean number in flight.
     pub in_flight: f64,
     /// The figures of each clause, in order.
-    pub clauses: Vec<Seen>,
+    pub clauses: Vec<ClauseCounts>,
     /// The figures of each second.
     pub seconds: Vec<TrialSecond>,
     /// Why the generator, not the target, may have been the limit.

@@ -16,8 +16,8 @@ use std::time::Duration;
 use gake_judge::Clause;
 use gake_judge::overload::{self, Class, Overload, Recovery};
 use gake_judge::search::{
-    Ask, CapacityAnswer, Dimension, Found, Search, SearchOptions, StopReason, TrialLoad,
-    TrialSecond,
+    CapacityResult, Dimension, Search, SearchAction, SearchOptions, SearchResult, StopReason,
+    TrialLoad, TrialSecond,
 };
 use server::{Arrivals, Done, Metastable, Model, Server, Service};
 use servers::{Case, cases};
@@ -26,7 +26,7 @@ fn case(name: &str) -> Case {
     cases().into_iter().find(|case| case.name == name).unwrap()
 }
 
-fn search(case: &Case, seed: u64, options: SearchOptions) -> CapacityAnswer {
+fn search(case: &Case, seed: u64, options: SearchOptions) -> SearchResult {
     let mut server = Server::new(case.model.clone(), seed * 7 + 11);
     let mut search = Search::new(case.clauses(), options);
     trial::run(&mut search, &mut server);
@@ -39,7 +39,7 @@ fn study(case: &Case, runs: u64) -> [f64; 3] {
     for seed in 0..runs {
         let answer = search(case, seed, SearchOptions::default());
         assert!(answer.spent <= 125.0, "{} spent {}", case.name, answer.spent);
-        let Found::Capacity(e) = answer.found else { continue };
+        let CapacityResult::Capacity(e) = answer.found else { continue };
         counts[0] += u32::from((e.capacity / case.truth - 1.0).abs() < 0.05);
         counts[1] += u32::from(e.low <= case.truth && case.truth <= e.high);
         counts[2] += u32::from(e.safe <= case.truth);
@@ -77,7 +77,7 @@ fn a_budget_that_is_too_small_names_a_sufficient_one() {
     let budget = Duration::from_secs_f64(needed);
     let long = search(&slow, 1, SearchOptions { budget, ..SearchOptions::default() });
     assert_eq!(long.budget_needed, None, "{long:?}");
-    let Found::Capacity(found) = long.found else { panic!("{long:?}") };
+    let CapacityResult::Capacity(found) = long.found else { panic!("{long:?}") };
     assert!(found.low <= 40.0 && 35.0 <= found.high, "{found:?}");
 }
 
@@ -99,7 +99,10 @@ fn a_budget_of_seconds_names_one_of_minutes() {
     assert!((104.0..=170.0).contains(&needed), "{needed}");
     let long = search(&fast, 1, options(needed));
     assert_eq!((long.ended, long.budget_needed), (StopReason::Ceiling, None), "{long:?}");
-    assert!(matches!(long.found, Found::AtLeast { level, .. } if level > 38.0), "{long:?}");
+    assert!(
+        matches!(long.found, CapacityResult::AtLeast { level, .. } if level > 38.0),
+        "{long:?}"
+    );
 }
 
 #[test]
@@ -125,8 +128,10 @@ fn a_slow_service_is_found_as_far_as_two_minutes_go() {
     for seed in 0..5 {
         let rate = search(&slow, seed, SearchOptions::default());
         match rate.found {
-            Found::Capacity(e) => assert!(e.low <= 40.0 && 40.0 <= e.high * 1.02, "{e:?}"),
-            Found::AtLeast { level, .. } => assert!((20.0..=42.0).contains(&level), "{level}"),
+            CapacityResult::Capacity(e) => assert!(e.low <= 40.0 && 40.0 <= e.high * 1.02, "{e:?}"),
+            CapacityResult::AtLeast { level, .. } => {
+                assert!((20.0..=42.0).contains(&level), "{level}")
+            }
             other => panic!("{other:?}"),
         }
         assert!(rate.spent <= 140.0, "{}", rate.spent);
@@ -134,8 +139,12 @@ fn a_slow_service_is_found_as_far_as_two_minutes_go() {
         let dimension = Dimension::Users;
         let users = search(&slow, seed, SearchOptions { dimension, ..SearchOptions::default() });
         match users.found {
-            Found::Capacity(e) => assert!(e.low <= 480.0 && 480.0 <= e.high * 1.02, "{e:?}"),
-            Found::AtLeast { level, .. } => assert!((200.0..=490.0).contains(&level), "{level}"),
+            CapacityResult::Capacity(e) => {
+                assert!(e.low <= 480.0 && 480.0 <= e.high * 1.02, "{e:?}")
+            }
+            CapacityResult::AtLeast { level, .. } => {
+                assert!((200.0..=490.0).contains(&level), "{level}")
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -159,7 +168,8 @@ fn it_beats_doubling_and_bisecting_in_equal_time() {
         assert!(bisected.spent > 100.0);
         theirs += (bisected.capacity / case.truth - 1.0).powi(2);
         covered[1] += u32::from(bisected.low <= case.truth && case.truth <= bisected.high);
-        let Found::Capacity(e) = search(&case, seed, SearchOptions::default()).found else {
+        let CapacityResult::Capacity(e) = search(&case, seed, SearchOptions::default()).found
+        else {
             panic!()
         };
         ours += (e.capacity / case.truth - 1.0).powi(2);
@@ -174,7 +184,7 @@ fn a_server_that_misses_the_objective_without_load_has_no_capacity() {
     let case = Case { objectives: &["p99<60ms"], ..case("mmc") };
     let answer = search(&case, 1, SearchOptions::default());
     assert_eq!(answer.ended, StopReason::Infeasible);
-    assert!(matches!(answer.found, Found::Infeasible { .. }), "{:?}", answer.found);
+    assert!(matches!(answer.found, CapacityResult::Infeasible { .. }), "{:?}", answer.found);
     assert!(answer.spent < 30.0);
 }
 
@@ -187,7 +197,7 @@ fn a_small_budget_invents_no_capacity() {
             SearchOptions { budget: Duration::from_secs(budget), ..SearchOptions::default() };
         let answer = search(&case, 1, options);
         assert!(
-            matches!(answer.found, Found::Infeasible { .. } | Found::Unknown),
+            matches!(answer.found, CapacityResult::Infeasible { .. } | CapacityResult::Unknown),
             "{budget}: {:?}",
             answer.found
         );
@@ -204,11 +214,11 @@ fn the_highest_rate_allowed_is_never_passed() {
     for step in search.steps() {
         assert!(matches!(step.trial.load, TrialLoad::Rate(rate) if rate <= 200.0), "{step:?}");
     }
-    let Found::AtLeast { level, .. } = search.answer().found else { panic!() };
+    let CapacityResult::AtLeast { level, .. } = search.answer().found else { panic!() };
     assert!(level > 180.0 && level <= 200.0, "{level}");
     // A limit above the capacity has no effect.
     let options = SearchOptions { highest: Some(600.0), ..SearchOptions::default() };
-    let Found::Capacity(e) = self::search(&case, 3, options).found else { panic!() };
+    let CapacityResult::Capacity(e) = self::search(&case, 3, options).found else { panic!() };
     assert!(e.low <= case.truth && case.truth <= e.high, "{e:?}");
 }
 
@@ -220,11 +230,11 @@ fn a_small_budget_gives_a_wide_interval() {
         let answer = search(&case, seed, options);
         assert!(answer.spent <= 50.0, "{}", answer.spent);
         assert_eq!(answer.ended, StopReason::Budget);
-        let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
+        let CapacityResult::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
         assert!(e.half_width() > 0.08, "{e:?}");
     }
     let options = SearchOptions { budget: Duration::from_secs(5), ..SearchOptions::default() };
-    assert!(!matches!(search(&case, 1, options).found, Found::Capacity(_)));
+    assert!(!matches!(search(&case, 1, options).found, CapacityResult::Capacity(_)));
 }
 
 #[test]
@@ -234,7 +244,7 @@ fn users_of_a_closed_loop_are_found_too() {
     let options = SearchOptions { dimension: Dimension::Users, ..SearchOptions::default() };
     for seed in 0..3 {
         let answer = search(&case, seed, options.clone());
-        let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
+        let CapacityResult::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
         assert!((36.0..=43.0).contains(&e.capacity), "{e:?}");
     }
 }
@@ -248,7 +258,7 @@ fn the_generators_limit_is_never_the_servers_capacity() {
     let mut search = Search::new(case.clauses(), SearchOptions::default());
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 let mut seen = trial::observe(&mut server, &trial, search.clauses());
                 if matches!(trial.load, TrialLoad::Rate(rate) if rate > 1_500.0) {
                     seen.limited = Some("the generator is busy".to_owned());
@@ -258,12 +268,12 @@ fn the_generators_limit_is_never_the_servers_capacity() {
                 }
                 search.tell(seen);
             }
-            Ask::Rest(_) => {}
-            Ask::Done => break,
+            SearchAction::Rest(_) => {}
+            SearchAction::Done => break,
         }
     }
     let answer = search.answer();
-    let Found::AtLeast { level, why } = answer.found else { panic!("{:?}", answer.found) };
+    let CapacityResult::AtLeast { level, why } = answer.found else { panic!("{:?}", answer.found) };
     assert!(level <= 1_500.0 && level > 1_000.0, "{level}");
     assert!(why.contains("generator"), "{why}");
 }
@@ -276,7 +286,7 @@ fn a_target_without_responses_ends_the_search() {
     let mut trials = 0;
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 trials += 1;
                 let mut seen = trial::observe(&mut server, &trial, search.clauses());
                 if trials > 8 {
@@ -287,8 +297,8 @@ fn a_target_without_responses_ends_the_search() {
                 }
                 search.tell(seen);
             }
-            Ask::Rest(_) => {}
-            Ask::Done => break,
+            SearchAction::Rest(_) => {}
+            SearchAction::Done => break,
         }
     }
     assert_eq!(search.answer().ended, StopReason::Gone);
@@ -300,17 +310,21 @@ fn an_interrupt_leaves_the_answer_so_far() {
     let case = case("mmc");
     let mut server = Server::new(case.model.clone(), 5);
     let mut search = Search::new(case.clauses(), SearchOptions::default());
-    assert_eq!(search.answer().found, Found::Unknown);
+    assert_eq!(search.answer().found, CapacityResult::Unknown);
     for _ in 0..14 {
-        if let Ask::Trial(trial) = search.next() {
-            assert_eq!(search.next(), Ask::Trial(trial.clone()), "asking twice changes nothing");
+        if let SearchAction::Trial(trial) = search.next() {
+            assert_eq!(
+                search.next(),
+                SearchAction::Trial(trial.clone()),
+                "asking twice changes nothing"
+            );
             search.tell(trial::observe(&mut server, &trial, search.clauses()));
         }
     }
     search.next();
     search.interrupt();
-    assert_eq!(search.next(), Ask::Done);
-    assert!(matches!(search.answer().found, Found::Capacity(_)));
+    assert_eq!(search.next(), SearchAction::Done);
+    assert!(matches!(search.answer().found, CapacityResult::Capacity(_)));
     assert_eq!(search.answer().ended, StopReason::Interrupted);
 }
 
@@ -377,7 +391,7 @@ fn metastability_is_distinguished_from_draining() {
 
 /// A search bounded only by a level of the target, which is `idle` plus `each` per request a
 /// second, read once a second with a few percent of noise.
-fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> CapacityAnswer {
+fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> SearchResult {
     let model = Model { slots: 64, service: 0.001, places: 10_000, ..Model::default() };
     let cpu = Clause::target("cpu<25%".to_owned(), "cpu".to_owned(), bound);
     let mut server = Server::new(model, 5);
@@ -386,7 +400,7 @@ fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> CapacityAnswer {
     let mut noise = seed;
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 let mut seen = trial::observe(&mut server, &trial, search.clauses());
                 let rate = match trial.load {
                     TrialLoad::Rate(_) => seen.rate(),
@@ -400,8 +414,8 @@ fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> CapacityAnswer {
                 seen.clauses[1].levels = (0..trial.duration.as_secs()).map(read).collect();
                 search.tell(seen);
             }
-            Ask::Rest(rest) => server.now += rest.as_secs_f64(),
-            Ask::Done => return search.answer(),
+            SearchAction::Rest(rest) => server.now += rest.as_secs_f64(),
+            SearchAction::Done => return search.answer(),
         }
     }
 }
@@ -412,7 +426,9 @@ fn a_bound_on_a_level_is_found_far_below_the_targets_maximum() {
     for truth in [640.0, 6_400.0, 32_000.0] {
         for seed in 1..4 {
             let answer = by_level(0.25, (0.05, 0.20 / truth), seed);
-            let Found::Capacity(e) = answer.found else { panic!("{truth}: {:?}", answer.found) };
+            let CapacityResult::Capacity(e) = answer.found else {
+                panic!("{truth}: {:?}", answer.found)
+            };
             assert!(e.low <= truth && truth <= e.high, "{truth}: {e:?}");
             assert!(e.half_width() < 0.08, "{truth}: {e:?}");
         }
@@ -427,19 +443,19 @@ fn the_capacity_is_where_a_level_reaches_its_bound() {
     let mut search = Search::new([case.clauses(), vec![cpu]].concat(), SearchOptions::default());
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 let mut seen = trial::observe(&mut server, &trial, search.clauses());
                 // 5 % idle, and 0.2 % a request a second: 50 % at 225/s.
                 let level = 5.0 + 0.2 * seen.rate();
                 seen.clauses[1].levels = vec![level; 4];
                 search.tell(seen);
             }
-            Ask::Rest(rest) => server.now += rest.as_secs_f64(),
-            Ask::Done => break,
+            SearchAction::Rest(rest) => server.now += rest.as_secs_f64(),
+            SearchAction::Done => break,
         }
     }
     let answer = search.answer();
-    let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
+    let CapacityResult::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
     assert!(e.low <= 225.0 && 225.0 <= e.high, "{e:?}");
     assert_eq!(answer.binding.map(|clause| clause.text), Some("cpu<50%".to_owned()));
 }

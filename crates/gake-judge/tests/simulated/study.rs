@@ -10,7 +10,7 @@ mod server;
 mod servers;
 mod trial;
 
-use gake_judge::search::{Found, Search, SearchOptions};
+use gake_judge::search::{CapacityResult, Search, SearchOptions};
 use server::Server;
 use servers::Case;
 
@@ -53,7 +53,7 @@ fn search(case: &Case, seed: u64) -> SearchOutcome {
     let answer = search.answer();
     let nothing = f64::NAN;
     let (capacity, low, high, safe) = match answer.found {
-        Found::Capacity(e) => (e.capacity, e.low, e.high, e.safe),
+        CapacityResult::Capacity(e) => (e.capacity, e.low, e.high, e.safe),
         _ => (nothing, nothing, nothing, nothing),
     };
     SearchOutcome {

@@ -1,7 +1,9 @@
 //! Runs a search's trials on a virtual server like on a real one: requests count in the second in
 //! which they end, and a drain has a time limit.
 
-use gake_judge::search::{Ask, Observation, Search, Seen, Trial, TrialLoad, TrialSecond};
+use gake_judge::search::{
+    ClauseCounts, Observation, Search, SearchAction, Trial, TrialLoad, TrialSecond,
+};
 use gake_judge::{Bad, Clause};
 
 use super::server::{Arrivals, Done, Server};
@@ -18,12 +20,12 @@ fn limit(clause: &Clause) -> f64 {
 pub fn run(search: &mut Search, server: &mut Server) {
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 let seen = observe(server, &trial, search.clauses());
                 search.tell(seen);
             }
-            Ask::Rest(rest) => server.now += rest.as_secs_f64(),
-            Ask::Done => return,
+            SearchAction::Rest(rest) => server.now += rest.as_secs_f64(),
+            SearchAction::Done => return,
         }
     }
 }
@@ -89,7 +91,10 @@ fn summarize(
         took: end - began,
         due: done.len() as u64,
         clauses: vec![
-            Seen { slices: vec![Bad::default(); seconds], ..Seen::default() };
+            ClauseCounts {
+                slices: vec![Bad::default(); seconds],
+                ..ClauseCounts::default()
+            };
             limits.len()
         ],
         seconds: vec![TrialSecond::default(); seconds],

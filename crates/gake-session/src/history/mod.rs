@@ -6,7 +6,7 @@ mod store;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gake_judge::search::Found;
+use gake_judge::search::CapacityResult;
 use gake_judge::stats::Rates;
 use gake_judge::{Summary, Validity};
 use gake_report::find::FindReport;
@@ -95,12 +95,12 @@ impl Entry {
     /// A search, which printed `text`.
     pub fn of_search(report: &FindReport, text: String) -> Self {
         let (verdict, capacity) = match &report.answer.found {
-            Found::Capacity(estimate) => {
+            CapacityResult::Capacity(estimate) => {
                 ("capacity", Some([estimate.capacity, estimate.low, estimate.high]))
             }
-            Found::AtLeast { .. } => ("at least", None),
-            Found::Infeasible { .. } => ("infeasible", None),
-            Found::Unknown => ("unknown", None),
+            CapacityResult::AtLeast { .. } => ("at least", None),
+            CapacityResult::Infeasible { .. } => ("infeasible", None),
+            CapacityResult::Unknown => ("unknown", None),
         };
         Self {
             id: 0,

@@ -51,7 +51,7 @@ impl StopReason {
 
 /// The estimated capacity and its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub struct CapacityEstimate {
     /// The median.
     pub capacity: f64,
     /// The lower end of the 95 % interval.
@@ -62,7 +62,7 @@ pub struct Estimate {
     pub safe: f64,
 }
 
-impl Estimate {
+impl CapacityEstimate {
     /// Half the interval's width, as a share of the capacity.
     #[must_use]
     pub fn half_width(&self) -> f64 {
@@ -72,9 +72,9 @@ impl Estimate {
 
 /// The outcome of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum CapacityResult {
     /// The capacity lies in an interval.
-    Capacity(Estimate),
+    Capacity(CapacityEstimate),
     /// Only a lower bound is known.
     AtLeast {
         /// The level.
@@ -108,9 +108,9 @@ pub struct Hysteresis {
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CapacityAnswer {
+pub struct SearchResult {
     /// The outcome.
-    pub found: Found,
+    pub found: CapacityResult,
     /// Why the search ended.
     pub ended: StopReason,
     /// The clause that bounds the capacity.
@@ -141,7 +141,7 @@ pub struct CapacityAnswer {
 impl Search {
     /// The result so far.
     #[must_use]
-    pub fn answer(&self) -> CapacityAnswer {
+    pub fn answer(&self) -> SearchResult {
         let ended = match self.stage {
             Stage::Over(ended) => ended,
             _ => StopReason::Interrupted,
@@ -150,7 +150,7 @@ impl Search {
         // An objective that was never missed is not binding.
         let missed = |number: usize| self.counted().any(|step| step.ratios[number] > 1.0);
         let binding = pool.as_ref().map(super::Pool::binding).filter(|number| missed(*number));
-        CapacityAnswer {
+        SearchResult {
             found: self.found(ended, pool.as_ref()),
             ended,
             binding: binding.map(|number| self.clauses[number].clone()),
@@ -169,20 +169,20 @@ impl Search {
         }
     }
 
-    fn found(&self, ended: StopReason, pool: Option<&super::Pool>) -> Found {
+    fn found(&self, ended: StopReason, pool: Option<&super::Pool>) -> CapacityResult {
         let passed = self.highest_pass();
-        let lowest = self.counted().map(super::Step::level).min_by(f64::total_cmp);
+        let lowest = self.counted().map(super::SearchStep::level).min_by(f64::total_cmp);
         if ended == StopReason::Infeasible {
-            return Found::Infeasible { level: lowest.unwrap_or(1.0) };
+            return CapacityResult::Infeasible { level: lowest.unwrap_or(1.0) };
         }
-        let failed = self.counted().any(super::Step::missed);
+        let failed = self.counted().any(super::SearchStep::missed);
         let ceiling = self.ceiling.as_ref();
         match (pool, passed, ceiling) {
             (Some(pool), Some(_), Some(ceiling)) if ended == StopReason::Ceiling => {
                 let level = ceiling.level.min(pool.quantile(SAFE));
-                Found::AtLeast { level, why: ceiling.why.clone() }
+                CapacityResult::AtLeast { level, why: ceiling.why.clone() }
             }
-            (Some(pool), Some(_), _) if failed => Found::Capacity(estimate(pool)),
+            (Some(pool), Some(_), _) if failed => CapacityResult::Capacity(estimate(pool)),
             (_, Some(level), ceiling) => {
                 let why = ceiling.filter(|ceiling| level >= 0.9 * ceiling.level);
                 let ended = match ended {
@@ -190,19 +190,22 @@ impl Search {
                     _ => "the search ended before any level failed",
                 };
                 let ended = ended.to_owned();
-                Found::AtLeast { level, why: why.map_or(ended, |ceiling| ceiling.why.clone()) }
+                CapacityResult::AtLeast {
+                    level,
+                    why: why.map_or(ended, |ceiling| ceiling.why.clone()),
+                }
             }
             // Even one user missed the objective.
             (_, None, _) if failed && self.ladder.passed <= 0.0 => {
-                Found::Infeasible { level: lowest.unwrap_or(1.0) }
+                CapacityResult::Infeasible { level: lowest.unwrap_or(1.0) }
             }
-            (Some(pool), None, _) if failed => Found::Capacity(estimate(pool)),
-            _ => Found::Unknown,
+            (Some(pool), None, _) if failed => CapacityResult::Capacity(estimate(pool)),
+            _ => CapacityResult::Unknown,
         }
     }
 }
 
-impl CapacityAnswer {
+impl SearchResult {
     /// The scalability law fitted to the ladder; `None` with too few rungs.
     #[must_use]
     pub fn scaling(&self) -> Option<usl::Usl> {
@@ -219,8 +222,8 @@ impl CapacityAnswer {
 }
 
 /// The estimate from a posterior.
-pub(super) fn estimate(pool: &super::Pool) -> Estimate {
-    Estimate {
+pub(super) fn estimate(pool: &super::Pool) -> CapacityEstimate {
+    CapacityEstimate {
         capacity: pool.quantile(MEDIAN),
         low: pool.quantile(LOW),
         high: pool.quantile(HIGH),

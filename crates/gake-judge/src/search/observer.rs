@@ -5,7 +5,7 @@ use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{Fault, Metric, Run, Tally};
 use gake_text::units;
 
-use super::trial::{Observation, Seen, TrialSecond};
+use super::trial::{ClauseCounts, Observation, TrialSecond};
 use crate::finding;
 use crate::lanes;
 use crate::objective::{Bad, Bound, Clause};
@@ -27,7 +27,7 @@ const SECONDS_MAX: usize = 3_600;
 pub struct Observer<'a> {
     clauses: &'a [Clause],
     labels: &'a [String],
-    seen: Vec<Seen>,
+    seen: Vec<ClauseCounts>,
     seconds: Vec<TrialSecond>,
 }
 
@@ -35,7 +35,12 @@ impl<'a> Observer<'a> {
     /// An observer of a run with these labels.
     #[must_use]
     pub fn new(clauses: &'a [Clause], labels: &'a [String]) -> Self {
-        Self { clauses, labels, seen: vec![Seen::default(); clauses.len()], seconds: Vec::new() }
+        Self {
+            clauses,
+            labels,
+            seen: vec![ClauseCounts::default(); clauses.len()],
+            seconds: Vec::new(),
+        }
     }
 
     /// Adds the records of one second after the warm-up.
