@@ -53,13 +53,13 @@ mod tests {
     use gake_core::record::Fault;
 
     use super::*;
-    use crate::testing::{MS, RunSample};
+    use crate::testing::{MS, RunBuilder};
 
     #[test]
     fn the_most_frequent_comes_first_with_the_evidence_of_the_highest_load() {
-        let closes = |n| RunSample::of(1_000, 5 * MS).fault(Fault::Reset, n).run();
-        let errors = RunSample::of(1_000, 5 * MS).status(503, 100).run();
-        let healthy = RunSample::of(1_000, 5 * MS).run();
+        let closes = |n| RunBuilder::of(1_000, 5 * MS).fault(Fault::Reset, n).run();
+        let errors = RunBuilder::of(1_000, 5 * MS).status(503, 100).run();
+        let healthy = RunBuilder::of(1_000, 5 * MS).run();
         let mut causes = Causes::default();
         for (run, load) in [(&errors, 1.0), (&closes(50), 9.0), (&closes(20), 5.0), (&healthy, 2.0)]
         {

@@ -90,32 +90,32 @@ fn advice_on(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MS, RunSample};
+    use crate::testing::{MS, RunBuilder};
 
     #[test]
     fn one_success_is_enough() {
-        let of = |sample: RunSample| NothingOk::of(&sample.run());
-        assert_eq!(of(RunSample::of(1, MS).status(503, 1_000)), None);
-        assert_eq!(of(RunSample::default()), None, "nothing was sent");
+        let of = |sample: RunBuilder| NothingOk::of(&sample.run());
+        assert_eq!(of(RunBuilder::of(1, MS).status(503, 1_000)), None);
+        assert_eq!(of(RunBuilder::default()), None, "nothing was sent");
     }
 
     #[test]
     fn the_most_frequent_end_is_the_cause() {
-        let of = |sample: RunSample| NothingOk::of(&sample.run()).unwrap();
-        let refused = of(RunSample::default().fault(Fault::ConnectRefused, 7));
+        let of = |sample: RunBuilder| NothingOk::of(&sample.run()).unwrap();
+        let refused = of(RunBuilder::default().fault(Fault::ConnectRefused, 7));
         assert_eq!(
             (refused.cause.as_str(), refused.advice),
             ("connect_refused", advice(Fault::ConnectRefused))
         );
-        let mixed = of(RunSample::default().status(404, 1_200).fault(Fault::Reset, 34));
+        let mixed = of(RunBuilder::default().status(404, 1_200).fault(Fault::Reset, 34));
         assert_eq!(mixed.cause, "status 404 (1,200 of 1,234)");
         assert_eq!(mixed.advice, advice_on(404));
-        assert_eq!(of(RunSample::default().status(503, 2)).cause, "status 503");
+        assert_eq!(of(RunBuilder::default().status(503, 2)).cause, "status 503");
     }
 
     #[test]
     fn unfinished_requests_are_not_failures() {
-        let mut run = RunSample::default().status(500, 3).run();
+        let mut run = RunBuilder::default().status(500, 3).run();
         run.tally.counts.sent += 4;
         run.tally.counts.unfinished += 4;
         let found = NothingOk::of(&run).unwrap();

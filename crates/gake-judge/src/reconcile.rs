@@ -79,11 +79,11 @@ fn verdict(added: u64, ok: u64, most: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MS, RunSample};
+    use crate::testing::{MS, RunBuilder};
 
     #[test]
     fn lost_and_duplicate_writes_are_distinguished_from_possible_ones() {
-        let run = RunSample::of(100, MS).status(500, 5).run();
+        let run = RunBuilder::of(100, MS).status(500, 5).run();
         let writes = Writes::of(&run);
         let met = |added: u64| reconcile(writes, 7, Ok(7 + added)).met;
         assert!(met(100) && met(105));
@@ -100,7 +100,7 @@ mod tests {
         assert!(text(102).ends_with("explained"), "{}", text(102));
         assert!(text(100).ends_with("equal"), "{}: those that failed wrote none", text(100));
         assert!(text(106).ends_with("1 write too many, made twice"), "{}", text(106));
-        let all_ok = reconcile(Writes::of(&RunSample::of(100, MS).run()), 0, Ok(100));
+        let all_ok = reconcile(Writes::of(&RunBuilder::of(100, MS).run()), 0, Ok(100));
         assert!(all_ok.met && all_ok.text.ends_with("equal"), "{}", all_ok.text);
         let unknown = reconcile(writes, 7, Err("it is gone".to_owned()));
         assert!(!unknown.met && unknown.shown().contains("it is gone"));

@@ -132,12 +132,12 @@ mod tests {
     use gake_core::record::{Counts, Series};
 
     use super::*;
-    use crate::testing::{MS, RunSample};
+    use crate::testing::{MS, RunBuilder};
     use crate::validity;
 
     /// A run of 8 s at 260/s with these completions and medians in each second.
     fn run(completed: impl Fn(u64) -> u64, p50: impl Fn(u64) -> Nanos) -> Run {
-        let mut run = RunSample::of(2_080, 5 * MS).asked(2_600.0).run();
+        let mut run = RunBuilder::of(2_080, 5 * MS).asked(2_600.0).run();
         run.measured = 8 * SECOND;
         run.asked_rate = Some(260.0);
         let mut series = Series::default();

@@ -15,7 +15,7 @@ pub(crate) const MS: Nanos = 1_000_000;
 
 /// Builds a run of 10 s.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RunSample {
+pub(crate) struct RunBuilder {
     pub(crate) outcomes: Vec<(Outcome, u64)>,
     labels: Vec<String>,
     asked: Option<f64>,
@@ -43,7 +43,7 @@ pub(crate) fn answered(late: Nanos, first: Nanos, done: Nanos, status: u16) -> O
     }
 }
 
-impl RunSample {
+impl RunBuilder {
     /// `count` requests with status 200 after `took`.
     pub(crate) fn of(count: u64, took: Nanos) -> Self {
         Self::default().more(count, took)
@@ -170,5 +170,5 @@ fn plan(load: Load, labels: Vec<String>) -> Plan {
 
 /// 1,000 requests a second for 10 s, with responses in about 5 ms over a few connections.
 pub(crate) fn healthy() -> Run {
-    RunSample::of(9_000, 5 * MS).more(990, 8 * MS).connects(10, MS / 2).run()
+    RunBuilder::of(9_000, 5 * MS).more(990, 8 * MS).connects(10, MS / 2).run()
 }

@@ -112,7 +112,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{RunSample, healthy};
+    use crate::testing::{RunBuilder, healthy};
 
     fn objectives(texts: &[&str]) -> Vec<Objective> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_run_without_success_is_neither_done_nor_invalid() {
-        let mut run = RunSample::default().status(404, 5_000).run();
+        let mut run = RunBuilder::default().status(404, 5_000).run();
         assert_eq!(judge(&run, &[]).conclusion(), Conclusion::NothingOk);
         let missed = objectives(&["errors<1%"]);
         assert_eq!(judge(&run, &missed).conclusion(), Conclusion::NothingOk);
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn one_failure_in_thousands_is_not_a_finding() {
-        let run = RunSample::of(10_000, 5_000_000).fault(gake_core::record::Fault::Reset, 1).run();
+        let run = RunBuilder::of(10_000, 5_000_000).fault(gake_core::record::Fault::Reset, 1).run();
         assert_eq!(judge(&run, &[]).findings, []);
     }
 }

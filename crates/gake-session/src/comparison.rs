@@ -5,7 +5,8 @@ use std::path::Path;
 
 use gake_core::record::Run;
 use gake_judge::compare::{
-    ComparedFigures, Comparison, ComparisonOutcome, Known, Pieces, Question, RunSample, compare,
+    CompareOptions, ComparedRun, Comparison, ComparisonOutcome, FigureSelection, RunMetrics,
+    RunSeconds, compare,
 };
 use gake_report::compare::{CompareReport, json, markdown, text};
 use gake_report::{Format, ReadError, RunSeconds, html, read_run};
@@ -19,7 +20,7 @@ use crate::{Console, Exit, Failure, Results};
 /// When a file cannot be read, or lacks a figure that is asked for.
 pub fn files(
     names: [&str; 2],
-    question: &Question,
+    question: &CompareOptions,
     console: &Console,
 ) -> Result<(Comparison, [Run; 2]), Failure> {
     let (a, b) = (read(names[0], console)?, read(names[1], console)?);
@@ -54,16 +55,19 @@ pub fn exit(comparison: &Comparison) -> Exit {
 }
 
 /// What a run says of itself.
-fn known(run: &Run) -> Known<'_> {
-    Known { plan: &run.plan, series: &run.tally.series }
+fn known(run: &Run) -> RunMetrics<'_> {
+    RunMetrics { plan: &run.plan, series: &run.tally.series }
 }
 
 /// The figures that are asked for.
 ///
 /// # Errors
 /// When the runs have no such figure.
-pub fn figures(question: &Question, runs: [Known<'_>; 2]) -> Result<ComparedFigures, Failure> {
-    ComparedFigures::of(question, runs)
+pub fn figures(
+    question: &CompareOptions,
+    runs: [RunMetrics<'_>; 2],
+) -> Result<FigureSelection, Failure> {
+    FigureSelection::of(question, runs)
         .map_err(|error| Failure::usage(format!("--figures: {error}")))
 }
 
@@ -82,12 +86,12 @@ fn read(name: &str, console: &Console) -> Result<Run, Failure> {
 }
 
 /// Reads a run file again: which times are beyond a quantile is known when it is.
-fn sample(name: &str, run: Run, figures: &ComparedFigures) -> Result<RunSample, Failure> {
+fn sample(name: &str, run: Run, figures: &FigureSelection) -> Result<ComparedRun, Failure> {
     let wrong = |error| unread(name, &error);
-    let mut pieces = Pieces::new(&run, figures);
+    let mut observations = RunSeconds::new(&run, figures);
     let mut seconds = RunSeconds::open(Path::new(name)).map_err(wrong)?;
     while let Some(second) = seconds.next_second().map_err(wrong)? {
-        pieces.add(second.at, second.asked, &second.tally, &second.scenarios);
+        observations.add(second.at, second.asked, &second.tally, &second.scenarios);
     }
-    Ok(RunSample { run, pieces })
+    Ok(ComparedRun { run, observations })
 }

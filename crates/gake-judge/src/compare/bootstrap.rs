@@ -13,7 +13,7 @@ pub(super) const OBSERVATIONS_MIN: usize = 5;
 
 /// The standard error of a ratio of sums.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spread {
+pub(super) struct ErrorEstimate {
     /// Relative to the ratio.
     pub(super) error: f64,
     /// Degrees of freedom of that error.
@@ -26,7 +26,7 @@ pub(super) struct Spread {
 /// with a block length chosen from the autocorrelation, and that of a first-order autoregression
 /// with the same correlation, since blocks of a short series underestimate it. `None` with too few
 /// observations or sums of zero.
-pub(super) fn spread(observations: &[(f64, f64)]) -> Option<Spread> {
+pub(super) fn spread(observations: &[(f64, f64)]) -> Option<ErrorEstimate> {
     let n = observations.len();
     let (top, bottom) = sums(observations.iter());
     if n < OBSERVATIONS_MIN || top <= 0.0 || bottom <= 0.0 {
@@ -37,7 +37,7 @@ pub(super) fn spread(observations: &[(f64, f64)]) -> Option<Spread> {
         observations.iter().map(|(a, b)| (a - ratio * b) / (top / n as f64)).collect();
     let variance = residuals.iter().map(|e| e * e).sum::<f64>() / (n - 1) as f64;
     if variance == 0.0 {
-        return Some(Spread { error: 0.0, freedom: (n - 1) as f64 });
+        return Some(ErrorEstimate { error: 0.0, freedom: (n - 1) as f64 });
     }
     let correlation = correlation(&residuals);
     let block = block_length(correlation, n);
@@ -46,7 +46,7 @@ pub(super) fn spread(observations: &[(f64, f64)]) -> Option<Spread> {
     // Overlapping blocks have 1.5 times the degrees of freedom of disjoint ones.
     let overlap = if block == 1 { 1.0 } else { 1.5 };
     let freedom = (overlap * n as f64 / block as f64 - 1.0).max(3.0);
-    Some(Spread { error: regressed.max(resampled).sqrt(), freedom })
+    Some(ErrorEstimate { error: regressed.max(resampled).sqrt(), freedom })
 }
 
 fn sums<'a>(observations: impl Iterator<Item = &'a (f64, f64)>) -> (f64, f64) {

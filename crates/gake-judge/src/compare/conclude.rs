@@ -5,7 +5,7 @@ use gake_core::plan::Plan;
 use gake_text::units;
 
 use super::kind::{Direction, FigureKind};
-use super::{Change, Comparison, Figure, Question};
+use super::{CompareOptions, ComparedFigure, Comparison, FigureChange};
 use crate::validity::Reason;
 
 /// The conclusion about B.
@@ -40,7 +40,7 @@ impl ComparisonOutcome {
 /// The verdict of a figure, and whether it is worse by more than `tolerance`.
 pub(super) fn verdict(
     direction: Direction,
-    change: Option<&Change>,
+    change: Option<&FigureChange>,
     tolerance: f64,
 ) -> (ComparisonOutcome, bool) {
     let Some(change) = change else { return (ComparisonOutcome::Inconclusive, false) };
@@ -62,13 +62,13 @@ pub(super) fn verdict(
 
 /// The comparison as a whole, from its figures.
 pub(super) fn conclude(
-    figures: Vec<Figure>,
+    figures: Vec<ComparedFigure>,
     invalid: Vec<(char, Reason)>,
     warnings: Vec<String>,
-    question: &Question,
+    options: &CompareOptions,
     pairs: Option<usize>,
 ) -> Comparison {
-    let tolerance = question.tolerance;
+    let tolerance = options.tolerance;
     let undecided =
         figures.iter().find(|f| f.headline && f.verdict == ComparisonOutcome::Inconclusive);
     let worst = largest(&figures, |figure| figure.beyond);
@@ -100,22 +100,25 @@ pub(super) fn conclude(
 }
 
 /// The figure with the largest change among those for which `which` holds, headline figures first.
-fn largest(figures: &[Figure], which: impl Fn(&&Figure) -> bool) -> Option<&Figure> {
-    let size = |figure: &Figure| figure.change.map_or(0.0, |change| change.estimate.abs());
+fn largest(
+    figures: &[ComparedFigure],
+    which: impl Fn(&&ComparedFigure) -> bool,
+) -> Option<&ComparedFigure> {
+    let size = |figure: &ComparedFigure| figure.change.map_or(0.0, |change| change.estimate.abs());
     figures
         .iter()
         .filter(which)
         .max_by(|a, b| a.headline.cmp(&b.headline).then(size(a).total_cmp(&size(b))))
 }
 
-fn change_text(figure: &Figure) -> String {
+fn change_text(figure: &ComparedFigure) -> String {
     let Some(change) = &figure.change else { return figure.name.clone() };
     let of = |x: f64| signed(figure.kind, x);
     format!("{} {} ({} to {})", figure.name, of(change.estimate), of(change.low), of(change.high))
 }
 
 /// Why a figure is undecided.
-fn doubt(figure: &Figure, tolerance: f64) -> String {
+fn doubt(figure: &ComparedFigure, tolerance: f64) -> String {
     if let Some(problem) = &figure.problem {
         return format!("{} has no confidence interval ({problem})", figure.name);
     }

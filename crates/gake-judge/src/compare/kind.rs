@@ -2,7 +2,7 @@
 
 use gake_core::record::Counts;
 
-use super::part::Part;
+use super::scope::FigureScope;
 
 /// The quantiles that are compared.
 pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
@@ -35,13 +35,13 @@ pub enum Direction {
 
 /// The source of a figure.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Source {
+pub(super) enum FigureSource {
     /// Arrivals a second.
-    Flow(fn(&Counts) -> u64, Flow),
+    RateBase(fn(&Counts) -> u64, RateBase),
     Errors,
-    Mean(Clock),
+    Mean(TimeKind),
     /// By its index in [`QUANTILES`].
-    Quantile(Clock, usize),
+    Quantile(TimeKind, usize),
     /// A counter's sum a second.
     Counter,
     /// A rate's share of non-zero samples.
@@ -50,13 +50,13 @@ pub(super) enum Source {
 
 /// The duration that a rate is divided by.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Flow {
+pub(super) enum RateBase {
     Sending,
     Completing,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Clock {
+pub(super) enum TimeKind {
     /// Response times, or the values of a trend.
     Response,
     Service,
@@ -64,12 +64,12 @@ pub(super) enum Clock {
 
 /// A figure that can be measured.
 #[derive(Debug, Clone)]
-pub(super) struct Measured {
+pub(super) struct MeasuredFigure {
     pub(super) name: String,
     pub(super) kind: FigureKind,
     pub(super) direction: Direction,
-    pub(super) source: Source,
-    pub(super) part: Part,
-    /// The scope's index in [`ComparedFigures::parts`](super::ComparedFigures).
+    pub(super) source: FigureSource,
+    pub(super) scope: FigureScope,
+    /// The scope's index in [`FigureSelection::scopes`](super::FigureSelection).
     pub(super) number: usize,
 }

@@ -12,26 +12,26 @@
 mod bootstrap;
 mod choice;
 mod conclude;
+mod contrast;
 mod figure;
-mod guard;
+mod holm;
 mod kind;
 mod normal;
+mod observations;
 mod order;
-mod part;
-mod pieces;
-mod spread;
+mod scope;
 
 use gake_core::record::Run;
 
 use crate::validity::{self, Reason, Validity};
 
-pub use choice::{ComparedFigures, FigureError, Known, NAMES, OWN_MAX};
+pub use choice::{FigureError, FigureSelection, NAMES, OWN_MAX, RunMetrics};
 pub use conclude::{ComparisonOutcome, signed};
 pub use kind::{Direction, FigureKind};
-pub use pieces::Pieces;
+pub use observations::RunSeconds;
 
-use kind::Measured;
-use spread::Contrast;
+use contrast::Contrast;
+use kind::MeasuredFigure;
 
 /// Probability of any false alarm, over all figures of a comparison.
 pub const ALPHA: f64 = 0.05;
@@ -52,14 +52,14 @@ pub const HEADLINE: [&str; 3] = ["goodput", "response.p50", "response.p99"];
 
 /// Options of a comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct CompareOptions {
     /// Changes up to this share of A do not matter.
     pub tolerance: f64,
     /// The figures to compare, by name; the usual ones when empty.
     pub figures: Vec<String>,
 }
 
-impl Default for Question {
+impl Default for CompareOptions {
     fn default() -> Self {
         Self { tolerance: TOLERANCE, figures: Vec::new() }
     }
@@ -67,16 +67,16 @@ impl Default for Question {
 
 /// One side of a comparison.
 #[derive(Debug, Clone)]
-pub struct RunSample {
+pub struct ComparedRun {
     /// The whole run.
     pub run: Run,
     /// Its seconds.
-    pub pieces: Pieces,
+    pub observations: RunSeconds,
 }
 
 /// The comparison of one figure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figure {
+pub struct ComparedFigure {
     /// The name, such as `response.p99`, or as the user wrote it.
     pub name: String,
     /// The unit of the values.
@@ -86,7 +86,7 @@ pub struct Figure {
     /// The value in B.
     pub b: f64,
     /// The change from A to B; `None` when it cannot be computed.
-    pub change: Option<Change>,
+    pub change: Option<FigureChange>,
     /// The conclusion about it.
     pub verdict: ComparisonOutcome,
     /// Whether B is worse by more than the tolerance.
@@ -99,7 +99,7 @@ pub struct Figure {
 
 /// A change from A to B, as a share of A (0.05 is 5 % more); of shares, the difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Change {
+pub struct FigureChange {
     /// The point estimate.
     pub estimate: f64,
     /// Lower end of the interval; may be infinite.
@@ -122,7 +122,7 @@ pub struct Comparison {
     /// The conclusion in a sentence.
     pub conclusion: String,
     /// Every figure compared.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<ComparedFigure>,
     /// Reasons why run `'A'` or `'B'` is invalid: invalid runs cannot be compared.
     pub invalid: Vec<(char, Reason)>,
     /// Differences between the plans, and other caveats.
@@ -133,7 +133,7 @@ pub struct Comparison {
     pub pairs: Option<usize>,
 }
 
-impl Figure {
+impl ComparedFigure {
     /// The name split into its subject, which may be empty, and its statistic.
     #[must_use]
     pub fn heading(&self) -> (&str, &str) {
@@ -144,10 +144,10 @@ impl Figure {
 /// Compares two runs by `figures`, for which the seconds of both were collected.
 #[must_use]
 pub fn compare(
-    a: &RunSample,
-    b: &RunSample,
-    figures: &ComparedFigures,
-    question: &Question,
+    a: &ComparedRun,
+    b: &ComparedRun,
+    figures: &FigureSelection,
+    options: &CompareOptions,
 ) -> Comparison {
     let contrasts = figures.measured().iter().map(|measured| {
         let sides = (measured.side(a), measured.side(b));
@@ -159,14 +159,14 @@ pub fn compare(
         };
         (measured, values, contrast)
     });
-    let judged = judged(contrasts.collect(), question);
+    let judged = judged(contrasts.collect(), options);
     let (plan, other) = (&a.run.plan, &b.run.plan);
     let mut warnings = conclude::differences(plan, other);
     warnings.extend(left_out(figures));
     if plan.target != other.target {
         warnings.push(format!("the target differs: {} in A, {} in B", plan.target, other.target));
     }
-    conclude::conclude(judged, invalid([&a.run, &b.run]), warnings, question, None)
+    conclude::conclude(judged, invalid([&a.run, &b.run]), warnings, options, None)
 }
 
 /// Compares two alternating sides: `wholes` are their joined runs, `pairs` the adjacent slices of A
@@ -175,23 +175,23 @@ pub fn compare(
 pub fn compare_pairs(
     wholes: [&Run; 2],
     pairs: &[(Run, Run)],
-    figures: &ComparedFigures,
-    question: &Question,
+    figures: &FigureSelection,
+    options: &CompareOptions,
 ) -> Comparison {
     let contrasts = figures.measured().iter().map(|measured| {
         let values = (measured.value(wholes[0]), measured.value(wholes[1]));
         let contrast = measured.paired(wholes, pairs);
         (measured, values, contrast)
     });
-    let judged = judged(contrasts.collect(), question);
+    let judged = judged(contrasts.collect(), options);
     let mut warnings = conclude::differences(&wholes[0].plan, &wholes[1].plan);
     warnings.extend(left_out(figures));
     let invalid = invalid(wholes);
-    conclude::conclude(judged, invalid, warnings, question, Some(pairs.len()))
+    conclude::conclude(judged, invalid, warnings, options, Some(pairs.len()))
 }
 
 /// A warning about metrics that are not compared.
-fn left_out(figures: &ComparedFigures) -> Option<String> {
+fn left_out(figures: &FigureSelection) -> Option<String> {
     let names = figures.left_out();
     (!names.is_empty()).then(|| {
         format!(
@@ -211,24 +211,24 @@ fn invalid(runs: [&Run; 2]) -> Vec<(char, Reason)> {
     ['A', 'B'].into_iter().zip(runs).flat_map(of).collect()
 }
 
-type Contrasted<'a> = (&'a Measured, (f64, f64), Result<Contrast, String>);
+type Contrasted<'a> = (&'a MeasuredFigure, (f64, f64), Result<Contrast, String>);
 
 /// The level, interval and verdict of every figure.
-fn judged(contrasts: Vec<Contrasted<'_>>, question: &Question) -> Vec<Figure> {
+fn judged(contrasts: Vec<Contrasted<'_>>, options: &CompareOptions) -> Vec<ComparedFigure> {
     let p = |contrast: &Contrast| contrast.p();
     let ps: Vec<Option<f64>> =
         contrasts.iter().map(|(_, _, contrast)| contrast.as_ref().ok().map(p)).collect();
-    let levels = guard::holm(&ps, ALPHA);
+    let levels = holm::holm(&ps, ALPHA);
     let figures = contrasts.into_iter().zip(ps).zip(levels);
     let of = |(((measured, (a, b), contrast), p), alpha): ((Contrasted<'_>, Option<f64>), f64)| {
         let (change, problem) = match contrast {
             Ok(contrast) => (Some(measured.change(&contrast, alpha, p.unwrap_or(1.0))), None),
             Err(problem) => (None, Some(problem)),
         };
-        let tolerance = measured.tolerance(question.tolerance, a);
+        let tolerance = measured.tolerance(options.tolerance, a);
         let (verdict, beyond) = conclude::verdict(measured.direction, change.as_ref(), tolerance);
-        let headline = !question.figures.is_empty() || HEADLINE.contains(&measured.name.as_str());
-        Figure {
+        let headline = !options.figures.is_empty() || HEADLINE.contains(&measured.name.as_str());
+        ComparedFigure {
             name: measured.name.clone(),
             kind: measured.kind,
             a,

@@ -9,10 +9,10 @@ use gake_core::plan::Expect;
 use gake_core::record::{Counts, Tally};
 
 use super::normal::normal_quantile;
-use super::pieces::{PartPiece, Piece, Times};
+use super::observations::{ScopeSums, SecondSums, TimeSums};
 use super::*;
 use crate::random::Random;
-use crate::testing::{MS, RunSample as Outcomes, answered, healthy};
+use crate::testing::{MS, RunBuilder, answered, healthy};
 
 const SECONDS: u64 = 60;
 const RATE: usize = 80;
@@ -69,16 +69,16 @@ fn whole(seconds: &[Vec<(Nanos, bool)>]) -> Run {
     run
 }
 
-/// A run with its seconds, made directly instead of by [`Pieces::add`]: thousands of histograms
+/// A run with its seconds, made directly instead of by [`RunSeconds::add`]: thousands of histograms
 /// would take a minute.
-fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> RunSample {
+fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> ComparedRun {
     let run = whole(seconds);
-    let mut pieces = Pieces::new(&run, &ComparedFigures::usual());
-    let whole = &pieces.parts[0];
+    let mut observations = RunSeconds::new(&run, &FigureSelection::usual());
+    let whole = &observations.scopes[0];
     // A quantile is the highest value of its bucket, or the largest of all.
     let bounds = [&whole.response, &whole.service].map(|quantiles| quantiles.map(|q| q as Nanos));
     for requests in seconds {
-        let times = |late: Nanos, bounds: [Nanos; 5]| Times {
+        let times = |late: Nanos, bounds: [Nanos; 5]| TimeSums {
             count: requests.len() as f64,
             sum: requests.iter().map(|request| (request.0 - late) as f64).sum(),
             beyond: bounds.map(|bound| {
@@ -87,30 +87,30 @@ fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> RunSample {
         };
         let failed = requests.iter().filter(|request| request.1).count() as u64;
         let sent = requests.len() as u64;
-        pieces.pieces.push(Piece {
+        observations.observations.push(SecondSums {
             seconds: 1,
             weight: RATE as f64,
-            parts: vec![PartPiece {
+            scopes: vec![ScopeSums {
                 counts: Counts { sent, failed, ok: sent - failed, ..Counts::default() },
                 response: times(0, bounds[0]),
                 service: times(10_000, bounds[1]),
-                ..PartPiece::default()
+                ..ScopeSums::default()
             }],
         });
     }
-    RunSample { run, pieces }
+    ComparedRun { run, observations }
 }
 
-fn known(sample: &RunSample) -> Known<'_> {
-    Known { plan: &sample.run.plan, series: &sample.run.tally.series }
+fn known(sample: &ComparedRun) -> RunMetrics<'_> {
+    RunMetrics { plan: &sample.run.plan, series: &sample.run.tally.series }
 }
 
-fn judged(a: &RunSample, b: &RunSample, question: &Question) -> Comparison {
-    let figures = ComparedFigures::of(question, [known(a), known(b)]).unwrap();
-    compare(a, b, &figures, question)
+fn judged(a: &ComparedRun, b: &ComparedRun, options: &CompareOptions) -> Comparison {
+    let figures = FigureSelection::of(options, [known(a), known(b)]).unwrap();
+    compare(a, b, &figures, options)
 }
 
-fn sample(server: Server, random: &mut Random) -> RunSample {
+fn sample(server: Server, random: &mut Random) -> ComparedRun {
     sampled(&simulate(server, SECONDS, random))
 }
 
@@ -118,13 +118,14 @@ fn sample(server: Server, random: &mut Random) -> RunSample {
 fn simulated_seconds_equal_recorded_ones() {
     let seconds = simulate(STEADY, 9, &mut Random::new(5));
     let sample = sampled(&seconds);
-    let mut pieces = Pieces::new(&sample.run, &ComparedFigures::usual());
+    let mut observations = RunSeconds::new(&sample.run, &FigureSelection::usual());
     for (at, requests) in (0..).zip(&seconds) {
-        pieces.add(at, Some(RATE as f64), &tally(requests), &[]);
+        observations.add(at, Some(RATE as f64), &tally(requests), &[]);
     }
-    assert_eq!(pieces.pieces.len(), 9);
-    for (made, recorded) in sample.pieces.pieces.iter().zip(&pieces.pieces) {
-        let (made, recorded) = (&made.parts[0], &recorded.parts[0]);
+    assert_eq!(observations.observations.len(), 9);
+    for (made, recorded) in sample.observations.observations.iter().zip(&observations.observations)
+    {
+        let (made, recorded) = (&made.scopes[0], &recorded.scopes[0]);
         assert_eq!(made.response, recorded.response);
         assert_eq!(made.service, recorded.service);
         assert_eq!((made.counts.sent, made.counts.ok), (recorded.counts.sent, recorded.counts.ok));
@@ -139,14 +140,18 @@ fn at_most(n: usize, p: f64) -> usize {
 
 /// The number of comparisons of a server with itself that found a difference, and that were
 /// inconclusive.
-fn false_alarms(server: Server, repetitions: usize, questions: &[Question]) -> Vec<(usize, usize)> {
+fn false_alarms(
+    server: Server,
+    repetitions: usize,
+    questions: &[CompareOptions],
+) -> Vec<(usize, usize)> {
     let mut counts = vec![(0, 0); questions.len()];
     for seed in 0..repetitions as u64 {
         let mut random = Random::new(seed);
         let (a, b) = (sample(server, &mut random), sample(server, &mut random));
-        for ((alarms, open), question) in counts.iter_mut().zip(questions) {
-            let found = judged(&a, &b, question);
-            let differs = |f: &Figure| {
+        for ((alarms, open), options) in counts.iter_mut().zip(questions) {
+            let found = judged(&a, &b, options);
+            let differs = |f: &ComparedFigure| {
                 matches!(f.verdict, ComparisonOutcome::Better | ComparisonOutcome::Worse)
             };
             *alarms += usize::from(found.figures.iter().any(differs));
@@ -159,10 +164,10 @@ fn false_alarms(server: Server, repetitions: usize, questions: &[Question]) -> V
 #[test]
 fn false_alarms_stay_within_their_level() {
     let repetitions = 150;
-    let question = [Question { tolerance: 0.1, ..Question::default() }];
+    let options = [CompareOptions { tolerance: 0.1, ..CompareOptions::default() }];
     for correlation in [0.0, 0.5, 0.7] {
         let server = Server { correlation, ..STEADY };
-        let (alarms, open) = false_alarms(server, repetitions, &question)[0];
+        let (alarms, open) = false_alarms(server, repetitions, &options)[0];
         assert!(alarms <= at_most(repetitions, ALPHA), "{alarms} alarms at ρ {correlation}");
         // A method that always abstains would pass, too.
         assert!(open < repetitions / 4, "{open} left open at ρ {correlation}");
@@ -174,8 +179,8 @@ fn a_single_figure_keeps_its_level() {
     // A single figure has no correction: 5 % are alarms.
     let repetitions = 300;
     let names = ["response.p50", "response.p99", "response.mean", "errors"];
-    let questions =
-        names.map(|name| Question { figures: vec![name.to_owned()], ..Question::default() });
+    let questions = names
+        .map(|name| CompareOptions { figures: vec![name.to_owned()], ..CompareOptions::default() });
     let counts = false_alarms(STEADY, repetitions, &questions);
     for (name, (alarms, _)) in names.iter().zip(counts) {
         assert!(alarms <= at_most(repetitions, ALPHA), "{alarms} alarms of {name}");
@@ -191,7 +196,7 @@ fn a_change_that_can_be_detected_is_found() {
     for seed in 0..repetitions as u64 {
         let mut random = Random::new(0xdead + seed);
         let (a, b) = (sample(STEADY, &mut random), sample(slower, &mut random));
-        let comparison = judged(&a, &b, &Question::default());
+        let comparison = judged(&a, &b, &CompareOptions::default());
         for (name, (able, found)) in names.iter().zip(&mut counts) {
             let figure = comparison.figures.iter().find(|f| f.name == *name).unwrap();
             if figure.change.unwrap().detectable.is_some_and(|least| least <= 0.05) {
@@ -209,12 +214,12 @@ fn a_change_that_can_be_detected_is_found() {
 
 #[test]
 fn a_clear_change_fails_and_a_small_one_does_not() {
-    let question = Question::default();
+    let options = CompareOptions::default();
     let of = |factor: f64, errors: f64| {
         let mut random = Random::new(7);
         let a = sample(STEADY, &mut random);
         let server = Server { median: STEADY.median * factor, errors, ..STEADY };
-        judged(&a, &sample(server, &mut random), &question)
+        judged(&a, &sample(server, &mut random), &options)
     };
     let worse = of(1.2, 0.01);
     assert_eq!(worse.outcome, ComparisonOutcome::Worse);
@@ -244,18 +249,19 @@ fn alternating_cancels_common_drift() {
             };
             slices.push([side(1.0), side(1.05)]);
         }
-        let question = Question { figures: vec!["response.p50".into()], ..Question::default() };
+        let options =
+            CompareOptions { figures: vec!["response.p50".into()], ..CompareOptions::default() };
         let runs: Vec<_> = slices.iter().map(|[a, b]| (whole(a), whole(b))).collect();
         let side = |i: usize| {
             let seconds = slices.iter().flat_map(|pair: &[Vec<_>; 2]| pair[i].clone());
             sampled(&seconds.collect::<Vec<_>>())
         };
         let (a, b) = (side(0), side(1));
-        let figures = ComparedFigures::of(&question, [known(&a), known(&b)]).unwrap();
-        let turns = compare_pairs([&a.run, &b.run], &runs, &figures, &question);
+        let figures = FigureSelection::of(&options, [known(&a), known(&b)]).unwrap();
+        let turns = compare_pairs([&a.run, &b.run], &runs, &figures, &options);
         pairs += usize::from(turns.figures[0].verdict == ComparisonOutcome::Worse);
         apart +=
-            usize::from(judged(&a, &b, &question).figures[0].verdict == ComparisonOutcome::Worse);
+            usize::from(judged(&a, &b, &options).figures[0].verdict == ComparisonOutcome::Worse);
     }
     assert!(pairs >= 28 && apart <= 3, "{pairs} in pairs, {apart} apart");
 }
@@ -265,23 +271,25 @@ fn runs_that_cannot_be_compared() {
     let mut random = Random::new(1);
     let a = sample(STEADY, &mut random);
     let mut short = a.clone();
-    short.pieces = Pieces::new(&a.run, &ComparedFigures::usual());
-    let found = judged(&a, &short, &Question::default());
+    short.observations = RunSeconds::new(&a.run, &FigureSelection::usual());
+    let found = judged(&a, &short, &CompareOptions::default());
     assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
     expect![[""]].assert_eq(&found.conclusion);
     let mut invalid = a.clone();
     invalid.run.asked_rate = Some(10_000.0);
-    let found = judged(&invalid, &a, &Question::default());
+    let found = judged(&invalid, &a, &CompareOptions::default());
     assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
     expect![[""]].assert_eq(&found.conclusion);
     let mut other = a.clone();
     other.run.plan.target = "elsewhere".to_owned();
-    assert_eq!(judged(&a, &other, &Question::default()).warnings.len(), 1);
-    let nothing = Outcomes::default().run();
-    let empty =
-        RunSample { pieces: Pieces::new(&nothing, &ComparedFigures::usual()), run: nothing };
+    assert_eq!(judged(&a, &other, &CompareOptions::default()).warnings.len(), 1);
+    let nothing = RunBuilder::default().run();
+    let empty = ComparedRun {
+        observations: RunSeconds::new(&nothing, &FigureSelection::usual()),
+        run: nothing,
+    };
     assert_eq!(
-        judged(&empty, &empty, &Question::default()).outcome,
+        judged(&empty, &empty, &CompareOptions::default()).outcome,
         ComparisonOutcome::Inconclusive
     );
 }
@@ -289,13 +297,14 @@ fn runs_that_cannot_be_compared() {
 #[test]
 fn a_run_does_not_differ_from_itself() {
     let sample = sample(STEADY, &mut Random::new(3));
-    let found = judged(&sample, &sample, &Question { tolerance: 0.1, ..Question::default() });
+    let found =
+        judged(&sample, &sample, &CompareOptions { tolerance: 0.1, ..CompareOptions::default() });
     assert_eq!(found.outcome, ComparisonOutcome::NoDifference, "{found:#?}");
     assert!(found.figures.iter().all(|f| f.change.is_none_or(|c| c.estimate == 0.0)));
     // 4,800 samples are too few for p99.9.
     let tail = found.figures.iter().find(|f| f.name == "response.p99.9").unwrap();
     assert_eq!((tail.verdict, tail.change), (ComparisonOutcome::Inconclusive, None));
-    let made = || Pieces::new(&Outcomes::of(5, MS).run(), &ComparedFigures::usual());
+    let made = || RunSeconds::new(&RunBuilder::of(5, MS).run(), &FigureSelection::usual());
     assert_eq!(made(), made());
 }
 
@@ -349,17 +358,17 @@ fn by_name(
     names: &[&str],
 ) -> Result<Comparison, FigureError> {
     let figures = names.iter().map(|&name| name.to_owned()).collect();
-    let question = Question { figures, ..Question::default() };
-    let known = [&a.0, &b.0].map(|run| Known { plan: &run.plan, series: &run.tally.series });
-    let figures = ComparedFigures::of(&question, known)?;
+    let options = CompareOptions { figures, ..CompareOptions::default() };
+    let known = [&a.0, &b.0].map(|run| RunMetrics { plan: &run.plan, series: &run.tally.series });
+    let figures = FigureSelection::of(&options, known)?;
     let side = |(run, seconds): &(Run, Vec<Tally>)| {
-        let mut pieces = Pieces::new(run, &figures);
+        let mut observations = RunSeconds::new(run, &figures);
         for (at, tally) in (0..).zip(seconds) {
-            pieces.add(at, Some(RATE as f64), tally, &[]);
+            observations.add(at, Some(RATE as f64), tally, &[]);
         }
-        RunSample { run: run.clone(), pieces }
+        ComparedRun { run: run.clone(), observations }
     };
-    Ok(compare(&side(a), &side(b), &figures, &question))
+    Ok(compare(&side(a), &side(b), &figures, &options))
 }
 
 #[test]

@@ -64,11 +64,11 @@ mod tests {
     use gake_core::clock::SECOND;
 
     use super::super::find;
-    use crate::testing::RunSample;
+    use crate::testing::RunBuilder;
 
     /// The findings of 10,000 responses of 5 ms on two connections, with these HTTP/2 counts.
     fn findings(stream_waits: u64, window: (u64, u64)) -> Vec<(&'static str, String)> {
-        let mut run = RunSample::of(10_000, SECOND / 200).run();
+        let mut run = RunBuilder::of(10_000, SECOND / 200).run();
         run.peak_connections = 2;
         let counts = &mut run.tally.counts;
         counts.streams = 10_000;

@@ -14,7 +14,7 @@ use super::facts::Facts;
 use super::syns::SynLosses;
 use super::*;
 use crate::objective;
-use crate::testing::{MS, RunSample, answered, healthy};
+use crate::testing::{MS, RunBuilder, answered, healthy};
 
 fn ids(run: &Run) -> Vec<&'static str> {
     find(run, &[]).into_iter().map(|finding| finding.id).collect()
@@ -48,8 +48,8 @@ fn evidence(run: &Run) -> String {
     find(run, &[]).remove(0).evidence
 }
 
-fn base() -> RunSample {
-    RunSample::of(10_000, 5 * MS)
+fn base() -> RunBuilder {
+    RunBuilder::of(10_000, 5 * MS)
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn generator_cpu() {
 #[test]
 fn run_delay_is_a_cause_only_of_what_it_explains() {
     let delayed = |late: u64| {
-        let mut run = RunSample::default()
+        let mut run = RunBuilder::default()
             .add(10_000, answered(late, late + 5 * MS, late + 5 * MS, 200))
             .run();
         run.generator.run_delay = SECOND * 51 / 100;
@@ -236,7 +236,7 @@ fn connection_limit_needs_others_to_be_served() {
     assert!(ids(&few.run()).is_empty());
     let many = base().connects(1_000, MS).fault(Fault::ConnectRefused, 20);
     assert_eq!(ids(&many.run()), ["connection_limit"]);
-    let all = RunSample::default().fault(Fault::ConnectRefused, 100);
+    let all = RunBuilder::default().fault(Fault::ConnectRefused, 100);
     assert_eq!(ids(&all.run()), ["unreachable"]);
 }
 
@@ -314,7 +314,7 @@ fn blocked_arrivals() {
 fn pool_queueing_by_shape() {
     // 200 slots of 10 ms each serve 1,000 users: the first are fast, then all wait 50 ms.
     let queue = |fast: u64| {
-        RunSample::default()
+        RunBuilder::default()
             .add(200, answered(0, fast, fast, 200))
             .add(9_800, answered(0, 50 * MS, 50 * MS, 200))
     };
@@ -338,7 +338,7 @@ fn pool_queueing_by_shape() {
     // In an open loop below capacity the same shape may be the service's own.
     assert!(ids(&queue(10 * MS).run()).is_empty());
     // Times that vary by themselves: 100 to 500 ms.
-    let random = (0..400).fold(RunSample::default(), |sample, n| {
+    let random = (0..400).fold(RunBuilder::default(), |sample, n| {
         let took = (100 + n) * MS;
         sample.add(5, answered(0, took, took, 200))
     });
@@ -349,7 +349,7 @@ fn pool_queueing_by_shape() {
 fn a_queue_that_lets_some_pass_is_unexplained() {
     // 20 threads of 200 ms serve 100 users, and a user keeps its thread for a while, as in Tomcat.
     let kept = |lucky: u64| {
-        RunSample::of(lucky, 200 * MS).more(1_000 - lucky, 1_200 * MS).in_flight(100.0)
+        RunBuilder::of(lucky, 200 * MS).more(1_000 - lucky, 1_200 * MS).in_flight(100.0)
     };
     let found = find(&kept(150).closed().run(), &[]);
     assert_eq!(found[0].id, "unexplained");
@@ -357,7 +357,7 @@ fn a_queue_that_lets_some_pass_is_unexplained() {
     assert!(found[0].advice.contains("-c 1"), "{}", found[0].advice);
     // Times that merely vary include few as short as the shortest.
     let varied =
-        (0..200).fold(RunSample::of(20, 200 * MS), |run, n| run.more(1, (250 + 3 * n) * MS));
+        (0..200).fold(RunBuilder::of(20, 200 * MS), |run, n| run.more(1, (250 + 3 * n) * MS));
     let varied = varied.more(780, 1_200 * MS).in_flight(100.0);
     assert!(ids(&varied.closed().run()).is_empty());
     assert!(ids(&kept(150).run()).is_empty(), "an open loop below its capacity does not push");
@@ -365,7 +365,7 @@ fn a_queue_that_lets_some_pass_is_unexplained() {
 
 #[test]
 fn pool_queueing_by_growth() {
-    let mut run = RunSample::of(10_000, 5 * MS).more(1, MS).run();
+    let mut run = RunBuilder::of(10_000, 5 * MS).more(1, MS).run();
     watch(&mut run, "actuator:http://h", "cpu", LevelUnit::Share, &[0.4; 3]);
     let point = |second: u64, rate: u64, in_flight: f64, p50: u64| Point {
         second,
@@ -393,7 +393,7 @@ fn bandwidth() {
     let run = |first: u64, size: u64| {
         let mut outcome = answered(0, first, 10 * MS, 200);
         outcome.exchange.bytes_in = size;
-        RunSample::default().add(1_000, outcome).run()
+        RunBuilder::default().add(1_000, outcome).run()
     };
     assert_eq!(ids(&run(3 * MS, 100_000)), ["bandwidth"]);
     assert!(ids(&run(5 * MS, 100_000)).is_empty());
@@ -407,7 +407,7 @@ fn a_first_byte_that_waits_in_the_network_waits_for_the_link() {
         outcome.exchange.bytes_in = 100_000;
         outcome.exchange.connect = Some(MS / 10);
         outcome.exchange.tcp = Some(TcpSample { rtt, retransmits: 0 });
-        RunSample::default().add(1_000, outcome).run()
+        RunBuilder::default().add(1_000, outcome).run()
     };
     assert_eq!(ids(&run(5 * MS)), ["bandwidth"]);
     expect![[""]].assert_eq(&evidence(&run(5 * MS)));
@@ -763,10 +763,10 @@ fn a_target_that_hangs() {
 
 #[test]
 fn a_rate_limiter() {
-    let run = RunSample::of(9_000, 5 * MS).status(429, 1_000).run();
+    let run = RunBuilder::of(9_000, 5 * MS).status(429, 1_000).run();
     assert_eq!(ids(&run)[0], "rate_limit");
     expect![[""]].assert_eq(&evidence(&run));
-    assert!(!ids(&RunSample::of(9_000, 5 * MS).status(404, 1_000).run()).contains(&"rate_limit"));
+    assert!(!ids(&RunBuilder::of(9_000, 5 * MS).status(404, 1_000).run()).contains(&"rate_limit"));
 }
 
 #[test]
@@ -774,7 +774,7 @@ fn a_body_that_waits_for_a_delayed_acknowledgement() {
     let run = |rest: u64, size: u64| {
         let mut outcome = answered(0, 5 * MS, 5 * MS + rest, 200);
         outcome.exchange.bytes_in = size;
-        RunSample::default().add(1_000, outcome).run()
+        RunBuilder::default().add(1_000, outcome).run()
     };
     assert_eq!(ids(&run(41 * MS, 120)), ["delayed_ack"]);
     assert!(ids(&run(20 * MS, 120)).is_empty());

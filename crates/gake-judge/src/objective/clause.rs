@@ -236,7 +236,7 @@ fn histogram(measure: Measure, tally: &Tally) -> &Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MS, RunSample};
+    use crate::testing::{MS, RunBuilder};
     use gake_core::record::Fault;
 
     fn clause(text: &str) -> Result<Clause, String> {
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn a_percentile_is_a_share_that_may_be_slow() {
         let run =
-            RunSample::of(900, 5 * MS).more(60, 80 * MS).status(503, 30).fault(Fault::Reset, 10);
+            RunBuilder::of(900, 5 * MS).more(60, 80 * MS).status(503, 30).fault(Fault::Reset, 10);
         let tally = run.run().tally;
         let slow = clause("p99<50ms").unwrap();
         assert!(matches!(slow.bound, Bound::Share(share) if (share - 0.01).abs() < 1e-12));
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_label_is_counted_separately() {
-        let run = RunSample::of(100, 5 * MS).label("slow", 50, 80 * MS).run();
+        let run = RunBuilder::of(100, 5 * MS).label("slow", 50, 80 * MS).run();
         let labels = run.plan.labels.clone();
         let count = |text| clause(text).unwrap().count(&run.tally, &labels);
         assert_eq!(count("slow:p95<50ms"), Bad { bad: 50.0, of: 50.0 });
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_mean_is_a_level() {
-        let run = RunSample::of(10, 5 * MS).more(10, 15 * MS).run();
+        let run = RunBuilder::of(10, 5 * MS).more(10, 15 * MS).run();
         let mean = clause("mean<20ms").unwrap();
         assert_eq!(mean.bound, Bound::Level(20e6));
         assert_eq!(mean.level(&run.tally, &[]), Some(10e6));

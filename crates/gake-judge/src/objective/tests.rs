@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::quantity::{Flow, Measure, Statistic};
 use super::series::{SeriesBound, SeriesStatistic};
 use super::*;
-use crate::testing::{MS, RunSample};
+use crate::testing::{MS, RunBuilder};
 
 fn check(run: &Run, text: &str) -> Evaluation {
     text.parse::<Objective>().unwrap().evaluate(&View::of(run))
@@ -20,7 +20,7 @@ fn check(run: &Run, text: &str) -> Evaluation {
 #[test]
 fn compares_with_the_measured_value() {
     // 1,000/s for 10 s: 9,900 responses in 10 ms, 80 in 100 ms, 20 resets.
-    let run = RunSample::of(9_900, 10 * MS)
+    let run = RunBuilder::of(9_900, 10 * MS)
         .more(80, 100 * MS)
         .fault(Fault::Reset, 20)
         .asked(10_000.0)
@@ -63,7 +63,7 @@ fn compares_with_the_measured_value() {
 
 #[test]
 fn the_target_can_be_bounded() {
-    let mut run = RunSample::of(90, MS).run();
+    let mut run = RunBuilder::of(90, MS).run();
     let reading = |name: &str, unit, value| Reading {
         source: "port:1".to_owned(),
         name: name.to_owned(),
@@ -104,7 +104,7 @@ fn the_target_can_be_bounded() {
 
 #[test]
 fn dropped_and_unfinished_are_errors() {
-    let mut run = RunSample::of(90, MS).run();
+    let mut run = RunBuilder::of(90, MS).run();
     run.tally.record_dropped(MS);
     run.tally.counts.sent += 9;
     run.tally.counts.unfinished += 9;
@@ -114,7 +114,7 @@ fn dropped_and_unfinished_are_errors() {
 
 #[test]
 fn without_samples_it_is_not_met() {
-    let run = RunSample::of(10, MS).run();
+    let run = RunBuilder::of(10, MS).run();
     let evaluation = check(&run, "tls.p99<1s");
     assert!(!evaluation.met && evaluation.value.is_none());
     assert_eq!(evaluation.shown(), "no sample");
@@ -123,7 +123,7 @@ fn without_samples_it_is_not_met() {
 
 #[test]
 fn a_label_has_its_own_figures() {
-    let run = RunSample::of(10, MS).label("fast", 50, MS).label("slow: a", 50, 80 * MS).run();
+    let run = RunBuilder::of(10, MS).label("fast", 50, MS).label("slow: a", 50, 80 * MS).run();
     assert!(check(&run, "fast:p99<2ms").met);
     assert!(!check(&run, "slow: a:p99<2ms").met);
     assert!(check(&run, "slow: a:service.p99<81ms").met);
@@ -133,7 +133,7 @@ fn a_label_has_its_own_figures() {
 
 /// A run with checks, a trend of times and one of numbers, a counter and a gauge.
 fn with_metrics() -> Run {
-    let mut run = RunSample::of(10, MS).label("login", 50, MS).run();
+    let mut run = RunBuilder::of(10, MS).label("login", 50, MS).run();
     let table = &mut run.tally.series;
     let mut add = |name: &str, kind, unit, tag: (&str, &str), values: &[f64]| {
         let metric = Arc::new(Definition { name: name.to_owned(), kind, unit });
@@ -216,7 +216,7 @@ fn an_unknown_metric_tag_or_statistic_fails_with_the_known_ones() {
         evaluation.shown()
     };
     expect![[""]].assert_eq(&by_line(&texts, problem));
-    let plain = RunSample::of(10, MS).run();
+    let plain = RunBuilder::of(10, MS).run();
     assert_eq!(
         check(&plain, "checks>99%").shown(),
         "there is no metric \"checks\": the run has none of its own"
@@ -227,8 +227,8 @@ fn an_unknown_metric_tag_or_statistic_fails_with_the_known_ones() {
 
 #[test]
 fn a_scenario_can_be_bounded() {
-    let slow = RunSample::of(10, 20 * MS).run();
-    let mut run = RunSample::of(90, 10 * MS).more(10, 20 * MS).run();
+    let slow = RunBuilder::of(10, 20 * MS).run();
+    let mut run = RunBuilder::of(90, 10 * MS).more(10, 20 * MS).run();
     let names = [("steady", "shop", 0), ("ramp", "pay", 2), ("burst", "pay", 5)];
     let plans = names.map(|(name, team, start)| Plan {
         name: name.to_owned(),
@@ -243,7 +243,7 @@ fn a_scenario_can_be_bounded() {
         unit: MetricUnit::Number,
     };
     let waits = Registry::default().define(metric).unwrap();
-    let parts = [RunSample::of(90, 10 * MS).run(), slow, RunSample::of(5, 40 * MS).run()];
+    let parts = [RunBuilder::of(90, 10 * MS).run(), slow, RunBuilder::of(5, 40 * MS).run()];
     run.scenarios = parts
         .into_iter()
         .zip(plans)
@@ -311,7 +311,7 @@ fn impossible_objectives_are_refused_before_the_run() {
     let mut registry = Registry::default();
     let (name, kind, unit) = ("waits".to_owned(), MetricKind::Trend, MetricUnit::Time);
     registry.define(Definition { name, kind, unit }).unwrap();
-    let mut plan = RunSample::of(1, MS).run().plan;
+    let mut plan = RunBuilder::of(1, MS).run().plan;
     plan.labels = vec!["login".to_owned()];
     let check = |text: &str| text.parse::<Objective>().unwrap().check(&plan, &registry);
     for text in [

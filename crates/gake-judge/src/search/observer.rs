@@ -233,7 +233,7 @@ fn own_delay(run: &Run, clause: &Clause) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MS, RunSample, answered};
+    use crate::testing::{MS, RunBuilder, answered};
 
     fn clauses(texts: &[&str]) -> Vec<Clause> {
         let clause = |text: &&str| text.parse::<crate::Objective>().unwrap().clause().unwrap();
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_run_becomes_counts_of_bad_requests() {
         let clauses = clauses(&["p99<50ms", "errors<0.1%", "mean<1s"]);
-        let run = RunSample::of(950, 5 * MS).more(30, 80 * MS).status(503, 20).run();
+        let run = RunBuilder::of(950, 5 * MS).more(30, 80 * MS).status(503, 20).run();
         let mut observer = Observer::new(&clauses, &run.plan.labels);
         observer.second(&run.tally);
         assert_eq!(observer.bad(), [50.0, 20.0, 0.0]);
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn completions_of_the_drain_belong_to_the_last_second() {
         let clauses = clauses(&["p99<50ms"]);
-        let run = RunSample::of(100, 80 * MS).run();
+        let run = RunBuilder::of(100, 80 * MS).run();
         let mut observer = Observer::new(&clauses, &run.plan.labels);
         for _ in 0..13 {
             observer.second(&run.tally);
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_lost_idle_connection_is_bad() {
         let clauses = clauses(&["errors<1%"]);
-        let mut run = RunSample::of(200, 5 * MS).run();
+        let mut run = RunBuilder::of(200, 5 * MS).run();
         run.plan.idle_connections = 800;
         (run.tally.counts.idle_lost, run.warmup.idle_failed) = (10, 20);
         let seen = Observer::new(&clauses, &[]).finish(&run);
@@ -284,15 +284,15 @@ mod tests {
         let clauses = clauses(&["p99<50ms"]);
         let seen = |run: Run| Observer::new(&clauses, &[]).finish(&run).limited;
         let late = |count| {
-            RunSample::of(1_000 - count, 5 * MS)
+            RunBuilder::of(1_000 - count, 5 * MS)
                 .add(count, answered(20 * MS, 22 * MS, 25 * MS, 200))
         };
         assert_eq!(seen(late(2).run()), None);
         assert!(seen(late(8).run()).unwrap().contains("late"));
         assert!(
-            seen(RunSample::of(900, 5 * MS).asked(1_000.0).run()).unwrap().contains("were sent")
+            seen(RunBuilder::of(900, 5 * MS).asked(1_000.0).run()).unwrap().contains("were sent")
         );
         // A closed loop has no due instant.
-        assert_eq!(seen(RunSample::of(900, 5 * MS).closed().run()), None);
+        assert_eq!(seen(RunBuilder::of(900, 5 * MS).closed().run()), None);
     }
 }

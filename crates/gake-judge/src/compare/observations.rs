@@ -4,9 +4,9 @@ use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram, Run, Tally};
 
-use super::choice::ComparedFigures;
+use super::choice::FigureSelection;
 use super::kind::QUANTILES;
-use super::part::{Part, Recorded, Window};
+use super::scope::{FigureScope, RecordWindow, ScopeRecord};
 
 /// Maximum number of observations, above which adjacent ones are merged.
 const PIECES_MAX: usize = 512;
@@ -17,7 +17,7 @@ const PARTIAL: f64 = 0.9;
 
 /// Times of an observation: count, sum, and the number beyond each quantile of the whole run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Times {
+pub(super) struct TimeSums {
     pub(super) count: f64,
     pub(super) sum: f64,
     pub(super) beyond: [f64; QUANTILES.len()],
@@ -26,7 +26,7 @@ pub(super) struct Times {
 /// The quantiles of a whole run.
 type Bounds = [f64; QUANTILES.len()];
 
-impl Times {
+impl TimeSums {
     fn of(histogram: &Histogram, bounds: &Bounds) -> Self {
         let mut times = Self {
             count: histogram.count() as f64,
@@ -55,29 +55,29 @@ impl Times {
 
 /// The sums of one scope.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct PartPiece {
+pub(super) struct ScopeSums {
     pub(super) counts: Counts,
-    pub(super) response: Times,
-    pub(super) service: Times,
+    pub(super) response: TimeSums,
+    pub(super) service: TimeSums,
     pub(super) sum: f64,
     pub(super) samples: f64,
 }
 
 /// One observation: the sums over one or more whole seconds.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Piece {
+pub(super) struct SecondSums {
     pub(super) seconds: u64,
     /// The denominator of rates: scheduled arrivals, so that a ramp is not noise, or seconds.
     pub(super) weight: f64,
-    /// In the order of [`ComparedFigures::parts`].
-    pub(super) parts: Vec<PartPiece>,
+    /// In the order of [`FigureSelection::scopes`].
+    pub(super) scopes: Vec<ScopeSums>,
 }
 
-impl Piece {
+impl SecondSums {
     fn add(&mut self, other: &Self) {
         self.seconds += other.seconds;
         self.weight += other.weight;
-        for (mine, theirs) in self.parts.iter_mut().zip(&other.parts) {
+        for (mine, theirs) in self.scopes.iter_mut().zip(&other.scopes) {
             mine.counts.merge(&theirs.counts);
             mine.response.add(&theirs.response);
             mine.service.add(&theirs.service);
@@ -88,33 +88,33 @@ impl Piece {
 
     /// Arrivals due, in the whole run's scope.
     fn due(&self) -> u64 {
-        self.parts.first().map_or(0, |whole| whole.counts.due())
+        self.scopes.first().map_or(0, |whole| whole.counts.due())
     }
 }
 
 /// A scope with its quantiles in the whole run.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct BoundedPart {
-    part: Part,
+pub(super) struct ScopeQuantiles {
+    scope: FigureScope,
     pub(super) response: Bounds,
     pub(super) service: Bounds,
 }
 
-impl BoundedPart {
-    fn new(part: &Part, run: &Run) -> Self {
-        let recorded = part.of_run(run);
+impl ScopeQuantiles {
+    fn new(scope: &FigureScope, run: &Run) -> Self {
+        let recorded = scope.of_run(run);
         Self {
-            part: part.clone(),
+            scope: scope.clone(),
             response: QUANTILES.map(|quantile| recorded.response.quantile_number(quantile)),
             service: QUANTILES.map(|quantile| recorded.service.quantile_number(quantile)),
         }
     }
 
-    fn piece(&self, recorded: &Recorded<'_>) -> PartPiece {
-        PartPiece {
+    fn observation(&self, recorded: &ScopeRecord<'_>) -> ScopeSums {
+        ScopeSums {
             counts: recorded.counts,
-            response: Times::of(&recorded.response, &self.response),
-            service: Times::of(&recorded.service, &self.service),
+            response: TimeSums::of(&recorded.response, &self.response),
+            service: TimeSums::of(&recorded.service, &self.service),
             sum: recorded.sum,
             samples: recorded.samples,
         }
@@ -124,10 +124,10 @@ impl BoundedPart {
 /// The whole measured seconds of a run, in order, in bounded memory: in a long run an observation
 /// covers several seconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pieces {
-    pub(super) pieces: Vec<Piece>,
+pub struct RunSeconds {
+    pub(super) observations: Vec<SecondSums>,
     width: u64,
-    pub(super) parts: Vec<BoundedPart>,
+    pub(super) scopes: Vec<ScopeQuantiles>,
     plan: Plan,
     from: Nanos,
     to: Nanos,
@@ -135,15 +135,15 @@ pub struct Pieces {
     last: Option<u64>,
 }
 
-impl Pieces {
+impl RunSeconds {
     /// No seconds yet, for `figures`; times beyond the quantiles of `run` are counted.
     #[must_use]
-    pub fn new(run: &Run, figures: &ComparedFigures) -> Self {
+    pub fn new(run: &Run, figures: &FigureSelection) -> Self {
         let from = nanos(run.plan.warmup);
         Self {
-            pieces: Vec::new(),
+            observations: Vec::new(),
             width: 1,
-            parts: figures.parts().iter().map(|part| BoundedPart::new(part, run)).collect(),
+            scopes: figures.scopes().iter().map(|scope| ScopeQuantiles::new(scope, run)).collect(),
             plan: run.plan.clone(),
             from,
             to: from.saturating_add(run.measured),
@@ -159,21 +159,22 @@ impl Pieces {
         if start < self.from || start.saturating_add(SECOND) > self.to {
             return;
         }
-        let window = Window { plan: &self.plan, tally, scenarios };
-        let parts = self.parts.iter().map(|part| part.piece(&part.part.of(window))).collect();
-        let piece = Piece { seconds: 1, weight: asked.unwrap_or(1.0), parts };
-        match self.pieces.last_mut() {
-            Some(last) if last.seconds < self.width => last.add(&piece),
-            _ => self.pieces.push(piece),
+        let window = RecordWindow { plan: &self.plan, tally, scenarios };
+        let scopes =
+            self.scopes.iter().map(|scope| scope.observation(&scope.scope.of(window))).collect();
+        let observation = SecondSums { seconds: 1, weight: asked.unwrap_or(1.0), scopes };
+        match self.observations.last_mut() {
+            Some(last) if last.seconds < self.width => last.add(&observation),
+            _ => self.observations.push(observation),
         }
-        if self.pieces.len() > PIECES_MAX {
+        if self.observations.len() > PIECES_MAX {
             self.width *= 2;
-            let pairs = self.pieces.chunks(2).map(|pair| {
+            let pairs = self.observations.chunks(2).map(|pair| {
                 let mut sum = pair[0].clone();
-                pair[1..].iter().for_each(|piece| sum.add(piece));
+                pair[1..].iter().for_each(|observation| sum.add(observation));
                 sum
             });
-            self.pieces = pairs.collect();
+            self.observations = pairs.collect();
         }
     }
 
@@ -189,11 +190,11 @@ impl Pieces {
             return;
         }
         self.to = self.to.saturating_add(gap.saturating_mul(SECOND));
-        if let [.., whole, last] = self.pieces.as_slice()
+        if let [.., whole, last] = self.observations.as_slice()
             && (last.seconds, whole.seconds) == (1, 1)
             && (last.due() as f64) < PARTIAL * whole.due() as f64
         {
-            self.pieces.pop();
+            self.observations.pop();
             self.to = self.to.saturating_add(SECOND);
         }
     }
@@ -202,23 +203,23 @@ impl Pieces {
     /// scope.
     pub(super) fn of_slices<'a>(
         whole: &Run,
-        part: &Part,
+        scope: &FigureScope,
         slices: impl Iterator<Item = &'a Run>,
     ) -> Self {
-        let part = BoundedPart::new(part, whole);
-        let pieces = slices.map(|slice| Piece {
+        let scope = ScopeQuantiles::new(scope, whole);
+        let observations = slices.map(|slice| SecondSums {
             seconds: 1,
             weight: slice.measured as f64,
-            parts: vec![part.piece(&part.part.of_run(slice))],
+            scopes: vec![scope.observation(&scope.scope.of_run(slice))],
         });
-        let pieces = pieces.collect();
+        let observations = observations.collect();
         let plan = whole.plan.clone();
-        Self { pieces, width: 1, parts: vec![part], plan, from: 0, to: 0, last: None }
+        Self { observations, width: 1, scopes: vec![scope], plan, from: 0, to: 0, last: None }
     }
 
     /// Numerator and denominator of each observation.
-    pub(super) fn ratios(&self, of: impl Fn(&Piece) -> (f64, f64)) -> Vec<(f64, f64)> {
-        self.pieces.iter().map(of).collect()
+    pub(super) fn ratios(&self, of: impl Fn(&SecondSums) -> (f64, f64)) -> Vec<(f64, f64)> {
+        self.observations.iter().map(of).collect()
     }
 }
 
@@ -231,20 +232,20 @@ mod tests {
     fn whole_seconds_of_runs_one_after_the_other_add_up() {
         let full = healthy();
         let mut rest = healthy();
-        rest.tally = crate::testing::RunSample::of(10, 1_000).run().tally;
+        rest.tally = crate::testing::RunBuilder::of(10, 1_000).run().tally;
         // Three runs of 2 s, 8 s apart, each with a second in which the last responses arrive.
         let mut run = healthy();
         run.measured = 6 * SECOND;
         for drains in [false, true] {
-            let mut pieces = Pieces::new(&run, &ComparedFigures::usual());
+            let mut observations = RunSeconds::new(&run, &FigureSelection::usual());
             for first in [0, 10, 20] {
-                pieces.add(first, None, &full.tally, &[]);
-                pieces.add(first + 1, None, &full.tally, &[]);
+                observations.add(first, None, &full.tally, &[]);
+                observations.add(first + 1, None, &full.tally, &[]);
                 if drains {
-                    pieces.add(first + 2, None, &rest.tally, &[]);
+                    observations.add(first + 2, None, &rest.tally, &[]);
                 }
             }
-            let due: Vec<_> = pieces.pieces.iter().map(Piece::due).collect();
+            let due: Vec<_> = observations.observations.iter().map(SecondSums::due).collect();
             assert_eq!(due, [full.tally.counts.due(); 6], "{drains}");
         }
     }
@@ -254,12 +255,13 @@ mod tests {
         let mut run = healthy();
         run.measured = 2_000 * SECOND;
         run.plan.warmup = std::time::Duration::from_millis(1_500);
-        let mut pieces = Pieces::new(&run, &ComparedFigures::usual());
+        let mut observations = RunSeconds::new(&run, &FigureSelection::usual());
         for at in 0..3_000 {
-            pieces.add(at, None, &run.tally, &[]);
+            observations.add(at, None, &run.tally, &[]);
         }
-        assert!(pieces.pieces.len() <= PIECES_MAX);
-        let seconds: u64 = pieces.pieces.iter().map(|piece| piece.seconds).sum();
+        assert!(observations.observations.len() <= PIECES_MAX);
+        let seconds: u64 =
+            observations.observations.iter().map(|observation| observation.seconds).sum();
         // 1.5 s to 2,001.5 s: the halves at both ends are not whole seconds.
         assert_eq!(seconds, 1_999);
     }

@@ -2,22 +2,22 @@
 
 use gake_core::record::Histogram;
 
-use super::bootstrap::Spread;
+use super::bootstrap::ErrorEstimate;
 use super::normal::critical;
 
 /// The estimate of a figure in one run, on a logarithmic scale for rates and times, plain for
 /// shares.
 #[derive(Debug, Clone)]
-pub(super) enum Side {
+pub(super) enum FigureEstimate {
     /// A value with a standard error.
-    Value { value: f64, spread: Spread },
+    Value { value: f64, spread: ErrorEstimate },
     /// A quantile, between two order statistics.
-    Ranked { quantile: f64, ranks: Ranks, spread: Spread },
+    Ranked { quantile: f64, ranks: Ranks, spread: ErrorEstimate },
     /// A share of `effective` independent samples.
     Share { share: f64, effective: f64, freedom: f64 },
 }
 
-impl Side {
+impl FigureEstimate {
     fn estimate(&self) -> f64 {
         match self {
             Self::Value { value, .. } => *value,
@@ -106,9 +106,9 @@ impl Ranks {
 #[derive(Debug, Clone)]
 pub(super) enum Contrast {
     /// Two independent runs.
-    Apart(Side, Side),
+    Apart(FigureEstimate, FigureEstimate),
     /// The mean difference of pairs.
-    Paired { difference: f64, spread: Spread },
+    Paired { difference: f64, spread: ErrorEstimate },
 }
 
 impl Contrast {
@@ -174,8 +174,8 @@ impl Contrast {
 mod tests {
     use super::*;
 
-    fn share(errors: f64, n: f64) -> Side {
-        Side::Share { share: errors / n, effective: n, freedom: 1e9 }
+    fn share(errors: f64, n: f64) -> FigureEstimate {
+        FigureEstimate::Share { share: errors / n, effective: n, freedom: 1e9 }
     }
 
     #[test]
@@ -194,20 +194,20 @@ mod tests {
     fn a_quantile_is_bounded_by_ranks() {
         let mut histogram = Histogram::new();
         (1..=1_000).for_each(|n| histogram.record(n * 1_000));
-        let spread = Spread { error: (0.9 * 0.1 / 1_000.0_f64).sqrt(), freedom: 1e9 };
-        let side = Side::Ranked { quantile: 0.9, ranks: Ranks::of(&histogram), spread };
+        let spread = ErrorEstimate { error: (0.9 * 0.1 / 1_000.0_f64).sqrt(), freedom: 1e9 };
+        let side = FigureEstimate::Ranked { quantile: 0.9, ranks: Ranks::of(&histogram), spread };
         let (low, high) = side.interval(0.05);
         // 1.96·√(0.09/1000) is a rank of 18.6.
         let near = |log: f64, value: f64| (log.exp() / value - 1.0).abs() < 0.002;
         assert!(near(low, 882_000.0) && near(high, 919_000.0), "{} {}", low.exp(), high.exp());
-        let spread = Spread { error: 0.06, ..spread };
-        let far = Side::Ranked { quantile: 0.9, ranks: Ranks::of(&histogram), spread };
+        let spread = ErrorEstimate { error: 0.06, ..spread };
+        let far = FigureEstimate::Ranked { quantile: 0.9, ranks: Ranks::of(&histogram), spread };
         assert_eq!(far.interval(0.05).1, f64::INFINITY);
     }
 
     #[test]
     fn p_and_interval_agree() {
-        let spread = Spread { error: 1.0, freedom: 1e9 };
+        let spread = ErrorEstimate { error: 1.0, freedom: 1e9 };
         let contrast = Contrast::Paired { difference: 1.959_964, spread };
         assert!((contrast.p() - 0.05).abs() < 1e-6);
         let (low, _) = contrast.interval(contrast.p());

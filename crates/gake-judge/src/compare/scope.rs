@@ -10,7 +10,7 @@ use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
 use crate::objective::View;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum FigureScope {
     Whole,
     Label(String),
     /// The scenarios that carry these tags.
@@ -24,7 +24,7 @@ pub(super) enum Part {
 
 /// The records of an interval: a second, a slice or a whole run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Window<'a> {
+pub(super) struct RecordWindow<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tally: &'a Tally,
     /// By scenario, if the run has several.
@@ -33,7 +33,7 @@ pub(super) struct Window<'a> {
 
 /// The records of a scope in an interval.
 #[derive(Debug, Default)]
-pub(super) struct Recorded<'a> {
+pub(super) struct ScopeRecord<'a> {
     pub(super) counts: Counts,
     /// Response times, or the values of a trend.
     pub(super) response: Cow<'a, Histogram>,
@@ -44,21 +44,21 @@ pub(super) struct Recorded<'a> {
     pub(super) samples: f64,
 }
 
-impl Part {
+impl FigureScope {
     /// The records of this scope in `window`; empty when the run has no such scope.
-    pub(super) fn of<'a>(&self, window: Window<'a>) -> Recorded<'a> {
+    pub(super) fn of<'a>(&self, window: RecordWindow<'a>) -> ScopeRecord<'a> {
         match self {
-            Self::Whole => Recorded::of(window.tally),
+            Self::Whole => ScopeRecord::of(window.tally),
             Self::Label(name) => {
                 let label = window.plan.labels.iter().position(|label| label == name);
                 let Some(label) = label.and_then(|i| window.tally.labels().get(i)) else {
-                    return Recorded::default();
+                    return ScopeRecord::default();
                 };
-                Recorded {
+                ScopeRecord {
                     counts: label.counts,
                     response: Cow::Borrowed(&label.response),
                     service: Cow::Borrowed(&label.service),
-                    ..Recorded::default()
+                    ..ScopeRecord::default()
                 }
             }
             Self::Scenarios(tags) => {
@@ -67,13 +67,15 @@ impl Part {
                 if let [single] = plans
                     && single.carries(tags)
                 {
-                    return Recorded::of(window.tally);
+                    return ScopeRecord::of(window.tally);
                 }
-                let parts = plans.iter().zip(window.scenarios);
-                Recorded::of_all(parts.filter(|part| part.0.carries(tags)).map(|part| part.1))
+                let scopes = plans.iter().zip(window.scenarios);
+                ScopeRecord::of_all(
+                    scopes.filter(|scope| scope.0.carries(tags)).map(|scope| scope.1),
+                )
             }
             Self::Series { metric, tags } => {
-                let mut all = Recorded::default();
+                let mut all = ScopeRecord::default();
                 for (key, value) in window.tally.series.series() {
                     if key.metric.name == *metric && key.tags.contains(tags) {
                         all.add(value);
@@ -85,14 +87,14 @@ impl Part {
     }
 
     /// The records of this scope in a whole run.
-    pub(super) fn of_run<'a>(&self, run: &'a Run) -> Recorded<'a> {
+    pub(super) fn of_run<'a>(&self, run: &'a Run) -> ScopeRecord<'a> {
         if let Self::Scenarios(tags) = self
             && !run.scenarios.is_empty()
         {
-            let parts = run.scenarios.iter().filter(|part| part.plan.carries(tags));
-            return Recorded::of_all(parts.map(|part| &part.tally));
+            let scopes = run.scenarios.iter().filter(|scope| scope.plan.carries(tags));
+            return ScopeRecord::of_all(scopes.map(|scope| &scope.tally));
         }
-        self.of(Window { plan: &run.plan, tally: &run.tally, scenarios: &[] })
+        self.of(RecordWindow { plan: &run.plan, tally: &run.tally, scenarios: &[] })
     }
 
     /// The durations of sending and of completing.
@@ -105,7 +107,7 @@ impl Part {
     }
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> ScopeRecord<'a> {
     fn of(tally: &'a Tally) -> Self {
         Self {
             counts: tally.counts,
