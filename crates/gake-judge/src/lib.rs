@@ -29,7 +29,8 @@ pub use causes::{Cause, Causes};
 pub use finding::{Finding, Rank};
 pub use nothing_ok::NothingOk;
 pub use objective::{
-    Bad, Bound, Clause, Evaluation, Objective, ObjectiveError, ScenarioView, Unit, View,
+    BadCount, Clause, ClauseBound, Evaluation, Objective, ObjectiveError, RunView, ScenarioView,
+    ValueUnit,
 };
 pub use reconcile::{Writes, reconcile};
 pub use stats::trusted;

@@ -16,14 +16,14 @@ pub struct NothingOk {
 
 /// How a request ended without success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bad {
+enum RequestEnd {
     Fault(Fault),
     Status(u16),
     Body,
     Unfinished,
 }
 
-impl Bad {
+impl RequestEnd {
     fn name(self) -> String {
         match self {
             Self::Fault(fault) => fault.to_string(),
@@ -51,13 +51,15 @@ impl NothingOk {
         if counts.begun() == 0 || counts.ok > 0 {
             return None;
         }
-        let faults = run.tally.faults().iter().map(|&(fault, count)| (Bad::Fault(fault), count));
+        let faults =
+            run.tally.faults().iter().map(|&(fault, count)| (RequestEnd::Fault(fault), count));
         let statuses = run.tally.statuses().iter();
         // Responses with a wrong body have an expected status.
         let expect = &run.plan.expect;
         let statuses = statuses.filter(|(status, _)| !expect.accepts(*status));
-        let statuses = statuses.map(|&(status, count)| (Bad::Status(status), count));
-        let others = [(Bad::Unfinished, counts.unfinished), (Bad::Body, counts.wrong_bodies)];
+        let statuses = statuses.map(|&(status, count)| (RequestEnd::Status(status), count));
+        let others =
+            [(RequestEnd::Unfinished, counts.unfinished), (RequestEnd::Body, counts.wrong_bodies)];
         let all = faults.chain(statuses).chain(others);
         let (most, count) = all.max_by_key(|(_, count)| *count)?;
         let mut cause = most.name();

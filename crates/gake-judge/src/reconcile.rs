@@ -3,7 +3,7 @@
 use gake_core::record::{Counts, Run};
 use gake_text::units;
 
-use crate::objective::{Evaluation, Unit};
+use crate::objective::{Evaluation, ValueUnit};
 
 /// The requests of a run, each of which may have written a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub fn reconcile(writes: Writes, before: u64, after: Result<u64, String>) -> Eva
             }
         }
     };
-    Evaluation { text: format!("{expected}; {found}"), value, unit: Unit::Count, met, problem }
+    Evaluation { text: format!("{expected}; {found}"), value, unit: ValueUnit::Count, met, problem }
 }
 
 fn verdict(added: u64, ok: u64, most: u64) -> String {

@@ -4,7 +4,7 @@ use gake_core::record::Run;
 
 use crate::finding::{self, Finding};
 use crate::nothing_ok::NothingOk;
-use crate::objective::{Evaluation, Objective, ObjectiveError, View};
+use crate::objective::{Evaluation, Objective, ObjectiveError, RunView};
 use crate::saturation::Saturation;
 use crate::validity::{self, Reason, Validity};
 
@@ -51,7 +51,7 @@ pub enum Conclusion {
 #[must_use]
 pub fn judge(run: &Run, objectives: &[Objective]) -> Verdict {
     let (validity, reasons) = validity::check(run);
-    let view = View::of(run);
+    let view = RunView::of(run);
     let objectives: Vec<_> = objectives.iter().map(|o| o.evaluate(&view)).collect();
     let findings = finding::find(run, &objectives);
     Verdict {

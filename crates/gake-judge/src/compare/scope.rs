@@ -7,7 +7,7 @@ use gake_core::metric::{SeriesValue, Tags};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
 
-use crate::objective::View;
+use crate::objective::RunView;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FigureScope {
@@ -100,7 +100,7 @@ impl FigureScope {
     /// The durations of sending and of completing.
     pub(super) fn times(&self, run: &Run) -> (Nanos, Nanos) {
         let times = match self {
-            Self::Scenarios(tags) => View::of(run).times(tags),
+            Self::Scenarios(tags) => RunView::of(run).times(tags),
             _ => None,
         };
         times.unwrap_or((run.sending, run.completing))

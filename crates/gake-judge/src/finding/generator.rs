@@ -7,7 +7,7 @@ use gake_text::units;
 use super::Finding;
 use super::connections::starved;
 use super::facts::Facts;
-use crate::objective::Unit;
+use crate::objective::ValueUnit;
 use crate::stats::CPU_BUSY;
 
 /// Share of the workers' time that they waited for a core.
@@ -53,7 +53,8 @@ pub(super) fn explains_latency(facts: &Facts<'_>) -> bool {
         let whole = response.quantile(quantile).max(1) as f64;
         late.quantile(quantile) as f64 / whole >= EXPLAINS
     };
-    let mut missed = facts.missed().filter(|missed| missed.unit == Unit::Nanoseconds).peekable();
+    let mut missed =
+        facts.missed().filter(|missed| missed.unit == ValueUnit::Nanoseconds).peekable();
     if missed.peek().is_none() {
         return facts.objectives.is_empty() && part(0.99);
     }

@@ -28,7 +28,7 @@ fn missed(text: &str, value: f64) -> Evaluation {
     Evaluation {
         text: text.to_owned(),
         value: Some(value),
-        unit: objective::Unit::Nanoseconds,
+        unit: objective::ValueUnit::Nanoseconds,
         met: false,
         problem: None,
     }
@@ -676,7 +676,7 @@ fn unexplained() {
     let errors = Evaluation {
         text: "errors<0.1%".to_owned(),
         value: Some(0.0012),
-        unit: objective::Unit::Share,
+        unit: objective::ValueUnit::Share,
         met: false,
         problem: None,
     };

@@ -5,7 +5,7 @@ use gake_text::units;
 
 use super::facts::{FAILURES_MIN, Facts};
 use super::{Finding, Rank, UNEXPLAINED, cores, server};
-use crate::objective::Unit;
+use crate::objective::ValueUnit;
 
 /// The finding of a run with a problem that `findings` do not explain.
 pub(super) fn find(facts: &Facts<'_>, findings: &[Finding]) -> Option<Finding> {
@@ -18,7 +18,8 @@ pub(super) fn find(facts: &Facts<'_>, findings: &[Finding]) -> Option<Finding> {
 
 /// An objective was missed. Symptoms explain the failures, but no latency.
 fn missed(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
-    let unexplained = facts.missed().filter(|missed| !symptoms || missed.unit == Unit::Nanoseconds);
+    let unexplained =
+        facts.missed().filter(|missed| !symptoms || missed.unit == ValueUnit::Nanoseconds);
     let missed: Vec<_> =
         unexplained.map(|o| format!("{} is missed ({})", o.text, o.shown())).collect();
     if missed.is_empty() {

@@ -8,11 +8,11 @@ use gake_core::clock::Nanos;
 use gake_core::plan::{Fires, Plan};
 use gake_core::record::{Histogram, LabelTally, Metric, Tally};
 
-use super::gauge::Gauge;
-use super::quantity::{Bad, Bound, Measure, Quantity, Statistic};
+use super::level::BoundedLevel;
+use super::quantity::{BadCount, ClauseBound, Measure, Quantity, Statistic};
 use super::series::SeriesClaim;
 use super::series_clause::SeriesClause;
-use super::{Claim, Objective, Operator, Scope};
+use super::{BoundOperator, Claim, Objective, ObjectiveScope};
 
 /// An objective as a bounded share or level.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,13 +20,13 @@ pub struct Clause {
     /// The objective, as the user writes it.
     pub text: String,
     /// The bound on the share or level.
-    pub bound: Bound,
+    pub bound: ClauseBound,
     label: Option<String>,
-    source: Source,
+    source: ClauseSource,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Source {
+enum ClauseSource {
     /// Requests slower than the limit, and those that failed.
     Slow(Measure, Nanos),
     /// Requests that did not end ok.
@@ -91,8 +91,8 @@ impl Objective {
         if !self.operator.is_bound() {
             return refuse("it asks for one value, not for a bound");
         }
-        let is_upper = matches!(self.operator, Operator::Less | Operator::LessOrEqual);
-        let (Scope { label, tags }, quantity) = match &self.claim {
+        let is_upper = matches!(self.operator, BoundOperator::Less | BoundOperator::LessOrEqual);
+        let (ObjectiveScope { label, tags }, quantity) = match &self.claim {
             Claim::Builtin { scope, quantity } => (scope, quantity),
             Claim::Series(claim) => {
                 return match SeriesClause::of(claim, is_upper) {
@@ -100,7 +100,7 @@ impl Objective {
                         text: self.to_string(),
                         bound,
                         label: None,
-                        source: Source::Series(series),
+                        source: ClauseSource::Series(series),
                     }),
                     Err(why) => refuse(why),
                 };
@@ -119,21 +119,24 @@ impl Objective {
                     return refuse("it needs a bound on the response, service or first_byte time");
                 }
                 match statistic {
-                    Statistic::Percentile(percent) if percent < 100.0 => {
-                        (Bound::Share(1.0 - percent / 100.0), Source::Slow(measure, bound))
+                    Statistic::Percentile(percent) if percent < 100.0 => (
+                        ClauseBound::Share(1.0 - percent / 100.0),
+                        ClauseSource::Slow(measure, bound),
+                    ),
+                    Statistic::Mean => {
+                        (ClauseBound::Level(bound as f64), ClauseSource::Mean(measure))
                     }
-                    Statistic::Mean => (Bound::Level(bound as f64), Source::Mean(measure)),
                     _ => return refuse("a single request decides it; use a percentile like p99.9"),
                 }
             }
             Quantity::ErrorPercent(percent) if percent > 0.0 && percent < 100.0 => {
-                (Bound::Share(percent / 100.0), Source::Errors)
+                (ClauseBound::Share(percent / 100.0), ClauseSource::Errors)
             }
             Quantity::ErrorPercent(_) | Quantity::ErrorCount(_) => {
                 return refuse("it needs a share above 0 % and below 100 %, like errors<0.1%");
             }
             Quantity::Gauge { gauge, bound, .. } => {
-                (Bound::Level(bound), Source::Target(gauge.name.to_owned()))
+                (ClauseBound::Level(bound), ClauseSource::Target(gauge.name.to_owned()))
             }
             _ => return refuse("the search varies the load itself"),
         };
@@ -151,16 +154,21 @@ impl Clause {
     /// `rss<1GB`. `bound` is in the unit of the samples.
     #[must_use]
     pub fn target(text: String, level: String, bound: f64) -> Self {
-        Self { text, bound: Bound::Level(bound), label: None, source: Source::Target(level) }
+        Self {
+            text,
+            bound: ClauseBound::Level(bound),
+            label: None,
+            source: ClauseSource::Target(level),
+        }
     }
 
     /// The bound in nanoseconds, if it bounds a latency.
     #[must_use]
     pub fn limit(&self) -> Option<Nanos> {
         match (&self.source, self.bound) {
-            (Source::Slow(_, limit), _) => Some(*limit),
-            (Source::Mean(_), Bound::Level(bound)) => Some(bound as Nanos),
-            (Source::Series(series), bound) => series.limit(bound),
+            (ClauseSource::Slow(_, limit), _) => Some(*limit),
+            (ClauseSource::Mean(_), ClauseBound::Level(bound)) => Some(bound as Nanos),
+            (ClauseSource::Series(series), bound) => series.limit(bound),
             _ => None,
         }
     }
@@ -168,28 +176,28 @@ impl Clause {
     /// The name of the target's level, if it bounds one.
     #[must_use]
     pub fn target_level(&self) -> Option<&str> {
-        if let Source::Target(name) = &self.source { Some(name) } else { None }
+        if let ClauseSource::Target(name) = &self.source { Some(name) } else { None }
     }
 
     /// `value` as text, in the unit of the target's level that it bounds.
     #[must_use]
     pub fn shown_level(&self, value: f64) -> Option<String> {
-        let (gauge, _) = Gauge::named(self.target_level()?)?;
+        let (gauge, _) = BoundedLevel::named(self.target_level()?)?;
         Some(gauge.value_shown(value))
     }
 
     /// The bad requests of a tally; none unless it bounds a share.
     #[must_use]
-    pub fn count(&self, tally: &Tally, labels: &[String]) -> Bad {
-        if let Source::Series(series) = &self.source {
+    pub fn count(&self, tally: &Tally, labels: &[String]) -> BadCount {
+        if let ClauseSource::Series(series) = &self.source {
             return series.count(tally);
         }
         let label = self.label_of(tally, labels);
         let counts = label.map_or(&tally.counts, |label| &label.counts);
         let due = counts.due();
         let good = match &self.source {
-            Source::Errors => counts.ok,
-            Source::Slow(measure, limit) => match (label, measure) {
+            ClauseSource::Errors => counts.ok,
+            ClauseSource::Slow(measure, limit) => match (label, measure) {
                 // A label's histogram includes failed responses.
                 (Some(label), Measure::Response) => {
                     label.response.count_up_to(*limit).min(counts.ok)
@@ -197,17 +205,17 @@ impl Clause {
                 (Some(label), Measure::Of(_)) => label.service.count_up_to(*limit).min(counts.ok),
                 (None, measure) => histogram(*measure, tally).count_up_to(*limit).min(counts.ok),
             },
-            Source::Mean(_) | Source::Target(_) | Source::Series(_) => due,
+            ClauseSource::Mean(_) | ClauseSource::Target(_) | ClauseSource::Series(_) => due,
         };
-        Bad { bad: due.saturating_sub(good) as f64, of: due as f64 }
+        BadCount { bad: due.saturating_sub(good) as f64, of: due as f64 }
     }
 
     /// The mean of a tally, if it bounds a mean and there are samples.
     #[must_use]
     pub fn level(&self, tally: &Tally, labels: &[String]) -> Option<f64> {
         let measure = match &self.source {
-            Source::Mean(measure) => measure,
-            Source::Series(series) => return series.mean(tally),
+            ClauseSource::Mean(measure) => measure,
+            ClauseSource::Series(series) => return series.mean(tally),
             _ => return None,
         };
         let histogram = match (self.label_of(tally, labels), measure) {
@@ -249,13 +257,13 @@ mod tests {
             RunBuilder::of(900, 5 * MS).more(60, 80 * MS).status(503, 30).fault(Fault::Reset, 10);
         let tally = run.run().tally;
         let slow = clause("p99<50ms").unwrap();
-        assert!(matches!(slow.bound, Bound::Share(share) if (share - 0.01).abs() < 1e-12));
+        assert!(matches!(slow.bound, ClauseBound::Share(share) if (share - 0.01).abs() < 1e-12));
         // A fast rejection is not a good response.
-        assert_eq!(slow.count(&tally, &[]), Bad { bad: 100.0, of: 1000.0 });
+        assert_eq!(slow.count(&tally, &[]), BadCount { bad: 100.0, of: 1000.0 });
         assert_eq!(slow.limit(), Some(50 * MS));
         let errors = clause("errors<0.1%").unwrap();
-        assert_eq!(errors.bound, Bound::Share(0.001));
-        assert_eq!(errors.count(&tally, &[]), Bad { bad: 40.0, of: 1000.0 });
+        assert_eq!(errors.bound, ClauseBound::Share(0.001));
+        assert_eq!(errors.count(&tally, &[]), BadCount { bad: 40.0, of: 1000.0 });
         assert_eq!(errors.limit(), None);
     }
 
@@ -264,15 +272,15 @@ mod tests {
         let run = RunBuilder::of(100, 5 * MS).label("slow", 50, 80 * MS).run();
         let labels = run.plan.labels.clone();
         let count = |text| clause(text).unwrap().count(&run.tally, &labels);
-        assert_eq!(count("slow:p95<50ms"), Bad { bad: 50.0, of: 50.0 });
-        assert_eq!(count("first:p95<50ms"), Bad { bad: 0.0, of: 100.0 });
+        assert_eq!(count("slow:p95<50ms"), BadCount { bad: 50.0, of: 50.0 });
+        assert_eq!(count("first:p95<50ms"), BadCount { bad: 0.0, of: 100.0 });
     }
 
     #[test]
     fn a_mean_is_a_level() {
         let run = RunBuilder::of(10, 5 * MS).more(10, 15 * MS).run();
         let mean = clause("mean<20ms").unwrap();
-        assert_eq!(mean.bound, Bound::Level(20e6));
+        assert_eq!(mean.bound, ClauseBound::Level(20e6));
         assert_eq!(mean.level(&run.tally, &[]), Some(10e6));
     }
 

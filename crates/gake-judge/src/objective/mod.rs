@@ -14,7 +14,7 @@
 //! met.
 
 mod clause;
-mod gauge;
+mod level;
 mod limit;
 mod parse;
 mod quantity;
@@ -31,11 +31,11 @@ use gake_core::record::{Run, ScenarioRun, Tally, Watched};
 use gake_text::units;
 
 pub use clause::Clause;
-pub use limit::{Limit, Subject};
+pub use limit::{LimitSubject, ObjectiveLimit};
 pub use parse::ObjectiveError;
-pub use quantity::{Bad, Bound};
+pub use quantity::{BadCount, ClauseBound};
 
-use quantity::{Measure, Part, Quantity};
+use quantity::{Measure, Quantity, ScopeView};
 use series::SeriesClaim;
 
 pub(crate) use selector::split as split_selector;
@@ -44,35 +44,35 @@ pub(crate) use selector::split as split_selector;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
     claim: Claim,
-    operator: Operator,
+    operator: BoundOperator,
 }
 
 /// The compared quantity, with its bound.
 #[derive(Debug, Clone, PartialEq)]
 enum Claim {
     /// A built-in quantity of all requests, of one label, or of the scenarios with some tags.
-    Builtin { scope: Scope, quantity: Quantity },
+    Builtin { scope: ObjectiveScope, quantity: Quantity },
     /// A metric of the run's own.
     Series(SeriesClaim),
 }
 
 /// The scope of an objective; the whole run by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Scope {
-    label: Option<Label>,
+struct ObjectiveScope {
+    label: Option<ObjectiveLabel>,
     /// The scenarios with these tags; the tag `scenario` is the name.
     tags: Tags,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Label {
+struct ObjectiveLabel {
     name: String,
     /// Whether it is written as the tag `name` instead of before a colon.
     is_tag: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
+enum BoundOperator {
     Less,
     LessOrEqual,
     Greater,
@@ -83,7 +83,7 @@ enum Operator {
 
 /// The data to evaluate objectives on: a whole run, or a run in progress.
 #[derive(Debug, Clone)]
-pub struct View<'a> {
+pub struct RunView<'a> {
     /// The records of all scenarios together.
     pub tally: &'a Tally,
     /// The duration of sending.
@@ -98,7 +98,7 @@ pub struct View<'a> {
     pub scenarios: Vec<ScenarioView<'a>>,
 }
 
-/// One scenario of a [`View`].
+/// One scenario of a [`RunView`].
 #[derive(Debug, Clone, Copy)]
 pub struct ScenarioView<'a> {
     /// The records of the scenario.
@@ -111,7 +111,7 @@ pub struct ScenarioView<'a> {
     pub span: Nanos,
 }
 
-impl<'a> View<'a> {
+impl<'a> RunView<'a> {
     /// The view of a whole run.
     #[must_use]
     pub fn of(run: &'a Run) -> Self {
@@ -131,11 +131,11 @@ impl<'a> View<'a> {
     }
 
     /// Calls `of` with a view of only the scenarios with `tags`, of which there must be some
-    /// ([`View::has`]).
-    fn within<T>(&self, tags: &Tags, of: impl FnOnce(&View<'_>) -> T) -> T {
+    /// ([`RunView::has`]).
+    fn within<T>(&self, tags: &Tags, of: impl FnOnce(&RunView<'_>) -> T) -> T {
         let parts: Vec<_> = self.parts(tags).collect();
         let (sending, span) = self.times(tags).unwrap_or_default();
-        let narrowed = |tally| View { tally, sending, span, scenarios: Vec::new(), ..*self };
+        let narrowed = |tally| RunView { tally, sending, span, scenarios: Vec::new(), ..*self };
         match parts.as_slice() {
             // A single scenario has no records of its own: it is the whole.
             all if all.len() == self.scenarios.len() => of(self),
@@ -184,7 +184,7 @@ impl<'a> ScenarioView<'a> {
 
 /// The unit of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum ValueUnit {
     /// Nanoseconds.
     Nanoseconds,
     /// Per cent.
@@ -199,7 +199,7 @@ pub enum Unit {
     Bytes,
 }
 
-impl Unit {
+impl ValueUnit {
     /// The stable name used in every format.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -222,7 +222,7 @@ pub struct Evaluation {
     /// The measured value; `None` without samples.
     pub value: Option<f64>,
     /// The unit of `value`.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// Whether the objective was met.
     pub met: bool,
     /// Why `value` is missing.
@@ -237,13 +237,13 @@ impl Evaluation {
             return self.problem.clone().unwrap_or_else(|| "no value".to_owned());
         };
         match self.unit {
-            Unit::Nanoseconds => units::duration(value),
-            Unit::Percent => units::percent(value / 100.0),
-            Unit::Count if value.fract() == 0.0 && value >= 0.0 => units::count(value as u64),
-            Unit::Count => units::number(value),
-            Unit::PerSecond => units::rate(value),
-            Unit::Share => units::percent(value),
-            Unit::Bytes => units::bytes(value),
+            ValueUnit::Nanoseconds => units::duration(value),
+            ValueUnit::Percent => units::percent(value / 100.0),
+            ValueUnit::Count if value.fract() == 0.0 && value >= 0.0 => units::count(value as u64),
+            ValueUnit::Count => units::number(value),
+            ValueUnit::PerSecond => units::rate(value),
+            ValueUnit::Share => units::percent(value),
+            ValueUnit::Bytes => units::bytes(value),
         }
     }
 }
@@ -283,14 +283,14 @@ impl Objective {
 
     /// Compares the measured value with the bound.
     #[must_use]
-    pub fn evaluate(&self, view: &View<'_>) -> Evaluation {
+    pub fn evaluate(&self, view: &RunView<'_>) -> Evaluation {
         let (unit, measured) = match &self.claim {
             Claim::Series(series) => (series.bound.unit(), series.measure(view)),
             Claim::Builtin { scope, quantity } => builtin(scope, *quantity, view),
         };
         let text = self.to_string();
         match measured {
-            Ok(Measured { value, bound, unit }) => {
+            Ok(MeasuredValue { value, bound, unit }) => {
                 let met = self.operator.holds(value, bound);
                 Evaluation { text, value: Some(value), unit, met, problem: None }
             }
@@ -301,17 +301,21 @@ impl Objective {
     }
 }
 
-struct Measured {
+struct MeasuredValue {
     value: f64,
     bound: f64,
-    unit: Unit,
+    unit: ValueUnit,
 }
 
 /// Measures a built-in quantity. A name that is no label or scenario may be a metric of a script.
-fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<Measured, String>) {
+fn builtin(
+    scope: &ObjectiveScope,
+    quantity: Quantity,
+    view: &RunView<'_>,
+) -> (ValueUnit, Result<MeasuredValue, String>) {
     let unit = quantity.unit();
     let has_label =
-        scope.label.as_ref().is_none_or(|label| Part::of_label(&label.name, view).is_some());
+        scope.label.as_ref().is_none_or(|label| ScopeView::of_label(&label.name, view).is_some());
     if !has_label || !view.has(&scope.tags) {
         let series = SeriesClaim::fallback(scope, quantity);
         if let Some(series) = series.filter(|series| series.is_known(view)) {
@@ -326,26 +330,26 @@ fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<
 
 /// Measures a quantity in a view of only the scope's scenarios.
 fn of_label(
-    scope: &Scope,
+    scope: &ObjectiveScope,
     quantity: Quantity,
-    view: &View<'_>,
-) -> (Unit, Result<Measured, String>) {
+    view: &RunView<'_>,
+) -> (ValueUnit, Result<MeasuredValue, String>) {
     let unit = quantity.unit();
     let part = match &scope.label {
-        None => Ok(Part::whole(view)),
-        Some(label) => Part::of_label(&label.name, view).ok_or_else(|| {
+        None => Ok(ScopeView::whole(view)),
+        Some(label) => ScopeView::of_label(&label.name, view).ok_or_else(|| {
             let metrics = listed(series::names(view.tally).into_iter());
             missing_label(label, view.labels(), &metrics)
         }),
     };
     let value = part.and_then(|part| quantity.measure(&part, view));
-    (unit, value.map(|value| Measured { value, bound: quantity.bound(), unit }))
+    (unit, value.map(|value| MeasuredValue { value, bound: quantity.bound(), unit }))
 }
 
 /// Maximum number of names listed in a sentence.
 const NAMES_MAX: usize = 10;
 
-fn missing_label(label: &Label, labels: &[String], metrics: &str) -> String {
+fn missing_label(label: &ObjectiveLabel, labels: &[String], metrics: &str) -> String {
     let (name, labels) = (&label.name, listed(labels.iter().map(String::as_str)));
     // A tag of a built-in metric cannot be the name of another metric.
     match (labels.as_str(), if label.is_tag { "" } else { metrics }) {
@@ -378,11 +382,11 @@ pub(crate) fn missing_scenario<'a>(
         .map(|plan| {
             let name = (Plan::NAME_TAG, plan.name.as_str());
             let own = plan.tags.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-            selector::Written(&Tags::new(own.chain([name]))).to_string()
+            selector::TagsDisplay(&Tags::new(own.chain([name]))).to_string()
         })
         .collect();
     let there = listed(there.iter().map(String::as_str));
-    format!("no scenario has the tags {}; there are {there}", selector::Written(tags))
+    format!("no scenario has the tags {}; there are {there}", selector::TagsDisplay(tags))
 }
 
 /// Names joined for a sentence, at most [`NAMES_MAX`].
@@ -395,7 +399,7 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-impl Scope {
+impl ObjectiveScope {
     /// The tags written in braces.
     fn tags(&self) -> Tags {
         let name = self.label.as_ref().filter(|label| label.is_tag).map(|label| &label.name);
@@ -405,7 +409,7 @@ impl Scope {
     }
 }
 
-impl Operator {
+impl BoundOperator {
     fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Self::Less => value < bound,
@@ -444,7 +448,7 @@ impl fmt::Display for Objective {
         let (metric, statistic) = quantity.subject();
         let tags = scope.tags();
         if !tags.is_empty() {
-            write!(f, "{metric}{}", selector::Written(&tags))?;
+            write!(f, "{metric}{}", selector::TagsDisplay(&tags))?;
             if let Some(statistic) = &statistic {
                 write!(f, ":{statistic}")?;
             }

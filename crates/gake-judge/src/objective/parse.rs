@@ -6,10 +6,10 @@ use gake_core::plan::{Rate, parse_rate};
 use gake_core::record::Metric;
 use gake_text::duration::parse_duration;
 
-use super::gauge::Gauge;
-use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, parse_statistic};
+use super::level::BoundedLevel;
+use super::quantity::{K6_SERVICE, Measure, Quantity, RateKind, parse_statistic};
 use super::series::SeriesClaim;
-use super::{Claim, Label, Objective, Operator, Scope, selector};
+use super::{BoundOperator, Claim, Objective, ObjectiveLabel, ObjectiveScope, selector};
 
 /// Why a text is not an objective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,21 +56,22 @@ fn parse(text: &str) -> Result<Objective, String> {
 }
 
 /// The comparisons, longer signs first.
-const OPERATORS: [(&str, Operator); 7] = [
-    ("===", Operator::Equal),
-    ("==", Operator::Equal),
-    ("!=", Operator::NotEqual),
-    ("<=", Operator::LessOrEqual),
-    (">=", Operator::GreaterOrEqual),
-    ("<", Operator::Less),
-    (">", Operator::Greater),
+const OPERATORS: [(&str, BoundOperator); 7] = [
+    ("===", BoundOperator::Equal),
+    ("==", BoundOperator::Equal),
+    ("!=", BoundOperator::NotEqual),
+    ("<=", BoundOperator::LessOrEqual),
+    (">=", BoundOperator::GreaterOrEqual),
+    ("<", BoundOperator::Less),
+    (">", BoundOperator::Greater),
 ];
 
 /// Subject, operator and bound. The last comparison sign is the operator's, since a bound has none.
 /// Only metrics of scripts, whose thresholds need it, allow equality.
-fn split(text: &str) -> Option<(&str, Operator, &str)> {
+fn split(text: &str) -> Option<(&str, BoundOperator, &str)> {
     let (before, bound) = text.split_at(text.rfind(['<', '>', '='])? + 1);
-    let split = |(sign, operator): &(&str, Operator)| Some((before.strip_suffix(sign)?, *operator));
+    let split =
+        |(sign, operator): &(&str, BoundOperator)| Some((before.strip_suffix(sign)?, *operator));
     let (subject, operator) = OPERATORS.iter().find_map(split)?;
     let is_allowed = operator.is_bound() || subject.contains([':', '{']);
     is_allowed.then_some((subject.trim(), operator, bound.trim()))
@@ -87,7 +88,10 @@ fn claim(subject: &str, bound: &str) -> Result<Claim, String> {
         None if SCRIPT_RATES.contains(&subject) => {
             SeriesClaim::parse(subject, Tags::default(), "", bound).map(Claim::Series)
         }
-        None => Ok(Claim::Builtin { scope: Scope::default(), quantity: quantity(subject, bound)? }),
+        None => Ok(Claim::Builtin {
+            scope: ObjectiveScope::default(),
+            quantity: quantity(subject, bound)?,
+        }),
     }
 }
 
@@ -95,10 +99,10 @@ fn claim(subject: &str, bound: &str) -> Result<Claim, String> {
 fn named(name: &str, subject: &str, bound: &str) -> Result<Claim, String> {
     if name == K6_SERVICE {
         let quantity = latency(&format!("service.{subject}"), bound)?;
-        return within(Scope::default(), quantity);
+        return within(ObjectiveScope::default(), quantity);
     }
-    let label = Label { name: name.to_owned(), is_tag: false };
-    let scope = Scope { label: Some(label), tags: Tags::default() };
+    let label = ObjectiveLabel { name: name.to_owned(), is_tag: false };
+    let scope = ObjectiveScope { label: Some(label), tags: Tags::default() };
     let of_label = quantity(subject, bound).and_then(|quantity| within(scope, quantity));
     if of_label.is_ok() || !selector::is_metric_name(name) {
         return of_label;
@@ -126,8 +130,8 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
     if !is_latency && !is_count {
         return SeriesClaim::parse(metric, tags, statistic, bound).map(Claim::Series);
     }
-    let label = |name: &str| Label { name: name.to_owned(), is_tag: true };
-    let scope = Scope { label: tags.get("name").map(label), tags: tags.without("name") };
+    let label = |name: &str| ObjectiveLabel { name: name.to_owned(), is_tag: true };
+    let scope = ObjectiveScope { label: tags.get("name").map(label), tags: tags.without("name") };
     let quantity = match (is_latency, statistic) {
         (true, "") => return Err(format!("{metric} needs a statistic: p95, mean, min or max")),
         (true, statistic) => latency(&format!("{metric}.{statistic}"), bound)?,
@@ -137,7 +141,7 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
     within(scope, quantity)
 }
 
-fn within(scope: Scope, quantity: Quantity) -> Result<Claim, String> {
+fn within(scope: ObjectiveScope, quantity: Quantity) -> Result<Claim, String> {
     let label = &scope.label;
     if let (Some(_), Quantity::Gauge { gauge, .. }) = (label, quantity) {
         return Err(format!("{} is the target's, not a label's", gauge.name));
@@ -161,10 +165,10 @@ fn quantity(subject: &str, bound: &str) -> Result<Quantity, String> {
         "sent" if bound.bytes().all(|b| b.is_ascii_digit()) => {
             bound.parse().map(Quantity::SentCount).map_err(|_| format!("{bound:?} is too large"))
         }
-        "rate" => rate(Flow::Completed, bound),
-        "goodput" => rate(Flow::Goodput, bound),
-        "sent" => rate(Flow::Sent, bound),
-        _ => match Gauge::named(subject) {
+        "rate" => rate(RateKind::Completed, bound),
+        "goodput" => rate(RateKind::Goodput, bound),
+        "sent" => rate(RateKind::Sent, bound),
+        _ => match BoundedLevel::named(subject) {
             Some((gauge, of)) => {
                 gauge.bound(bound).map(|bound| Quantity::Gauge { gauge, of, bound })
             }
@@ -180,7 +184,7 @@ fn percentage(text: &str) -> Result<f64, String> {
     }
 }
 
-fn rate(of: Flow, bound: &str) -> Result<Quantity, String> {
+fn rate(of: RateKind, bound: &str) -> Result<Quantity, String> {
     match parse_rate(bound) {
         Ok(Rate::PerSecond(bound)) => Ok(Quantity::Rate { of, bound }),
         _ => Err(format!("{bound:?} is not a rate like 990/s")),

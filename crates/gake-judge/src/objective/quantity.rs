@@ -5,8 +5,8 @@ use std::fmt;
 use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Histogram, Metric, Tally};
 
-use super::gauge::{Gauge, Of};
-use super::{Unit, View};
+use super::level::{BoundedLevel, LevelStatistic};
+use super::{RunView, ValueUnit};
 use crate::stats::{per_second, share};
 
 /// k6's name of the service time.
@@ -18,9 +18,9 @@ pub(super) enum Quantity {
     Latency { measure: Measure, statistic: Statistic, bound: Nanos },
     ErrorPercent(f64),
     ErrorCount(u64),
-    Rate { of: Flow, bound: f64 },
+    Rate { of: RateKind, bound: f64 },
     SentCount(u64),
-    Gauge { gauge: Gauge, of: Of, bound: f64 },
+    Gauge { gauge: BoundedLevel, of: LevelStatistic, bound: f64 },
 }
 
 /// A latency.
@@ -42,7 +42,7 @@ pub(super) enum Statistic {
 
 /// The bound of a clause.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Bound {
+pub enum ClauseBound {
     /// At most this share (0 to 1, exclusive) of the requests may be bad.
     Share(f64),
     /// A level, read once a second, may be at most this, in its own unit.
@@ -51,7 +51,7 @@ pub enum Bound {
 
 /// A number of bad requests, and of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Bad {
+pub struct BadCount {
     /// Bad requests.
     pub bad: f64,
     /// All requests due.
@@ -60,7 +60,7 @@ pub struct Bad {
 
 /// The arrivals counted by a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum RateKind {
     Completed,
     Goodput,
     Sent,
@@ -79,7 +79,7 @@ pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
         return Err(format!(
             "{text:?} is not a known quantity; there are p50 p99 p99.9 ..., mean, min, max, \
              errors, rate, goodput and sent; for a watched target {}",
-            Gauge::names()
+            BoundedLevel::names()
         ));
     };
     let in_brackets = percent.strip_prefix('(').and_then(|percent| percent.strip_suffix(')'));
@@ -93,21 +93,21 @@ pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
 }
 
 /// The records in the scope of an objective.
-pub(super) struct Part<'a> {
+pub(super) struct ScopeView<'a> {
     pub(super) counts: &'a Counts,
     pub(super) tally: &'a Tally,
     /// The label's own histograms: response, service.
     pub(super) label: Option<(&'a Histogram, &'a Histogram)>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> ScopeView<'a> {
     /// The whole view.
-    pub(super) fn whole(view: &View<'a>) -> Self {
+    pub(super) fn whole(view: &RunView<'a>) -> Self {
         Self { counts: &view.tally.counts, tally: view.tally, label: None }
     }
 
     /// One label; `None` when there is no such label.
-    pub(super) fn of_label(name: &str, view: &View<'a>) -> Option<Self> {
+    pub(super) fn of_label(name: &str, view: &RunView<'a>) -> Option<Self> {
         let number = view.labels().iter().position(|label| label == name)?;
         let whole = Self::whole(view);
         // A single label has no tally of its own: it is the whole.
@@ -118,12 +118,12 @@ impl<'a> Part<'a> {
 }
 
 impl Quantity {
-    pub(super) fn unit(self) -> Unit {
+    pub(super) fn unit(self) -> ValueUnit {
         match self {
-            Self::Latency { .. } => Unit::Nanoseconds,
-            Self::ErrorPercent(_) => Unit::Percent,
-            Self::ErrorCount(_) | Self::SentCount(_) => Unit::Count,
-            Self::Rate { .. } => Unit::PerSecond,
+            Self::Latency { .. } => ValueUnit::Nanoseconds,
+            Self::ErrorPercent(_) => ValueUnit::Percent,
+            Self::ErrorCount(_) | Self::SentCount(_) => ValueUnit::Count,
+            Self::Rate { .. } => ValueUnit::PerSecond,
             Self::Gauge { gauge, .. } => gauge.unit(),
         }
     }
@@ -138,7 +138,7 @@ impl Quantity {
         }
     }
 
-    pub(super) fn measure(self, part: &Part<'_>, view: &View<'_>) -> Result<f64, String> {
+    pub(super) fn measure(self, part: &ScopeView<'_>, view: &RunView<'_>) -> Result<f64, String> {
         let counts = part.counts;
         let errors = counts.due().saturating_sub(counts.ok);
         match self {
@@ -152,9 +152,9 @@ impl Quantity {
             Self::Gauge { gauge, of, .. } => gauge.value(of, view.watched, view.warmup()),
             Self::Rate { of, .. } => {
                 let (count, time) = match of {
-                    Flow::Completed => (counts.completed(), view.span),
-                    Flow::Goodput => (counts.ok, view.span),
-                    Flow::Sent => (counts.sent, view.sending),
+                    RateKind::Completed => (counts.completed(), view.span),
+                    RateKind::Goodput => (counts.ok, view.span),
+                    RateKind::Sent => (counts.sent, view.sending),
                 };
                 if time == 0 {
                     return Err("no time was measured".to_owned());
@@ -203,7 +203,7 @@ impl Measure {
         }
     }
 
-    pub(super) fn value(self, statistic: Statistic, part: &Part<'_>) -> Result<f64, String> {
+    pub(super) fn value(self, statistic: Statistic, part: &ScopeView<'_>) -> Result<f64, String> {
         match (self, part.label) {
             (Self::Response, Some((response, _))) => statistic.of(response),
             (Self::Of(_), Some((_, service))) => statistic.of(service),
@@ -213,7 +213,7 @@ impl Measure {
     }
 }
 
-impl Flow {
+impl RateKind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Completed => "rate",

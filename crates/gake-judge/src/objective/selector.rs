@@ -58,9 +58,9 @@ fn value(text: &str) -> Option<(String, &str)> {
 }
 
 /// Formats tags as [`split`] parses them.
-pub(super) struct Written<'a>(pub(super) &'a Tags);
+pub(super) struct TagsDisplay<'a>(pub(super) &'a Tags);
 
-impl fmt::Display for Written<'_> {
+impl fmt::Display for TagsDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "{";
         for (key, value) in self.0.pairs() {
@@ -100,7 +100,7 @@ mod tests {
         fn tags_round_trip(values in prop::collection::vec("\\PC{0,8}", 0..4)) {
             let keys = ["name", "check", "group", "url"];
             let tags = Tags::new(keys.into_iter().zip(values));
-            let text = format!("metric{}", Written(&tags));
+            let text = format!("metric{}", TagsDisplay(&tags));
             let read = split(&text).map_or_else(Tags::default, |selector| selector.1);
             prop_assert_eq!(read, tags);
         }

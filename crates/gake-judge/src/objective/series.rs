@@ -10,8 +10,8 @@ use gake_core::record::{Metric, Tally};
 use gake_text::duration::parse_duration;
 use gake_text::size::parse_byte_amount;
 
-use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, Statistic, exact, parse_statistic};
-use super::{Measured, Scope, Unit, View, listed, selector};
+use super::quantity::{K6_SERVICE, Measure, Quantity, RateKind, Statistic, exact, parse_statistic};
+use super::{MeasuredValue, ObjectiveScope, RunView, ValueUnit, listed, selector};
 use crate::stats::per_second;
 
 /// A bound on a statistic of a metric, over the series with these tags.
@@ -66,7 +66,7 @@ impl SeriesClaim {
 
     /// The claim of a built-in objective whose label or scenario does not exist, as one about a
     /// metric of a script: a metric of the label's name, or k6's service time under these tags.
-    pub(super) fn fallback(scope: &Scope, quantity: Quantity) -> Option<Self> {
+    pub(super) fn fallback(scope: &ObjectiveScope, quantity: Quantity) -> Option<Self> {
         let label = scope.label.as_ref();
         if let Quantity::Latency { measure: Measure::Of(Metric::Service), statistic, bound } =
             quantity
@@ -87,7 +87,7 @@ impl SeriesClaim {
             }
             // Up to 1 it may be the share of a rate metric; for a counter the kind of bound makes
             // no difference.
-            Quantity::Rate { of: Flow::Completed, bound } => match bound {
+            Quantity::Rate { of: RateKind::Completed, bound } => match bound {
                 0.0..=1.0 => (SeriesStatistic::Rate, SeriesBound::Number(bound)),
                 _ => (SeriesStatistic::Rate, SeriesBound::PerSecond(bound)),
             },
@@ -98,7 +98,7 @@ impl SeriesClaim {
     }
 
     /// Whether the run has samples of its metric.
-    pub(super) fn is_known(&self, view: &View<'_>) -> bool {
+    pub(super) fn is_known(&self, view: &RunView<'_>) -> bool {
         view.tally.series.series().any(|(key, _)| key.metric.name == self.metric)
     }
 
@@ -127,7 +127,7 @@ impl SeriesClaim {
     }
 
     /// The measured value and its bound.
-    pub(super) fn measure(&self, view: &View<'_>) -> Result<Measured, String> {
+    pub(super) fn measure(&self, view: &RunView<'_>) -> Result<MeasuredValue, String> {
         // A run records its scenarios separately, whether or not samples have the tag.
         let name = self.tags.get(Plan::NAME_TAG).map(|name| (Plan::NAME_TAG, name));
         let scenario = Tags::new(name);
@@ -138,7 +138,7 @@ impl SeriesClaim {
     }
 
     /// The same over the series with `tags`.
-    fn measure_with(&self, tags: &Tags, view: &View<'_>) -> Result<Measured, String> {
+    fn measure_with(&self, tags: &Tags, view: &RunView<'_>) -> Result<MeasuredValue, String> {
         let table = &view.tally.series;
         let mut selected = table.select(&self.metric, tags);
         let Some((first, value)) = selected.next() else { return Err(self.missing_samples(view)) };
@@ -148,28 +148,28 @@ impl SeriesClaim {
             sum.to_mut().merge(value);
         }
         let value = statistic.of(&sum, view.span)?;
-        Ok(Measured { value, bound: self.bound.value(), unit })
+        Ok(MeasuredValue { value, bound: self.bound.value(), unit })
     }
 
     /// The error that there is no sample, with the metrics or tags that have some.
-    fn missing_samples(&self, view: &View<'_>) -> String {
+    fn missing_samples(&self, view: &RunView<'_>) -> String {
         let mut keys: Vec<_> = view.tally.series.series().map(|series| series.0).collect();
         keys.sort();
         let tags: Vec<_> = keys
             .iter()
             .filter(|key| key.metric.name == self.metric)
-            .map(|key| selector::Written(&key.tags).to_string())
+            .map(|key| selector::TagsDisplay(&key.tags).to_string())
             .collect();
         if tags.is_empty() {
             return self.missing(names(view.tally).into_iter());
         }
         let there = listed(tags.iter().map(|tags| if tags.is_empty() { "no tag" } else { tags }));
-        let (metric, asked) = (&self.metric, selector::Written(&self.tags));
+        let (metric, asked) = (&self.metric, selector::TagsDisplay(&self.tags));
         format!("no sample of {metric:?} has the tags {asked}; there are {there}")
     }
 
     /// The statistic and its unit, if the metric has it and the bound fits the unit.
-    fn fits(&self, metric: &Definition) -> Result<(SeriesStatistic, Unit), String> {
+    fn fits(&self, metric: &Definition) -> Result<(SeriesStatistic, ValueUnit), String> {
         use MetricKind::{Counter, Gauge, Rate, Trend};
         use SeriesStatistic as Is;
         let name = &metric.name;
@@ -184,37 +184,37 @@ impl SeriesClaim {
             .or(usual)
             .ok_or_else(|| format!("{name:?} is a trend and needs a statistic; it has {has}"))?;
         let of_values = match metric.unit {
-            MetricUnit::Time => Unit::Nanoseconds,
-            MetricUnit::Bytes => Unit::Bytes,
-            MetricUnit::Number => Unit::Count,
+            MetricUnit::Time => ValueUnit::Nanoseconds,
+            MetricUnit::Bytes => ValueUnit::Bytes,
+            MetricUnit::Number => ValueUnit::Count,
         };
         let unit = match (metric.kind, statistic) {
             (Trend, Is::Of(_))
             | (Gauge, Is::Value | Is::Of(Statistic::Min | Statistic::Max))
             | (Counter, Is::Count) => of_values,
-            (Trend | Rate, Is::Count) => Unit::Count,
-            (Rate, Is::Rate) => Unit::Share,
-            (Counter, Is::Rate) => Unit::PerSecond,
+            (Trend | Rate, Is::Count) => ValueUnit::Count,
+            (Rate, Is::Rate) => ValueUnit::Share,
+            (Counter, Is::Rate) => ValueUnit::PerSecond,
             _ => {
                 let kind = metric.kind.name();
                 return Err(format!("{name:?} is a {kind}: it has {has}, and no {statistic}"));
             }
         };
         let example = match (unit, self.bound) {
-            (Unit::Nanoseconds, SeriesBound::Time(_))
-            | (Unit::Bytes, SeriesBound::Bytes(_) | SeriesBound::Number(_))
-            | (Unit::Count, SeriesBound::Number(_))
-            | (Unit::Share, SeriesBound::Percent(_))
-            | (Unit::PerSecond, SeriesBound::PerSecond(_) | SeriesBound::Number(_)) => {
+            (ValueUnit::Nanoseconds, SeriesBound::Time(_))
+            | (ValueUnit::Bytes, SeriesBound::Bytes(_) | SeriesBound::Number(_))
+            | (ValueUnit::Count, SeriesBound::Number(_))
+            | (ValueUnit::Share, SeriesBound::Percent(_))
+            | (ValueUnit::PerSecond, SeriesBound::PerSecond(_) | SeriesBound::Number(_)) => {
                 return Ok((statistic, unit));
             }
-            (Unit::Share, SeriesBound::Number(share)) if (0.0..=1.0).contains(&share) => {
+            (ValueUnit::Share, SeriesBound::Number(share)) if (0.0..=1.0).contains(&share) => {
                 return Ok((statistic, unit));
             }
-            (Unit::Nanoseconds, _) => "a time with its unit, as 50ms",
-            (Unit::Bytes, _) => "bytes, as 5MB",
-            (Unit::Share, _) => "a share, as 99%",
-            (Unit::PerSecond, _) => "a rate, as 10/s",
+            (ValueUnit::Nanoseconds, _) => "a time with its unit, as 50ms",
+            (ValueUnit::Bytes, _) => "bytes, as 5MB",
+            (ValueUnit::Share, _) => "a share, as 99%",
+            (ValueUnit::PerSecond, _) => "a rate, as 10/s",
             _ => "a plain number, as 10",
         };
         Err(format!(
@@ -302,13 +302,13 @@ impl SeriesBound {
         }
     }
 
-    pub(super) fn unit(self) -> Unit {
+    pub(super) fn unit(self) -> ValueUnit {
         match self {
-            Self::Number(_) => Unit::Count,
-            Self::Time(_) => Unit::Nanoseconds,
-            Self::Bytes(_) => Unit::Bytes,
-            Self::Percent(_) => Unit::Share,
-            Self::PerSecond(_) => Unit::PerSecond,
+            Self::Number(_) => ValueUnit::Count,
+            Self::Time(_) => ValueUnit::Nanoseconds,
+            Self::Bytes(_) => ValueUnit::Bytes,
+            Self::Percent(_) => ValueUnit::Share,
+            Self::PerSecond(_) => ValueUnit::PerSecond,
         }
     }
 }
@@ -316,7 +316,7 @@ impl SeriesBound {
 impl fmt::Display for SeriesClaim {
     /// The metric, tags and statistic, without the bound.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.metric, selector::Written(&self.tags))?;
+        write!(f, "{}{}", self.metric, selector::TagsDisplay(&self.tags))?;
         match self.statistic {
             Some(statistic) => write!(f, ":{statistic}"),
             None => Ok(()),

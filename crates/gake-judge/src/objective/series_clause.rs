@@ -8,7 +8,7 @@ use gake_core::record::Tally;
 
 use super::quantity::Statistic;
 use super::series::{SeriesBound, SeriesClaim, SeriesStatistic};
-use super::{Bad, Bound};
+use super::{BadCount, ClauseBound};
 
 /// The samples, and the criterion of bad ones.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,10 @@ impl SeriesClause {
     ///
     /// # Errors
     /// Why it cannot be searched for.
-    pub(super) fn of(claim: &SeriesClaim, is_upper: bool) -> Result<(Bound, Self), &'static str> {
+    pub(super) fn of(
+        claim: &SeriesClaim,
+        is_upper: bool,
+    ) -> Result<(ClauseBound, Self), &'static str> {
         let share = match claim.bound {
             SeriesBound::Percent(percent) => Some(percent / 100.0),
             SeriesBound::Number(number) => Some(number),
@@ -47,16 +50,18 @@ impl SeriesClause {
                 Some(SeriesStatistic::Of(Statistic::Percentile(percent))),
                 SeriesBound::Time(limit),
                 true,
-            ) if percent < 100.0 => (Bound::Share(1.0 - percent / 100.0), BadSample::Over(limit)),
+            ) if percent < 100.0 => {
+                (ClauseBound::Share(1.0 - percent / 100.0), BadSample::Over(limit))
+            }
             (Some(SeriesStatistic::Of(Statistic::Mean)), SeriesBound::Time(limit), true) => {
-                (Bound::Level(limit as f64), BadSample::Mean)
+                (ClauseBound::Level(limit as f64), BadSample::Mean)
             }
             (None | Some(SeriesStatistic::Rate), _, _) => match (share, is_upper) {
                 (Some(share), true) if 0.0 < share && share < 1.0 => {
-                    (Bound::Share(share), BadSample::Passed)
+                    (ClauseBound::Share(share), BadSample::Passed)
                 }
                 (Some(share), false) if 0.0 < share && share < 1.0 => {
-                    (Bound::Share(1.0 - share), BadSample::NotPassed)
+                    (ClauseBound::Share(1.0 - share), BadSample::NotPassed)
                 }
                 _ => return Err("write a share between 0 and 100 %, as in checks>99%"),
             },
@@ -70,16 +75,16 @@ impl SeriesClause {
     }
 
     /// The bound in nanoseconds, if it bounds a time.
-    pub(super) fn limit(&self, bound: Bound) -> Option<Nanos> {
+    pub(super) fn limit(&self, bound: ClauseBound) -> Option<Nanos> {
         match (self.bad, bound) {
             (BadSample::Over(limit), _) => Some(limit),
-            (BadSample::Mean, Bound::Level(mean)) => Some(mean as Nanos),
+            (BadSample::Mean, ClauseBound::Level(mean)) => Some(mean as Nanos),
             _ => None,
         }
     }
 
     /// The bad samples of a tally, and all of them.
-    pub(super) fn count(&self, tally: &Tally) -> Bad {
+    pub(super) fn count(&self, tally: &Tally) -> BadCount {
         let (mut bad, mut of) = (tally.counts.dropped, tally.counts.dropped);
         for (_, value) in tally.series.select(&self.metric, &self.tags) {
             let samples = value.samples();
@@ -93,7 +98,7 @@ impl SeriesClause {
                 _ => 0,
             };
         }
-        Bad { bad: bad as f64, of: of as f64 }
+        BadCount { bad: bad as f64, of: of as f64 }
     }
 
     /// The mean of the samples, if it is bounded and there are some.
@@ -154,9 +159,9 @@ mod tests {
             ("http_req_duration{name:home}:p95<300ms", 0.05, 0.0, 90.0),
         ] {
             let clause = clause(text).unwrap();
-            let Bound::Share(allowed) = clause.bound else { panic!("{text}: {clause:?}") };
+            let ClauseBound::Share(allowed) = clause.bound else { panic!("{text}: {clause:?}") };
             assert!((allowed - share).abs() < 1e-12, "{text}: {allowed}");
-            assert_eq!(clause.count(&tally, &[]), Bad { bad, of }, "{text}");
+            assert_eq!(clause.count(&tally, &[]), BadCount { bad, of }, "{text}");
         }
         assert_eq!(clause("http_req_duration:p95<300ms").unwrap().limit(), Some(300 * MS));
     }
@@ -166,13 +171,13 @@ mod tests {
         let mut tally = tally();
         tally.counts.dropped = 7;
         let counted = clause("checks>99%").unwrap().count(&tally, &[]);
-        assert_eq!(counted, Bad { bad: 10.0, of: 107.0 });
+        assert_eq!(counted, BadCount { bad: 10.0, of: 107.0 });
     }
 
     #[test]
     fn a_mean_is_over_all_series() {
         let mean = clause("http_req_duration:avg<100ms").unwrap();
-        assert_eq!(mean.bound, Bound::Level(100e6));
+        assert_eq!(mean.bound, ClauseBound::Level(100e6));
         let level = mean.level(&tally(), &[]).unwrap();
         assert!((level - 44.5e6).abs() < 0.005 * 44.5e6, "{level}");
     }

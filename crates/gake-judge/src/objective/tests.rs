@@ -8,13 +8,13 @@ use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
 use gake_core::record::{Fault, Metric, Reading};
 use proptest::prelude::*;
 
-use super::quantity::{Flow, Measure, Statistic};
+use super::quantity::{Measure, RateKind, Statistic};
 use super::series::{SeriesBound, SeriesStatistic};
 use super::*;
 use crate::testing::{MS, RunBuilder};
 
 fn check(run: &Run, text: &str) -> Evaluation {
-    text.parse::<Objective>().unwrap().evaluate(&View::of(run))
+    text.parse::<Objective>().unwrap().evaluate(&RunView::of(run))
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn the_target_can_be_bounded() {
         assert!(text.parse::<Objective>().is_err(), "{text}");
     }
     let clause = "cpu<80%".parse::<Objective>().unwrap().clause().unwrap();
-    assert_eq!((clause.target_level(), clause.bound), (Some("cpu"), Bound::Level(0.8)));
+    assert_eq!((clause.target_level(), clause.bound), (Some("cpu"), ClauseBound::Level(0.8)));
 }
 
 #[test]
@@ -390,7 +390,8 @@ fn objective() -> impl Strategy<Value = Objective> {
         Just(Statistic::Min),
         Just(Statistic::Max),
     ];
-    let flow = prop_oneof![Just(Flow::Completed), Just(Flow::Goodput), Just(Flow::Sent)];
+    let flow =
+        prop_oneof![Just(RateKind::Completed), Just(RateKind::Goodput), Just(RateKind::Sent)];
     let quantity = prop_oneof![
         (measure, statistic, 0..1u64 << 50).prop_map(|(measure, statistic, bound)| {
             Quantity::Latency { measure, statistic, bound }
@@ -401,10 +402,10 @@ fn objective() -> impl Strategy<Value = Objective> {
         (flow, 0.001..1e9f64).prop_map(|(of, bound)| Quantity::Rate { of, bound }),
     ];
     let operator = prop_oneof![
-        Just(Operator::Less),
-        Just(Operator::LessOrEqual),
-        Just(Operator::Greater),
-        Just(Operator::GreaterOrEqual),
+        Just(BoundOperator::Less),
+        Just(BoundOperator::LessOrEqual),
+        Just(BoundOperator::Greater),
+        Just(BoundOperator::GreaterOrEqual),
     ];
     let tags = prop_oneof![
         Just(Tags::default()),
@@ -422,16 +423,16 @@ fn objective() -> impl Strategy<Value = Objective> {
         let label = label.filter(|_| kept);
         // Only a label that is a tag is written with braces.
         let is_free = label.as_ref().is_none_or(|label| label.is_tag);
-        let scope = Scope { label, tags: if is_free { tags } else { Tags::default() } };
+        let scope = ObjectiveScope { label, tags: if is_free { tags } else { Tags::default() } };
         Objective { claim: Claim::Builtin { scope, quantity }, operator }
     })
 }
 
-fn label() -> impl Strategy<Value = Option<Label>> {
+fn label() -> impl Strategy<Value = Option<ObjectiveLabel>> {
     prop_oneof![
         Just(None),
-        "[a-z/:]{0,6}[a-z]".prop_map(|name| Some(Label { name, is_tag: false })),
-        "\\PC{0,8}".prop_map(|name| Some(Label { name, is_tag: true })),
+        "[a-z/:]{0,6}[a-z]".prop_map(|name| Some(ObjectiveLabel { name, is_tag: false })),
+        "\\PC{0,8}".prop_map(|name| Some(ObjectiveLabel { name, is_tag: true })),
     ]
 }
 
@@ -456,7 +457,7 @@ fn series_objective() -> impl Strategy<Value = Objective> {
         // Without tags some of these would parse as a label's.
         let tags = if tags.is_empty() { Tags::new([("a", "b")]) } else { tags };
         let series = SeriesClaim { metric, tags, statistic: Some(statistic), bound };
-        Objective { claim: Claim::Series(series), operator: Operator::GreaterOrEqual }
+        Objective { claim: Claim::Series(series), operator: BoundOperator::GreaterOrEqual }
     })
 }
 

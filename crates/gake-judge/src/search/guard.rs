@@ -46,8 +46,10 @@ impl Search {
     fn good_level(&self, number: u64) -> Option<f64> {
         let significant = |step: &&SearchStep| {
             let enough = |n: usize| match self.clauses[n].bound {
-                crate::objective::Bound::Share(allowed) => step.count(n).bad.of * allowed > 1.0,
-                crate::objective::Bound::Level(_) => true,
+                crate::objective::ClauseBound::Share(allowed) => {
+                    step.count(n).bad.of * allowed > 1.0
+                }
+                crate::objective::ClauseBound::Level(_) => true,
             };
             step.trial.number < number && step.worst() < 1.0 && (0..self.clauses.len()).all(enough)
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::step::Rung;
 use super::trial::{Dimension, Purpose, Trial, TrialLoad};
 use super::{START_PART, Search, SearchOptions, SearchStep, Stage, Timing, seconds};
-use crate::objective::{Bound, Clause};
+use crate::objective::{Clause, ClauseBound};
 use gake_core::clock::SECOND;
 
 /// Throughput has stopped growing below this factor between rungs.
@@ -231,7 +231,7 @@ impl Search {
                 self.scale = self.ladder.best;
                 let floor = self.timing.short + self.timing.short_warmup;
                 // The ladder's rungs are too short to read the target's levels.
-                let is_share = |clause: &Clause| matches!(clause.bound, Bound::Share(_));
+                let is_share = |clause: &Clause| matches!(clause.bound, ClauseBound::Share(_));
                 let is_known = self.ladder.passed > 0.0 && self.clauses.iter().all(is_share);
                 if floor > FLOOR_PART_MAX * self.budget() && is_known {
                     // With few steps in the budget, spend them near the capacity.

@@ -36,7 +36,7 @@ pub use trial::{
     ClauseCounts, Dimension, Observation, Purpose, SearchAction, Trial, TrialLoad, TrialSecond,
 };
 
-use crate::objective::{Bound, Clause};
+use crate::objective::{Clause, ClauseBound};
 use guard::Guard;
 use ladder::Ladder;
 use pool::Pool;
@@ -334,7 +334,7 @@ impl Search {
         let load = self.options.dimension.load(level.min(ceiling));
         let enough = self.clauses.iter().map(|clause| match clause.bound {
             // Only an open loop knows which requests are due.
-            Bound::Share(allowed) if matches!(load, TrialLoad::Rate(_)) => {
+            ClauseBound::Share(allowed) if matches!(load, TrialLoad::Rate(_)) => {
                 share::cap(allowed) * load.level() * duration
             }
             _ => f64::INFINITY,

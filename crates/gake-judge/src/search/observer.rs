@@ -8,7 +8,7 @@ use gake_text::units;
 use super::trial::{ClauseCounts, Observation, TrialSecond};
 use crate::finding;
 use crate::lanes;
-use crate::objective::{Bad, Bound, Clause};
+use crate::objective::{BadCount, Clause, ClauseBound};
 use crate::stats::{Rates, mean_in_flight, share};
 use crate::validity::{self, Validity};
 
@@ -52,14 +52,14 @@ impl<'a> Observer<'a> {
         let mut good = tally.counts.ok as f64;
         for (clause, seen) in self.clauses.iter().zip(&mut self.seen) {
             match clause.bound {
-                Bound::Share(_) => {
+                ClauseBound::Share(_) => {
                     let bad = clause.count(tally, self.labels);
                     seen.total.bad += bad.bad;
                     seen.total.of += bad.of;
                     seen.slices.push(bad);
                     good = good.min(tally.counts.due() as f64 - bad.bad);
                 }
-                Bound::Level(_) => seen.levels.extend(clause.level(tally, self.labels)),
+                ClauseBound::Level(_) => seen.levels.extend(clause.level(tally, self.labels)),
             }
         }
         self.seconds.push(point(tally, good.max(0.0)));
@@ -100,7 +100,7 @@ impl<'a> Observer<'a> {
         let idle = run.plan.idle_connections as f64;
         let lost = [counts, &run.warmup].map(|c| c.idle_failed + c.idle_lost).iter().sum::<u64>();
         for (clause, seen) in self.clauses.iter().zip(&mut self.seen) {
-            if idle > 0.0 && matches!(clause.bound, Bound::Share(_)) {
+            if idle > 0.0 && matches!(clause.bound, ClauseBound::Share(_)) {
                 seen.total.bad += (lost as f64).min(idle);
                 seen.total.of += idle;
             }
@@ -147,7 +147,7 @@ fn point(tally: &Tally, good: f64) -> TrialSecond {
 }
 
 /// Adds the counts after the first `len` to the last of them.
-fn fold_tail(slices: &mut Vec<Bad>, len: usize) {
+fn fold_tail(slices: &mut Vec<BadCount>, len: usize) {
     while slices.len() > len {
         let Some(tail) = slices.pop() else { return };
         if let Some(last) = slices.last_mut() {
@@ -194,7 +194,7 @@ fn own_limit(run: &Run, clauses: &[Clause]) -> Option<String> {
     let (latency, counts) = (&run.tally.latency, &run.tally.counts);
     let service = latency.of(Metric::Service);
     let within = |clause: &Clause| match (clause.limit(), clause.bound) {
-        (Some(limit), Bound::Share(allowed)) => {
+        (Some(limit), ClauseBound::Share(allowed)) => {
             let slow = service.count() - service.count_up_to(limit);
             share(slow, service.count()) <= allowed
         }
@@ -217,7 +217,7 @@ fn closed_or_open(run: &Run, rule: &str) -> bool {
 }
 
 fn own_delay(run: &Run, clause: &Clause) -> Option<String> {
-    let (limit, Bound::Share(allowed)) = (clause.limit()?, clause.bound) else { return None };
+    let (limit, ClauseBound::Share(allowed)) = (clause.limit()?, clause.bound) else { return None };
     let bound = (OWN_DELAY * limit as f64) as Nanos;
     let lateness = run.tally.latency.of(Metric::Lateness);
     let late = lateness.count() - lateness.count_up_to(bound);
@@ -250,7 +250,7 @@ mod tests {
         let seen = observer.finish(&run);
         assert_eq!((seen.due, seen.ok, seen.errors), (1_000, 980, 20));
         assert_eq!((seen.measured, seen.rate()), (10.0, 100.0));
-        assert_eq!(seen.clauses[0].total, Bad { bad: 50.0, of: 1_000.0 });
+        assert_eq!(seen.clauses[0].total, BadCount { bad: 50.0, of: 1_000.0 });
         assert_eq!(seen.clauses[2].levels.len(), 1);
         assert_eq!(seen.seconds[0].good, 950.0);
         assert_eq!(seen.limited, None);
@@ -266,7 +266,7 @@ mod tests {
         }
         let seen = observer.finish(&run);
         assert_eq!(seen.clauses[0].slices.len(), 10);
-        assert_eq!(seen.clauses[0].slices[9], Bad { bad: 400.0, of: 400.0 });
+        assert_eq!(seen.clauses[0].slices[9], BadCount { bad: 400.0, of: 400.0 });
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         run.plan.idle_connections = 800;
         (run.tally.counts.idle_lost, run.warmup.idle_failed) = (10, 20);
         let seen = Observer::new(&clauses, &[]).finish(&run);
-        assert_eq!(seen.clauses[0].total, Bad { bad: 30.0, of: 800.0 });
+        assert_eq!(seen.clauses[0].total, BadCount { bad: 30.0, of: 800.0 });
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::grid::{Grid, convolve, normal_kernel};
 use super::level::LevelPosterior;
 use super::share::{Count, SharePosterior};
 use super::step::SearchStep;
-use crate::objective::{Bound, Clause};
+use crate::objective::{Clause, ClauseBound};
 
 /// Model error: the minimum standard deviation of ln C ...
 const MODEL_ERROR: f64 = 0.012;
@@ -51,8 +51,8 @@ impl Pool {
     pub(super) fn new(clauses: &[Clause], (low, high): (f64, f64), steps: Vec<SearchStep>) -> Self {
         let grid = Grid::between(low, high);
         let posterior = |clause: &Clause| match clause.bound {
-            Bound::Share(allowed) => Posterior::Share(SharePosterior::new(allowed, &grid)),
-            Bound::Level(bound) => Posterior::Level(LevelPosterior::new(bound, &grid)),
+            ClauseBound::Share(allowed) => Posterior::Share(SharePosterior::new(allowed, &grid)),
+            ClauseBound::Level(bound) => Posterior::Level(LevelPosterior::new(bound, &grid)),
         };
         let posteriors = clauses.iter().map(posterior).collect();
         let clauses = clauses.to_vec();

@@ -13,7 +13,7 @@
 //! clamped at both ends, since the curve does not hold far from C.
 
 use super::grid::{Grid, STEP, cumulate};
-use crate::objective::Bad;
+use crate::objective::BadCount;
 
 /// The share is clamped to this multiple of the one allowed ...
 pub(super) const CAP: f64 = 10.0;
@@ -66,7 +66,7 @@ pub(super) struct Count {
     /// The actual level.
     pub(super) level: f64,
     /// Bad and all requests.
-    pub(super) bad: Bad,
+    pub(super) bad: BadCount,
     /// The duration in seconds.
     pub(super) measured: f64,
     /// The variance of the bad count, from its autocorrelation.

@@ -1,7 +1,7 @@
 //! Floor, bracket and refinement: chooses the next level.
 
 use super::result::estimate;
-use super::{Bound, Pool, Purpose, START_PART, Search, SearchStep, StopReason, Trial};
+use super::{ClauseBound, Pool, Purpose, START_PART, Search, SearchStep, StopReason, Trial};
 use crate::stats::poisson_at_least;
 
 /// The floor's level, as a share of the target's scale.
@@ -124,11 +124,11 @@ impl Search {
 
     fn floor_done(&mut self, step: &SearchStep, attempt: u32) {
         let missed = (0..self.clauses.len()).any(|n| match self.clauses[n].bound {
-            Bound::Share(allowed) => {
+            ClauseBound::Share(allowed) => {
                 let count = step.count(n).bad;
                 poisson_at_least(count.bad, allowed * count.of) < FLOOR_LUCK
             }
-            Bound::Level(_) => false,
+            ClauseBound::Level(_) => false,
         });
         if !missed {
             self.base = step.seen.response;
@@ -154,7 +154,7 @@ impl Search {
     /// The largest ratio of a level to its bound; `None` without such a bound.
     fn level_ratio(&self, step: &SearchStep) -> Option<f64> {
         let bounds = self.clauses.iter().zip(&step.ratios);
-        let levels = bounds.filter(|(clause, _)| matches!(clause.bound, Bound::Level(_)));
+        let levels = bounds.filter(|(clause, _)| matches!(clause.bound, ClauseBound::Level(_)));
         levels.map(|(_, ratio)| *ratio).reduce(f64::max).filter(|ratio| *ratio > 0.0)
     }
 

@@ -2,7 +2,7 @@
 
 use super::share::Count;
 use super::trial::{Dimension, Observation, Purpose, Trial};
-use crate::objective::{Bad, Bound, Clause};
+use crate::objective::{BadCount, Clause, ClauseBound};
 use crate::usl;
 
 /// Standard deviations within which a bad count is inconclusive (95 % one-sided).
@@ -76,7 +76,7 @@ impl SearchStep {
         if !step.is_sustained() {
             let bounds = step.seen.clauses.iter_mut().zip(clauses);
             bounds
-                .filter(|(_, clause)| matches!(clause.bound, Bound::Level(_)))
+                .filter(|(_, clause)| matches!(clause.bound, ClauseBound::Level(_)))
                 .for_each(|(seen, _)| seen.levels.clear());
         }
         step.ratios = (0..clauses.len()).map(|n| step.ratio(n, clauses[n].bound)).collect();
@@ -117,22 +117,22 @@ impl SearchStep {
         self.level
     }
 
-    fn ratio(&self, number: usize, bound: Bound) -> f64 {
+    fn ratio(&self, number: usize, bound: ClauseBound) -> f64 {
         match bound {
-            Bound::Share(allowed) => {
+            ClauseBound::Share(allowed) => {
                 let total = self.total(number);
                 // Without any request, all count as bad.
                 if total.of > 0.0 { total.bad / total.of / allowed } else { 1.0 / allowed }
             }
-            Bound::Level(_) if self.unread(number, bound) => UNREAD,
-            Bound::Level(bound) => self.mean_level(number).map_or(0.0, |mean| mean / bound),
+            ClauseBound::Level(_) if self.unread(number, bound) => UNREAD,
+            ClauseBound::Level(bound) => self.mean_level(number).map_or(0.0, |mean| mean / bound),
         }
     }
 
     /// Whether a bound on the target's level has no reading. Steps of the ladder, which are shorter
     /// than the interval between readings, do not need one.
-    fn unread(&self, number: usize, bound: Bound) -> bool {
-        let is_level = matches!(bound, Bound::Level(_));
+    fn unread(&self, number: usize, bound: ClauseBound) -> bool {
+        let is_level = matches!(bound, ClauseBound::Level(_));
         is_level && self.trial.purpose != Purpose::Ladder && self.mean_level(number).is_none()
     }
 
@@ -141,7 +141,7 @@ impl SearchStep {
             return StepOutcome::Limited;
         }
         let undecided = |n: usize| {
-            let Bound::Share(allowed) = clauses[n].bound else {
+            let ClauseBound::Share(allowed) = clauses[n].bound else {
                 return self.unread(n, clauses[n].bound);
             };
             let count = self.count(n);
@@ -158,8 +158,8 @@ impl SearchStep {
         }
     }
 
-    fn total(&self, number: usize) -> Bad {
-        self.seen.clauses.get(number).map_or(Bad::default(), |seen| seen.total)
+    fn total(&self, number: usize) -> BadCount {
+        self.seen.clauses.get(number).map_or(BadCount::default(), |seen| seen.total)
     }
 
     /// The mean of a clause's level samples, if there are any.
@@ -183,7 +183,7 @@ impl SearchStep {
 
 /// The variance of a bursty count: the sum of the autocovariances of its seconds up to the first
 /// that is not positive, corrected for the mean being estimated from the same seconds.
-fn long_run_variance(slices: &[Bad]) -> f64 {
+fn long_run_variance(slices: &[BadCount]) -> f64 {
     let len = slices.len();
     let (bad, of) = slices.iter().fold((0.0, 0.0), |sum, s| (sum.0 + s.bad, sum.1 + s.of));
     if len < 3 || of <= 0.0 {

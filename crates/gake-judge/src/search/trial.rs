@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::objective::Bad;
+use crate::objective::BadCount;
 
 /// The kind of load to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -191,9 +191,9 @@ pub struct TrialSecond {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClauseCounts {
     /// Bad requests and all due.
-    pub total: Bad,
+    pub total: BadCount,
     /// The same for each second.
-    pub slices: Vec<Bad>,
+    pub slices: Vec<BadCount>,
     /// The samples of a bounded level.
     pub levels: Vec<f64>,
 }

@@ -42,10 +42,10 @@ pub fn bisect(case: &Case, server: &mut Server, start: f64) -> Bisected {
         server.now = server.drained();
         spent += length;
         let kept = |n: usize| match clauses[n].bound {
-            gake_judge::Bound::Share(allowed) => {
+            gake_judge::ClauseBound::Share(allowed) => {
                 seen.clauses[n].total.bad <= allowed * seen.clauses[n].total.of
             }
-            gake_judge::Bound::Level(_) => true,
+            gake_judge::ClauseBound::Level(_) => true,
         };
         ((0..clauses.len()).all(kept), spent)
     };

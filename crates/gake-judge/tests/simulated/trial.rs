@@ -4,7 +4,7 @@
 use gake_judge::search::{
     ClauseCounts, Observation, Search, SearchAction, Trial, TrialLoad, TrialSecond,
 };
-use gake_judge::{Bad, Clause};
+use gake_judge::{BadCount, Clause};
 
 use super::server::{Arrivals, Done, Server};
 
@@ -92,7 +92,7 @@ fn summarize(
         due: done.len() as u64,
         clauses: vec![
             ClauseCounts {
-                slices: vec![Bad::default(); seconds],
+                slices: vec![BadCount::default(); seconds],
                 ..ClauseCounts::default()
             };
             limits.len()

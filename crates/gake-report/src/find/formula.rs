@@ -4,7 +4,7 @@
 use gake_judge::search::{
     ClauseCounts, Observation, Search, SearchAction, SearchOptions, Trial, TrialLoad,
 };
-use gake_judge::{Bad, Objective};
+use gake_judge::{BadCount, Objective};
 
 /// The search for p99<50ms, over. `users` is the throughput of a closed loop.
 pub fn searched(users: fn(f64) -> f64) -> Search {
@@ -35,7 +35,7 @@ fn seen(trial: &Trial, users: fn(f64) -> f64) -> Observation {
         throughput: rate,
         response: 0.02,
         in_flight: rate * 0.02,
-        clauses: vec![ClauseCounts { total: Bad { bad, of: due }, ..ClauseCounts::default() }],
+        clauses: vec![ClauseCounts { total: BadCount { bad, of: due }, ..ClauseCounts::default() }],
         ..Observation::default()
     }
 }

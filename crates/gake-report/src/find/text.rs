@@ -7,7 +7,7 @@ use gake_judge::search::{
     CapacityResult, Dimension, SearchResult, SearchStep, StepOutcome, StopReason, TrialLoad,
 };
 use gake_judge::usl::Pool;
-use gake_judge::{Bound, Cause, Finding};
+use gake_judge::{Cause, ClauseBound, Finding};
 use gake_text::duration::format_duration;
 use gake_text::units;
 
@@ -334,7 +334,7 @@ impl FindReport {
     /// What a clause saw and allows.
     fn bounds(&self, clause: usize, step: &SearchStep) -> Option<(String, String)> {
         if let (Some(mean), Some(known)) = (step.mean_level(clause), self.clauses.get(clause))
-            && let (Some(seen), Bound::Level(bound)) = (known.shown_level(mean), known.bound)
+            && let (Some(seen), ClauseBound::Level(bound)) = (known.shown_level(mean), known.bound)
         {
             return Some((seen, known.shown_level(bound)?));
         }

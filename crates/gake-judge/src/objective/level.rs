@@ -8,57 +8,57 @@ use gake_text::units;
 /// A level of the target that can be bounded, with its unit and default statistic: the maximum for
 /// a resource that can run out, the mean for the rest.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Gauge {
+pub(super) struct BoundedLevel {
     pub(super) name: &'static str,
     unit: LevelUnit,
-    usual: Of,
+    usual: LevelStatistic,
 }
 
 /// A statistic of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+pub(super) enum LevelStatistic {
     /// The mean after the warm-up.
     Mean,
     /// The maximum.
     Max,
 }
 
-const GAUGES: &[Gauge] = &[
-    gauge("cpu", LevelUnit::Share, Of::Mean),
-    gauge("cores", LevelUnit::Count, Of::Mean),
-    gauge("rss", LevelUnit::Bytes, Of::Max),
-    gauge("jvm_memory", LevelUnit::Bytes, Of::Max),
-    gauge("threads", LevelUnit::Count, Of::Max),
-    gauge("goroutines", LevelUnit::Count, Of::Max),
-    gauge("descriptors", LevelUnit::Share, Of::Max),
-    gauge("descriptors_open", LevelUnit::Count, Of::Max),
-    gauge("context_switches", LevelUnit::PerSecond, Of::Mean),
-    gauge("established", LevelUnit::Count, Of::Max),
-    gauge("time_wait", LevelUnit::Count, Of::Max),
-    gauge("accept_queue", LevelUnit::Count, Of::Max),
-    gauge("listen_overflows", LevelUnit::PerSecond, Of::Max),
-    gauge("connections", LevelUnit::Share, Of::Max),
-    gauge("pool", LevelUnit::Share, Of::Mean),
-    gauge("pool_busy", LevelUnit::Count, Of::Mean),
-    gauge("pool_queue", LevelUnit::Count, Of::Mean),
-    gauge("db_pool", LevelUnit::Share, Of::Mean),
-    gauge("db_pool_pending", LevelUnit::Count, Of::Mean),
-    gauge("db_connections", LevelUnit::Share, Of::Max),
-    gauge("db_open", LevelUnit::Count, Of::Max),
-    gauge("db_running", LevelUnit::Count, Of::Mean),
-    gauge("db_lock_waits", LevelUnit::Count, Of::Mean),
+const GAUGES: &[BoundedLevel] = &[
+    gauge("cpu", LevelUnit::Share, LevelStatistic::Mean),
+    gauge("cores", LevelUnit::Count, LevelStatistic::Mean),
+    gauge("rss", LevelUnit::Bytes, LevelStatistic::Max),
+    gauge("jvm_memory", LevelUnit::Bytes, LevelStatistic::Max),
+    gauge("threads", LevelUnit::Count, LevelStatistic::Max),
+    gauge("goroutines", LevelUnit::Count, LevelStatistic::Max),
+    gauge("descriptors", LevelUnit::Share, LevelStatistic::Max),
+    gauge("descriptors_open", LevelUnit::Count, LevelStatistic::Max),
+    gauge("context_switches", LevelUnit::PerSecond, LevelStatistic::Mean),
+    gauge("established", LevelUnit::Count, LevelStatistic::Max),
+    gauge("time_wait", LevelUnit::Count, LevelStatistic::Max),
+    gauge("accept_queue", LevelUnit::Count, LevelStatistic::Max),
+    gauge("listen_overflows", LevelUnit::PerSecond, LevelStatistic::Max),
+    gauge("connections", LevelUnit::Share, LevelStatistic::Max),
+    gauge("pool", LevelUnit::Share, LevelStatistic::Mean),
+    gauge("pool_busy", LevelUnit::Count, LevelStatistic::Mean),
+    gauge("pool_queue", LevelUnit::Count, LevelStatistic::Mean),
+    gauge("db_pool", LevelUnit::Share, LevelStatistic::Mean),
+    gauge("db_pool_pending", LevelUnit::Count, LevelStatistic::Mean),
+    gauge("db_connections", LevelUnit::Share, LevelStatistic::Max),
+    gauge("db_open", LevelUnit::Count, LevelStatistic::Max),
+    gauge("db_running", LevelUnit::Count, LevelStatistic::Mean),
+    gauge("db_lock_waits", LevelUnit::Count, LevelStatistic::Mean),
 ];
 
-const fn gauge(name: &'static str, unit: LevelUnit, usual: Of) -> Gauge {
-    Gauge { name, unit, usual }
+const fn gauge(name: &'static str, unit: LevelUnit, usual: LevelStatistic) -> BoundedLevel {
+    BoundedLevel { name, unit, usual }
 }
 
-impl Gauge {
+impl BoundedLevel {
     /// Parses the name of a level with an optional `.mean` or `.max`.
-    pub(super) fn named(subject: &str) -> Option<(Self, Of)> {
+    pub(super) fn named(subject: &str) -> Option<(Self, LevelStatistic)> {
         let (name, of) = match subject.rsplit_once('.') {
-            Some((name, "mean")) => (name, Some(Of::Mean)),
-            Some((name, "max")) => (name, Some(Of::Max)),
+            Some((name, "mean")) => (name, Some(LevelStatistic::Mean)),
+            Some((name, "max")) => (name, Some(LevelStatistic::Max)),
             _ => (subject, None),
         };
         let gauge = GAUGES.iter().find(|gauge| gauge.name == name)?;
@@ -115,20 +115,25 @@ impl Gauge {
     }
 
     /// The suffix of a statistic; `None` for the default.
-    pub(super) fn suffix(self, of: Of) -> Option<&'static str> {
+    pub(super) fn suffix(self, of: LevelStatistic) -> Option<&'static str> {
         match of {
             _ if of == self.usual => None,
-            Of::Mean => Some("mean"),
-            Of::Max => Some("max"),
+            LevelStatistic::Mean => Some("mean"),
+            LevelStatistic::Max => Some("max"),
         }
     }
 
     /// The value in a run: the largest of several sources.
-    pub(super) fn value(self, of: Of, watched: &Watched, warmup: Nanos) -> Result<f64, String> {
+    pub(super) fn value(
+        self,
+        of: LevelStatistic,
+        watched: &Watched,
+        warmup: Nanos,
+    ) -> Result<f64, String> {
         let values =
             watched.targets().filter(|gauge| gauge.name == self.name).filter_map(|g| match of {
-                Of::Mean => g.mean_from(warmup),
-                Of::Max => g.max(),
+                LevelStatistic::Mean => g.mean_from(warmup),
+                LevelStatistic::Max => g.max(),
             });
         values.reduce(f64::max).ok_or_else(|| {
             let name = self.name;
@@ -139,12 +144,12 @@ impl Gauge {
     }
 
     /// The unit of an evaluation.
-    pub(super) fn unit(self) -> super::Unit {
+    pub(super) fn unit(self) -> super::ValueUnit {
         match self.unit {
-            LevelUnit::Share => super::Unit::Share,
-            LevelUnit::Bytes => super::Unit::Bytes,
-            LevelUnit::PerSecond => super::Unit::PerSecond,
-            LevelUnit::Count | LevelUnit::Seconds => super::Unit::Count,
+            LevelUnit::Share => super::ValueUnit::Share,
+            LevelUnit::Bytes => super::ValueUnit::Bytes,
+            LevelUnit::PerSecond => super::ValueUnit::PerSecond,
+            LevelUnit::Count | LevelUnit::Seconds => super::ValueUnit::Count,
         }
     }
 }
