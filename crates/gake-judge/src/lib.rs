@@ -32,7 +32,7 @@ pub use objective::{
     BadCount, Clause, ClauseBound, Evaluation, Objective, ObjectiveError, RunView, ScenarioView,
     ValueUnit,
 };
-pub use reconcile::{Writes, reconcile};
+pub use reconcile::{WriteCounts, reconcile};
 pub use stats::trusted;
 pub use validity::{Reason, Validity};
 pub use verdict::{Conclusion, Summary, Verdict, judge};

@@ -6,7 +6,7 @@
 
 use crate::random::{Random, quantile};
 use crate::search::TrialSecond;
-use crate::usl::Ranged;
+use crate::usl::IntervalEstimate;
 
 /// Levels of the way up, as multiples of the capacity, and their seconds.
 const UP: [(f64, u64); 6] = [(0.5, 4), (0.8, 4), (1.0, 4), (1.25, 3), (1.5, 3), (2.0, 3)];
@@ -113,7 +113,7 @@ impl LoadLevel {
 
 /// The behaviour of a target under overload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum OverloadClass {
     /// Throughput holds; excess requests queue.
     Graceful,
     /// Throughput holds; excess requests are refused immediately, accepted ones are in time.
@@ -126,7 +126,7 @@ pub enum Class {
     Unknown,
 }
 
-impl Class {
+impl OverloadClass {
     /// The stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -172,11 +172,11 @@ pub struct Overload {
     /// The figures of every step.
     pub levels: Vec<LoadLevel>,
     /// The behaviour under overload.
-    pub class: Class,
+    pub class: OverloadClass,
     /// Whether the data exclude every other class.
     pub sure: bool,
     /// Throughput on the highest step, as a share of the best.
-    pub retained: Option<Ranged>,
+    pub retained: Option<IntervalEstimate>,
     /// The levels between which requests begin to be late.
     pub knee: Option<(f64, f64)>,
     /// Whether the good share drops below half from one step to the next.
@@ -220,13 +220,14 @@ pub fn judge(steps: &[OverloadStep], seconds: &[TrialSecond]) -> Overload {
     let part = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     let (refused, in_time) = (part(failed, ok + failed), part(good, ok));
     let sheds = refused > SHEDDING && in_time >= IN_TIME;
-    let classes = |r: Ranged| [r.value, r.low, r.high].map(|retained| class(retained, sheds));
-    let [named, low, high] = retained.map_or([Class::Unknown; 3], classes);
+    let classes =
+        |r: IntervalEstimate| [r.value, r.low, r.high].map(|retained| class(retained, sheds));
+    let [named, low, high] = retained.map_or([OverloadClass::Unknown; 3], classes);
     let recovery = recovery(&parts, best.map_or(0.0, |best| levels[best].ok));
     let (knee, cliff) = knee(&up.iter().map(|i| levels[*i]).collect::<Vec<_>>());
     Overload {
-        class: if gone { Class::Collapsing } else { named },
-        sure: gone || (named == low && named == high && named != Class::Unknown),
+        class: if gone { OverloadClass::Collapsing } else { named },
+        sure: gone || (named == low && named == high && named != OverloadClass::Unknown),
         retained,
         knee,
         cliff,
@@ -241,15 +242,15 @@ pub fn judge(steps: &[OverloadStep], seconds: &[TrialSecond]) -> Overload {
     }
 }
 
-fn class(retained: f64, sheds: bool) -> Class {
+fn class(retained: f64, sheds: bool) -> OverloadClass {
     if retained < COLLAPSE {
-        Class::Collapsing
+        OverloadClass::Collapsing
     } else if retained < PLATEAU {
-        Class::Retrograde
+        OverloadClass::Retrograde
     } else if sheds {
-        Class::Shedding
+        OverloadClass::Shedding
     } else {
-        Class::Graceful
+        OverloadClass::Graceful
     }
 }
 
@@ -291,7 +292,7 @@ fn level(step: OverloadStep, seconds: &[TrialSecond]) -> LoadLevel {
 }
 
 /// The throughput of `top` as a share of that of `best`, with a bootstrap over the seconds.
-fn ratio(top: &[TrialSecond], best: &[TrialSecond]) -> Ranged {
+fn ratio(top: &[TrialSecond], best: &[TrialSecond]) -> IntervalEstimate {
     let (top, best) = (settled(top), settled(best));
     let mean = |seconds: &[TrialSecond]| {
         seconds.iter().map(|s| s.ok).sum::<f64>() / (seconds.len() as f64).max(1.0)
@@ -305,7 +306,7 @@ fn ratio(top: &[TrialSecond], best: &[TrialSecond]) -> Ranged {
     let mut ratios: Vec<f64> =
         (0..RESAMPLES).map(|_| draw(top) / draw(best).max(f64::MIN_POSITIVE)).collect();
     ratios.sort_by(f64::total_cmp);
-    Ranged { value, low: quantile(&ratios, 0.025), high: quantile(&ratios, 0.975) }
+    IntervalEstimate { value, low: quantile(&ratios, 0.025), high: quantile(&ratios, 0.975) }
 }
 
 /// A seed from the data: the same seconds give the same interval.
@@ -398,7 +399,7 @@ mod tests {
         assert_eq!(all.iter().map(|s| s.level).fold(0.0, f64::max), 200.0);
         assert!(steps(100.0, Some(130.0)).iter().all(|s| s.level <= 130.0));
         let none = judge(&[], &[]);
-        assert_eq!((none.class, none.recovery), (Class::Unknown, Recovery::Unknown));
+        assert_eq!((none.class, none.recovery), (OverloadClass::Unknown, Recovery::Unknown));
     }
 
     #[test]
@@ -408,16 +409,16 @@ mod tests {
             judge(&steps, &seconds(&steps, step_second))
         };
         let graceful = class(&|s| second(s.level.min(110.0), s.level <= 100.0, 0.0));
-        assert_eq!((graceful.class, graceful.sure), (Class::Graceful, true));
+        assert_eq!((graceful.class, graceful.sure), (OverloadClass::Graceful, true));
         assert_eq!((graceful.knee, graceful.cliff), (Some((100.0, 125.0)), true));
         let shedding = class(&|s| second(s.level.min(110.0), true, (s.level - 110.0).max(0.0)));
-        assert_eq!(shedding.class, Class::Shedding);
+        assert_eq!(shedding.class, OverloadClass::Shedding);
         assert_eq!(shedding.recovery, Recovery::After(0.0));
         let falls = |left: f64| {
             class(&move |s| second(if s.part > 1.9 { left } else { s.level.min(100.0) }, true, 0.0))
         };
-        assert_eq!(falls(70.0).class, Class::Retrograde);
-        assert_eq!(falls(20.0).class, Class::Collapsing);
+        assert_eq!(falls(70.0).class, OverloadClass::Retrograde);
+        assert_eq!(falls(20.0).class, OverloadClass::Collapsing);
         // Near the edge of two classes, the class is not sure.
         let mut unsure = seconds(&steps, |s| second(s.level.min(100.0), true, 0.0));
         unsure[19] = second(60.0, true, 0.0);
@@ -443,6 +444,6 @@ mod tests {
         assert_eq!(stuck.hysteresis.map(|h| (h.1, h.2)), Some((1.0, 0.0)));
         let gone = after(&|_| second(0.0, false, 0.0));
         assert!(gone.gone);
-        assert_eq!((gone.class, gone.sure), (Class::Collapsing, true));
+        assert_eq!((gone.class, gone.sure), (OverloadClass::Collapsing, true));
     }
 }

@@ -7,7 +7,7 @@ use crate::objective::{Evaluation, ValueUnit};
 
 /// The requests of a run, each of which may have written a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Writes {
+pub struct WriteCounts {
     /// Ok responses.
     pub ok: u64,
     /// Requests that failed.
@@ -16,7 +16,7 @@ pub struct Writes {
     pub unfinished: u64,
 }
 
-impl Writes {
+impl WriteCounts {
     /// The requests of a run, including its warm-up.
     #[must_use]
     pub fn of(run: &Run) -> Self {
@@ -32,8 +32,8 @@ impl Writes {
 
 /// Judges the rows that a run added: each ok response wrote one, other requests may have.
 #[must_use]
-pub fn reconcile(writes: Writes, before: u64, after: Result<u64, String>) -> Evaluation {
-    let Writes { ok, failed, unfinished } = writes;
+pub fn reconcile(writes: WriteCounts, before: u64, after: Result<u64, String>) -> Evaluation {
+    let WriteCounts { ok, failed, unfinished } = writes;
     let most = ok + failed + unfinished;
     let expected = match most - ok {
         0 => format!("rows added = {}, the ok responses", units::count(ok)),
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn lost_and_duplicate_writes_are_distinguished_from_possible_ones() {
         let run = RunBuilder::of(100, MS).status(500, 5).run();
-        let writes = Writes::of(&run);
+        let writes = WriteCounts::of(&run);
         let met = |added: u64| reconcile(writes, 7, Ok(7 + added)).met;
         assert!(met(100) && met(105));
         assert!(!met(99), "an acknowledged one is lost");
@@ -100,7 +100,7 @@ mod tests {
         assert!(text(102).ends_with("explained"), "{}", text(102));
         assert!(text(100).ends_with("equal"), "{}: those that failed wrote none", text(100));
         assert!(text(106).ends_with("1 write too many, made twice"), "{}", text(106));
-        let all_ok = reconcile(Writes::of(&RunBuilder::of(100, MS).run()), 0, Ok(100));
+        let all_ok = reconcile(WriteCounts::of(&RunBuilder::of(100, MS).run()), 0, Ok(100));
         assert!(all_ok.met && all_ok.text.ends_with("equal"), "{}", all_ok.text);
         let unknown = reconcile(writes, 7, Err("it is gone".to_owned()));
         assert!(!unknown.met && unknown.shown().contains("it is gone"));

@@ -67,7 +67,7 @@ pub fn normal_above(z: f64) -> f64 {
 
 /// A run's rates per second, each over its own duration: see [`Run`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rates {
+pub struct RunRates {
     /// The rate that the plan asked for; `None` in a closed loop.
     pub asked: Option<f64>,
     /// Requests sent, over the duration of sending.
@@ -78,7 +78,7 @@ pub struct Rates {
     pub goodput: f64,
 }
 
-impl Rates {
+impl RunRates {
     /// The rates of a run.
     #[must_use]
     pub fn of(run: &Run) -> Self {
@@ -150,7 +150,7 @@ mod tests {
         let completed = run.tally.counts.completed() as f64;
         // A drain of five seconds in which nothing completed.
         (run.completing, run.elapsed) = (11 * SECOND, 15 * SECOND);
-        assert_eq!(Rates::of(&run).completed, completed / 11.0);
+        assert_eq!(RunRates::of(&run).completed, completed / 11.0);
         assert_eq!(span(&run), 15 * SECOND);
     }
 

@@ -32,7 +32,7 @@ pub struct UslPoint {
 
 /// A value with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ranged {
+pub struct IntervalEstimate {
     /// The value.
     pub value: f64,
     /// The lower end of the interval.
@@ -45,15 +45,15 @@ pub struct Ranged {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Usl {
     /// γ: throughput of one user, per second.
-    pub gamma: Ranged,
+    pub gamma: IntervalEstimate,
     /// σ: contention.
-    pub sigma: Ranged,
+    pub sigma: IntervalEstimate,
     /// κ: coherency.
-    pub kappa: Ranged,
+    pub kappa: IntervalEstimate,
     /// N*: the users at the peak of the throughput, unless κ is 0.
-    pub peak_users: Option<Ranged>,
+    pub peak_users: Option<IntervalEstimate>,
     /// The throughput at the peak.
-    pub peak_throughput: Option<Ranged>,
+    pub peak_throughput: Option<IntervalEstimate>,
     /// Whether the points determine the peak: its interval is not far beyond them.
     pub peak_determined: bool,
 }
@@ -71,20 +71,20 @@ impl Usl {
     /// The throughput of `users`.
     #[must_use]
     pub fn throughput(&self, users: f64) -> f64 {
-        Line { a: 1.0, b: self.sigma.value, c: self.kappa.value }.throughput(users)
+        UslCoefficients { a: 1.0, b: self.sigma.value, c: self.kappa.value }.throughput(users)
             * self.gamma.value
     }
 }
 
 /// N/X = a + b(N − 1) + cN(N − 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Line {
+struct UslCoefficients {
     a: f64,
     b: f64,
     c: f64,
 }
 
-impl Line {
+impl UslCoefficients {
     fn throughput(self, users: f64) -> f64 {
         users / (self.a + self.b * (users - 1.0) + self.c * users * (users - 1.0))
     }
@@ -114,12 +114,16 @@ pub fn fit(points: &[UslPoint]) -> Option<Usl> {
         });
         lines.extend(line(&again.collect::<Vec<_>>()));
     }
-    let ranged = |of: &dyn Fn(Line) -> f64| {
+    let ranged = |of: &dyn Fn(UslCoefficients) -> f64| {
         let mut values: Vec<f64> = lines.iter().map(|line| of(*line)).collect();
         values.sort_by(f64::total_cmp);
-        Ranged { value: of(best), low: quantile(&values, 0.025), high: quantile(&values, 0.975) }
+        IntervalEstimate {
+            value: of(best),
+            low: quantile(&values, 0.025),
+            high: quantile(&values, 0.975),
+        }
     };
-    let peak = ranged(&Line::peak);
+    let peak = ranged(&UslCoefficients::peak);
     let farthest = points.iter().map(|p| p.users).fold(0.0, f64::max);
     let has_peak = peak.value.is_finite();
     Some(Usl {
@@ -133,7 +137,7 @@ pub fn fit(points: &[UslPoint]) -> Option<Usl> {
 }
 
 /// The relative deviation of the points from the fitted law.
-fn noise(points: &[UslPoint], line: Line) -> f64 {
+fn noise(points: &[UslPoint], line: UslCoefficients) -> f64 {
     let off = |p: &UslPoint| (p.throughput / line.throughput(p.users)).ln().powi(2);
     let free = points.len().saturating_sub(3).max(1) as f64;
     let residual = (points.iter().map(off).sum::<f64>() / free).sqrt();
@@ -144,13 +148,17 @@ fn noise(points: &[UslPoint], line: Line) -> f64 {
 
 /// The least-squares line in relative error with b, c ≥ 0: the best feasible solution over all
 /// choices of coefficients fixed at 0.
-fn line(points: &[UslPoint]) -> Option<Line> {
+fn line(points: &[UslPoint]) -> Option<UslCoefficients> {
     let free: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
     let feasible = free.iter().filter_map(|columns| {
         let x = least_squares(points, columns)?;
-        (x[0] > 0.0 && x[1] >= 0.0 && x[2] >= 0.0).then_some(Line { a: x[0], b: x[1], c: x[2] })
+        (x[0] > 0.0 && x[1] >= 0.0 && x[2] >= 0.0).then_some(UslCoefficients {
+            a: x[0],
+            b: x[1],
+            c: x[2],
+        })
     });
-    let error = |line: &Line| {
+    let error = |line: &UslCoefficients| {
         points.iter().map(|p| (p.throughput / line.throughput(p.users) - 1.0).powi(2)).sum::<f64>()
     };
     feasible.min_by(|a, b| error(a).total_cmp(&error(b)))
@@ -202,13 +210,13 @@ fn solve(matrix: &mut [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
 
 /// A plateau of the throughput, and the pool that explains it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pool {
+pub struct PoolFit {
     /// Ok responses a second on the plateau.
     pub throughput: f64,
     /// Mean response time without load, in seconds.
     pub service: f64,
     /// The number served at once: plateau × time without load (Little's law inside the pool).
-    pub slots: Ranged,
+    pub slots: IntervalEstimate,
 }
 
 /// The plateau begins at this share of the highest throughput.
@@ -227,7 +235,7 @@ const BELOW: f64 = 0.7;
 /// `rungs` are users, throughput and count, mean response, and whether the target had CPU to spare,
 /// by rising users.
 #[must_use]
-pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {
+pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<PoolFit> {
     let (first, service, _) = rungs.first().copied()?;
     let best = rungs.iter().map(|(p, ..)| p.throughput).fold(0.0, f64::max);
     let flat: Vec<_> = rungs.iter().skip_while(|(p, ..)| p.throughput < PLATEAU * best).collect();
@@ -247,10 +255,10 @@ pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {
     let count: u64 = flat.iter().map(|(p, ..)| p.count).sum();
     let error = (1.0 / count.max(1) as f64 + 1.0 / first.count.max(1) as f64).sqrt();
     let aside = (1.96 * error).exp();
-    Some(Pool {
+    Some(PoolFit {
         throughput,
         service,
-        slots: Ranged { value: slots, low: slots / aside, high: slots * aside },
+        slots: IntervalEstimate { value: slots, low: slots / aside, high: slots * aside },
     })
 }
 
@@ -267,7 +275,7 @@ mod tests {
     /// Points of a law with multiplicative noise.
     fn points(sigma: f64, kappa: f64, users: &[f64], noise: f64, seed: u64) -> Vec<UslPoint> {
         let mut random = Random::new(seed);
-        let law = Line { a: 0.01, b: 0.01 * sigma, c: 0.01 * kappa };
+        let law = UslCoefficients { a: 0.01, b: 0.01 * sigma, c: 0.01 * kappa };
         let point = |n: &f64| UslPoint {
             users: *n,
             throughput: law.throughput(*n) * (noise * random.normal()).exp(),
@@ -356,7 +364,7 @@ mod tests {
     #[test]
     fn a_gradual_plateau_is_no_pool() {
         // Contention: every user from the second on slows all others down.
-        let law = Line { a: 0.01, b: 0.002, c: 0.0 };
+        let law = UslCoefficients { a: 0.01, b: 0.002, c: 0.0 };
         let rung = |users: f64| {
             let throughput = law.throughput(users);
             (UslPoint { users, throughput, count: 2_000 }, users / throughput, Some(true))

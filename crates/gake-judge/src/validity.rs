@@ -11,7 +11,7 @@ use gake_text::units;
 use crate::finding::{THROTTLED, THROTTLED_MIN};
 use crate::lanes;
 use crate::saturation::Saturation;
-use crate::stats::{BEYOND_MIN, Rates, fired_time, mean_in_flight, per_second, share, trusted};
+use crate::stats::{BEYOND_MIN, RunRates, fired_time, mean_in_flight, per_second, share, trusted};
 
 /// The thresholds of every rule. Shares are 0 to 1.
 mod threshold {
@@ -145,7 +145,7 @@ fn nothing_sent(run: &Run) -> Option<Reason> {
 }
 
 /// Send delays that are too long.
-struct Late {
+struct LateSends {
     level: Validity,
     /// The 99th percentile, if there are enough samples.
     p99: Option<Nanos>,
@@ -158,7 +158,7 @@ struct Late {
 
 /// The send delays of `run`, if they are too long. With too few requests for a percentile, as many
 /// as must lie beyond it must be late.
-fn late(run: &Run) -> Option<Late> {
+fn late(run: &Run) -> Option<LateSends> {
     let delays = run.tally.latency.of(Metric::Lateness);
     let response = run.tally.latency.response().quantile(0.5);
     let p99 = trusted(0.99, delays.count()).then(|| delays.quantile(0.99));
@@ -169,7 +169,7 @@ fn late(run: &Run) -> Option<Late> {
             Some(p99) => p99 > bound,
             None => count as f64 >= BEYOND_MIN,
         };
-        is_over.then_some(Late { level, p99, count, bound, response })
+        is_over.then_some(LateSends { level, p99, count, bound, response })
     };
     over(Validity::Invalid, at::LATENESS_INVALID)
         .or_else(|| over(Validity::Suspect, at::LATENESS_SUSPECT))
@@ -240,7 +240,7 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
     let asked = run.asked_rate?;
     let (sent, due) = match run.plan.fires_iterations() {
         true => (per_second(counts.started as f64, run.sending), counts.started + counts.dropped),
-        false => (Rates::of(run).sent, counts.due()),
+        false => (RunRates::of(run).sent, counts.due()),
     };
     if asked <= 0.0 || due == 0 {
         return None;
@@ -367,14 +367,14 @@ fn own_faults(run: &Run) -> Option<Reason> {
 }
 
 /// Requests or iterations, and their time in flight in nanoseconds.
-struct Fired {
+struct InFlightTime {
     time: f64,
     begun: u64,
     completed: u64,
     deviation: f64,
 }
 
-impl Fired {
+impl InFlightTime {
     fn of_requests(run: &Run) -> Self {
         let counts = &run.tally.counts;
         Self {
@@ -430,9 +430,9 @@ fn littles_law(run: &Run) -> Option<Reason> {
         return None;
     }
     let measured = run.measured as f64;
-    let Fired { time, begun, completed, deviation } = match run.plan.fires_iterations() {
-        true => Fired::of_iterations(run)?,
-        false => Fired::of_requests(run),
+    let InFlightTime { time, begun, completed, deviation } = match run.plan.fires_iterations() {
+        true => InFlightTime::of_iterations(run)?,
+        false => InFlightTime::of_requests(run),
     };
     let mean = time / begun as f64;
     if completed < at::LITTLE_COMPLETED || mean > measured {

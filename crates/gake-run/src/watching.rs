@@ -7,7 +7,7 @@ use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{Event, Reading, Run, Setting, Watched};
 use gake_engine::{belongs_in_background, lower_class};
-use gake_watch::{Batch, Sampler, WatchSource};
+use gake_watch::{Sampler, WatchEvent, WatchSource};
 use gake_wire::Address;
 
 use crate::{Prepared, RunError};
@@ -87,7 +87,7 @@ impl Watching {
         let mut first = Vec::new();
         for batch in sampler.refresh(PATIENCE) {
             match batch {
-                Batch::Settings(settings) => self.settings.extend(settings),
+                WatchEvent::Settings(settings) => self.settings.extend(settings),
                 batch => first.push(batch),
             }
         }
@@ -114,22 +114,22 @@ impl Watching {
         self.add(last)
     }
 
-    fn add(&mut self, batches: impl IntoIterator<Item = Batch>) -> Fresh {
+    fn add(&mut self, batches: impl IntoIterator<Item = WatchEvent>) -> Fresh {
         let mut fresh = Fresh::default();
         for batch in batches {
             match batch {
-                Batch::Readings { at, readings } => {
+                WatchEvent::Readings { at, readings } => {
                     let at = at.saturating_sub(self.began);
                     self.watched.add(at, &readings);
                     fresh.readings.extend(readings.iter().cloned());
                     fresh.samples.push((at, readings));
                 }
-                Batch::Settings(settings) => self.settings.extend(settings),
-                Batch::Failed { at, reason } => {
+                WatchEvent::Settings(settings) => self.settings.extend(settings),
+                WatchEvent::Failed { at, reason } => {
                     let at = at.saturating_sub(self.began);
                     self.failures.push(Event { at, text: reason });
                 }
-                Batch::Refreshed => {}
+                WatchEvent::Refreshed => {}
             }
         }
         fresh
@@ -160,7 +160,7 @@ fn addresses(prepared: &Prepared) -> Vec<SocketAddr> {
 }
 
 /// Whether a batch has readings of one of these sources.
-fn is_of(batch: &Batch, sources: &[String]) -> bool {
-    let Batch::Readings { readings, .. } = batch else { return false };
+fn is_of(batch: &WatchEvent, sources: &[String]) -> bool {
+    let WatchEvent::Readings { readings, .. } = batch else { return false };
     readings.first().is_some_and(|reading| sources.contains(&reading.source))
 }

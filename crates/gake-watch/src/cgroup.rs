@@ -7,7 +7,7 @@ use std::time::Instant;
 use gake_core::record::LevelUnit;
 
 use crate::level::Level;
-use crate::rates::Rates;
+use crate::rates::CounterRates;
 
 /// Where control groups are mounted.
 const ROOT: &str = "/sys/fs/cgroup";
@@ -54,7 +54,12 @@ impl Cgroup {
 
     /// The quota in cores, if there is one, and the share of the scheduler's periods throttled
     /// since the last reading, as levels of these `names`.
-    pub(crate) fn quota(&self, names: [&str; 2], rates: &mut Rates, now: Instant) -> Vec<Level> {
+    pub(crate) fn quota(
+        &self,
+        names: [&str; 2],
+        rates: &mut CounterRates,
+        now: Instant,
+    ) -> Vec<Level> {
         let Some(cores) = self.cores() else { return Vec::new() };
         let mut levels = vec![Level::new(names[0], LevelUnit::Count, cores)];
         if let Some(count) = self.throttled() {

@@ -12,7 +12,7 @@ mod database;
 mod diag;
 mod fetch;
 mod level;
-mod listening;
+mod listener_processes;
 mod machine;
 mod process;
 mod prometheus;
@@ -24,5 +24,5 @@ mod threads;
 
 pub use cgroup::own_cpu_quota;
 pub use count::{CountError, CountSource};
-pub use sampler::{Batch, Sampler, WatchError};
+pub use sampler::{Sampler, WatchError, WatchEvent};
 pub use source::{SourceError, WatchSource};

@@ -12,7 +12,7 @@ use crate::cgroup::{Cgroup, own_cgroup};
 use crate::diag;
 use crate::level::Level;
 use crate::process::{ProcessSelector, Processes};
-use crate::rates::Rates;
+use crate::rates::CounterRates;
 use crate::sockets::ListenerQueues;
 
 /// Other programs are searched while at least this share of the machine is busy.
@@ -34,7 +34,7 @@ pub(crate) struct Machine {
     processes: Option<Processes>,
     queues: ListenerQueues,
     times: Option<CpuTicks>,
-    rates: Rates,
+    rates: CounterRates,
     programs: OtherPrograms,
     cores: f64,
     /// The control group of this process.
@@ -57,7 +57,7 @@ impl Machine {
             processes: (usage && here).then(|| Processes::new(ProcessSelector::Ports(listening))),
             queues: ListenerQueues::default(),
             times: None,
-            rates: Rates::default(),
+            rates: CounterRates::default(),
             programs: OtherPrograms::default(),
             cores: std::thread::available_parallelism().map_or(1, usize::from) as f64,
             own_group: own_cgroup(),

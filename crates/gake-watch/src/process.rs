@@ -11,8 +11,8 @@ use procfs::process::{LimitValue, Process};
 use crate::cgroup::Cgroup;
 use crate::diag;
 use crate::level::Level;
-use crate::listening::{ListenerProcesses, inodes, nothing_listens_on};
-use crate::rates::Rates;
+use crate::listener_processes::{ListenerProcesses, inodes, nothing_listens_on};
+use crate::rates::CounterRates;
 use crate::sockets;
 use crate::threads::{INTERVAL_MIN, ThreadSampler, in_disk_sleep};
 
@@ -32,7 +32,7 @@ pub(crate) struct Processes {
     pids: Vec<i32>,
     readings: u32,
     listening: ListenerProcesses,
-    rates: Rates,
+    rates: CounterRates,
     counters: CounterHistory,
     threads: ThreadSampler,
     cgroup: Option<Cgroup>,
@@ -48,7 +48,7 @@ impl Processes {
             pids: Vec::new(),
             readings: 0,
             listening: ListenerProcesses::default(),
-            rates: Rates::default(),
+            rates: CounterRates::default(),
             counters: CounterHistory::default(),
             threads: ThreadSampler::default(),
             cgroup: None,

@@ -6,7 +6,7 @@ use gake_core::record::LevelUnit;
 
 use crate::fetch::Fetch;
 use crate::level::Level;
-use crate::rates::Rates;
+use crate::rates::CounterRates;
 
 /// Maximum number of chosen series.
 const SERIES_MAX: usize = 64;
@@ -91,12 +91,12 @@ const COUNTERS: &[&str] =
 pub(crate) struct Prometheus {
     fetch: Fetch,
     chosen: Vec<String>,
-    rates: Rates,
+    rates: CounterRates,
 }
 
 impl Prometheus {
     pub(crate) fn new(url: &str, chosen: Vec<String>) -> Result<Self, String> {
-        Ok(Self { fetch: Fetch::new(&[url.to_owned()])?, chosen, rates: Rates::default() })
+        Ok(Self { fetch: Fetch::new(&[url.to_owned()])?, chosen, rates: CounterRates::default() })
     }
 
     pub(crate) async fn read(&mut self) -> Result<Vec<Level>, String> {
@@ -147,7 +147,7 @@ impl<'a> MetricsPage<'a> {
         name.ends_with("_total") || self.counters.contains(&name) || COUNTERS.contains(&name)
     }
 
-    fn known(&self, now: Instant, rates: &mut Rates) -> Vec<Level> {
+    fn known(&self, now: Instant, rates: &mut CounterRates) -> Vec<Level> {
         let mut levels = Vec::new();
         for (theirs, ours, unit) in KNOWN {
             let Some(value) = self.sum(theirs) else { continue };
@@ -177,7 +177,7 @@ impl<'a> MetricsPage<'a> {
     }
 
     /// The share of its cores that a machine uses, from node_exporter's seconds by mode.
-    fn node_cpu(&self, now: Instant, rates: &mut Rates) -> Option<Level> {
+    fn node_cpu(&self, now: Instant, rates: &mut CounterRates) -> Option<Level> {
         let (mut idle, mut all) = (0.0, 0.0);
         for (_, labels, value) in
             self.samples.iter().filter(|(name, ..)| *name == "node_cpu_seconds_total")
@@ -199,7 +199,7 @@ impl<'a> MetricsPage<'a> {
         &self,
         chosen: &[String],
         now: Instant,
-        rates: &mut Rates,
+        rates: &mut CounterRates,
     ) -> Result<Vec<Level>, String> {
         let mut levels = Vec::new();
         for wanted in chosen {
@@ -219,7 +219,12 @@ impl<'a> MetricsPage<'a> {
     }
 
     /// A series under its own name; a counter as its rate.
-    fn level(&self, sample: &MetricSample<'_>, now: Instant, rates: &mut Rates) -> Option<Level> {
+    fn level(
+        &self,
+        sample: &MetricSample<'_>,
+        now: Instant,
+        rates: &mut CounterRates,
+    ) -> Option<Level> {
         let (name, labels, value) = *sample;
         let full = if labels.is_empty() { name.to_owned() } else { format!("{name}{{{labels}}}") };
         if self.is_counter(name) {
@@ -295,7 +300,7 @@ broken
 
     #[test]
     fn known_metrics_are_renamed() {
-        let levels = MetricsPage::parse(TEXT).known(Instant::now(), &mut Rates::default());
+        let levels = MetricsPage::parse(TEXT).known(Instant::now(), &mut CounterRates::default());
         assert_eq!(value(&levels, "descriptors"), Some(0.5));
         assert_eq!(value(&levels, "rss"), Some(1e6));
     }
@@ -314,7 +319,7 @@ broken
                  mysql_global_status_connection_errors_total{{error=\"accept\"}} 9\n"
             )
         };
-        let (now, mut rates) = (Instant::now(), Rates::default());
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
         MetricsPage::parse(&text(100, 1.0)).known(now, &mut rates);
         let levels =
             MetricsPage::parse(&text(900, 1.5)).known(now + Duration::from_secs(2), &mut rates);
@@ -333,7 +338,7 @@ broken
 
     #[test]
     fn chosen_series_by_label_and_counters_as_rates() {
-        let (now, mut rates) = (Instant::now(), Rates::default());
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
         let page = MetricsPage::parse(TEXT);
         let wanted = ["odd{path=\"/c\"}".to_owned(), "process_open_fds".to_owned()];
         let first = page.chosen(&wanted, now, &mut rates).unwrap();
@@ -355,7 +360,7 @@ broken
                  node_cpu_seconds_total{{cpu=\"0\",mode=\"user\"}} {user}\n"
             )
         };
-        let (now, mut rates) = (Instant::now(), Rates::default());
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
         assert_eq!(value(&MetricsPage::parse(&text(10, 10)).known(now, &mut rates), "cpu"), None);
         let later = now + Duration::from_secs(4);
         let levels = MetricsPage::parse(&text(11, 13)).known(later, &mut rates);

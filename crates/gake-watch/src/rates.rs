@@ -10,11 +10,11 @@ const COUNTERS_MAX: usize = 1_024;
 
 /// The last value of each counter.
 #[derive(Debug, Default)]
-pub(crate) struct Rates {
+pub(crate) struct CounterRates {
     last: HashMap<String, (Instant, f64)>,
 }
 
-impl Rates {
+impl CounterRates {
     /// The growth of `name` per second since the last call; `None` at the first call, too soon
     /// after the last, and after it fell, when the target was restarted.
     pub(crate) fn rate(&mut self, name: &str, now: Instant, value: f64) -> Option<f64> {
@@ -44,7 +44,7 @@ mod tests {
     fn a_rate_needs_two_values_that_grow() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut rates = Rates::default();
+        let mut rates = CounterRates::default();
         assert_eq!(rates.rate("a", at(0), 10.0), None);
         assert_eq!(rates.rate("a", at(2), 30.0), Some(10.0));
         assert_eq!(rates.rate("a", at(3), 5.0), None);

@@ -20,7 +20,7 @@ use crate::source::WatchSource;
 
 /// An event of one source.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Batch {
+pub enum WatchEvent {
     /// Levels read.
     Readings {
         /// When, since the sampler was started.
@@ -61,7 +61,7 @@ pub enum WatchError {
 #[derive(Debug)]
 pub struct Sampler {
     /// Events from the sources.
-    pub batches: Receiver<Batch>,
+    pub batches: Receiver<WatchEvent>,
     /// Number of sources that [`Sampler::refresh`] reads.
     refreshable: usize,
     refresh: watch::Sender<u64>,
@@ -120,14 +120,14 @@ impl Sampler {
     /// Reads the sources of this machine and those with counters now: a short run may fall between
     /// two regular readings. Returns the events of all sources, waiting at most `limit`.
     #[must_use]
-    pub fn refresh(&self, limit: Duration) -> Vec<Batch> {
+    pub fn refresh(&self, limit: Duration) -> Vec<WatchEvent> {
         let mut events = Vec::new();
         let mut waiting = self.refreshable;
         let until = Instant::now() + limit;
         self.refresh.send_modify(|times| *times += 1);
         while waiting > 0 {
             match self.batches.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Batch::Refreshed) => waiting -= 1,
+                Ok(WatchEvent::Refreshed) => waiting -= 1,
                 Ok(batch) => events.push(batch),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
@@ -148,7 +148,7 @@ async fn watch(
     began: Instant,
     sources: &[WatchSource],
     every: Duration,
-    sender: &Sender<Batch>,
+    sender: &Sender<WatchEvent>,
     refreshed: &watch::Receiver<u64>,
 ) -> Result<(), WatchError> {
     for source in sources {
@@ -158,7 +158,7 @@ async fn watch(
         let settings = reader.settings(&name);
         let first = within(FIRST, reader.read()).await.map_err(cannot)?;
         // An error means that the sampler was dropped.
-        let _ = sender.send(Batch::Settings(settings));
+        let _ = sender.send(WatchEvent::Settings(settings));
         let _ = sender.send(readings(began, &name, first));
         let task = SourceTask {
             name,
@@ -181,7 +181,7 @@ struct SourceTask {
     refreshable: bool,
     /// Whether the last reading failed.
     failing: bool,
-    sender: Sender<Batch>,
+    sender: Sender<WatchEvent>,
 }
 
 impl SourceTask {
@@ -195,7 +195,7 @@ impl SourceTask {
             };
             self.read(&mut reader).await;
             if asked {
-                self.send(Batch::Refreshed);
+                self.send(WatchEvent::Refreshed);
             }
         }
     }
@@ -232,11 +232,11 @@ impl SourceTask {
         self.send(readings(self.began, &self.name, vec![level]));
         if !std::mem::replace(&mut self.failing, true) {
             let reason = format!("{} cannot be watched: {reason}", self.name);
-            self.send(Batch::Failed { at: since(self.began), reason });
+            self.send(WatchEvent::Failed { at: since(self.began), reason });
         }
     }
 
-    fn send(&self, batch: Batch) {
+    fn send(&self, batch: WatchEvent) {
         // An error means that the sampler was dropped.
         let _ = self.sender.send(batch);
     }
@@ -259,14 +259,14 @@ fn since(began: Instant) -> Nanos {
     nanos(began.elapsed())
 }
 
-fn readings(began: Instant, source: &str, levels: Vec<Level>) -> Batch {
+fn readings(began: Instant, source: &str, levels: Vec<Level>) -> WatchEvent {
     let named = levels.into_iter().map(|Level { name, unit, value }| Reading {
         source: source.to_owned(),
         name,
         unit,
         value,
     });
-    Batch::Readings { at: since(began), readings: named.collect() }
+    WatchEvent::Readings { at: since(began), readings: named.collect() }
 }
 
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use procfs::process::Process;
 
 use crate::diag::ListeningSocket;
 use crate::level::Level;
-use crate::rates::Rates;
+use crate::rates::CounterRates;
 
 /// Maximum number of upstream servers reported.
 const UPSTREAMS_MAX: usize = 4;
@@ -165,7 +165,7 @@ impl ListenerQueues {
 
 /// Connections a second dropped by the namespace's listeners because of a full accept queue, and
 /// for any reason (`ListenOverflows` and `ListenDrops` of /proc/net/netstat).
-pub(crate) fn overflows(netstat: &str, now: Instant, rates: &mut Rates) -> Vec<Level> {
+pub(crate) fn overflows(netstat: &str, now: Instant, rates: &mut CounterRates) -> Vec<Level> {
     [("ListenOverflows", "listen_overflows"), ("ListenDrops", "listen_drops")]
         .into_iter()
         .filter_map(|(field, name)| {
@@ -275,7 +275,7 @@ mod tests {
                  IpExt: InNoRoutes\nIpExt: 0\n"
             )
         };
-        let (now, mut rates) = (Instant::now(), Rates::default());
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
         assert!(overflows(&text(5), now, &mut rates).is_empty());
         let levels = overflows(&text(25), now + Duration::from_secs(2), &mut rates);
         assert_eq!((levels[0].name.as_str(), levels[0].value), ("listen_overflows", 10.0));

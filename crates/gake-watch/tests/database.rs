@@ -11,7 +11,7 @@ use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use gake_watch::{Batch, Sampler, WatchError, WatchSource};
+use gake_watch::{Sampler, WatchError, WatchEvent, WatchSource};
 
 const NONCE: &[u8; 20] = b"0123456789abcdefghij";
 
@@ -119,7 +119,7 @@ fn the_password_is_encrypted_with_the_servers_key() {
     let levels: Vec<_> = batches
         .iter()
         .filter_map(|batch| match batch {
-            Batch::Readings { readings, .. } => Some(readings),
+            WatchEvent::Readings { readings, .. } => Some(readings),
             _ => None,
         })
         .flatten()

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gake_core::record::{Reading, UNANSWERED, Watched};
 use gake_lab::{Lab, LabConfig};
-use gake_watch::{Batch, Sampler};
+use gake_watch::{Sampler, WatchEvent};
 
 const EVERY: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -20,7 +20,7 @@ fn sampler(sources: &[&str]) -> Sampler {
 }
 
 /// Receives events until `wanted` returns a value.
-fn until<T>(sampler: &Sampler, mut wanted: impl FnMut(Batch) -> Option<T>) -> T {
+fn until<T>(sampler: &Sampler, mut wanted: impl FnMut(WatchEvent) -> Option<T>) -> T {
     loop {
         let batch = sampler.batches.recv_timeout(PATIENCE).expect("the source fell silent");
         if let Some(found) = wanted(batch) {
@@ -42,7 +42,7 @@ fn a_lab_is_watched_by_its_port_and_by_its_metrics() {
     let mut watched = Watched::default();
     let (mut has_cpu, mut has_pool) = (false, false);
     until(&sampler, |batch| {
-        if let Batch::Readings { at, readings } = &batch {
+        if let WatchEvent::Readings { at, readings } = &batch {
             watched.add(*at, readings);
             has_cpu |= level(readings, "cpu").is_some();
             has_pool |= level(readings, "pool") == Some(0.0);
@@ -54,7 +54,7 @@ fn a_lab_is_watched_by_its_port_and_by_its_metrics() {
     assert!(watched.named("rss").next().unwrap().max().unwrap() > 1e6);
     lab.shutdown();
     let reason = until(&sampler, |batch| match batch {
-        Batch::Failed { reason, .. } if reason.starts_with(&metrics) => Some(reason),
+        WatchEvent::Failed { reason, .. } if reason.starts_with(&metrics) => Some(reason),
         _ => None,
     });
     assert!(reason.contains("cannot be watched"), "{reason}");
@@ -66,7 +66,7 @@ fn only_chosen_metrics_are_taken() {
     let source = format!("prometheus:http://{}/metrics#gake_lab_in_flight", lab.addr());
     let sampler = sampler(&[&source]);
     let names = until(&sampler, |batch| match batch {
-        Batch::Readings { readings, .. } => {
+        WatchEvent::Readings { readings, .. } => {
             Some(readings.into_iter().map(|reading| reading.name).collect::<Vec<_>>())
         }
         _ => None,
@@ -79,7 +79,7 @@ fn levels_and_settings_of_an_application() {
     let url = application();
     let sampler = sampler(&[&format!("actuator:{url}/actuator")]);
     let settings = until(&sampler, |batch| match batch {
-        Batch::Settings(settings) => Some(settings),
+        WatchEvent::Settings(settings) => Some(settings),
         _ => None,
     });
     assert_eq!(
@@ -87,7 +87,7 @@ fn levels_and_settings_of_an_application() {
         ("server.tomcat.threads.max", "200")
     );
     let readings = until(&sampler, |batch| match batch {
-        Batch::Readings { readings, .. } => Some(readings),
+        WatchEvent::Readings { readings, .. } => Some(readings),
         _ => None,
     });
     assert_eq!(level(&readings, "pool"), Some(0.25));
@@ -139,12 +139,12 @@ fn a_late_response_is_a_reading_on_the_same_connection() {
     let sampler = sampler(&[&source]);
     let (mut silent, mut reasons) = (0, Vec::new());
     until(&sampler, |batch| match batch {
-        Batch::Readings { readings, .. } if level(&readings, UNANSWERED).is_some() => {
+        WatchEvent::Readings { readings, .. } if level(&readings, UNANSWERED).is_some() => {
             silent += 1;
             None
         }
-        Batch::Readings { readings, .. } => (level(&readings, "up")? >= 3.0).then_some(()),
-        Batch::Failed { reason, .. } => {
+        WatchEvent::Readings { readings, .. } => (level(&readings, "up")? >= 3.0).then_some(()),
+        WatchEvent::Failed { reason, .. } => {
             reasons.push(reason);
             None
         }

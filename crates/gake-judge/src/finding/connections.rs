@@ -5,7 +5,7 @@ use gake_core::record::Fault;
 use gake_text::units;
 
 use super::Finding;
-use super::facts::Facts;
+use super::facts::RunFacts;
 use super::syns::SynLosses;
 use crate::stats::share;
 
@@ -19,11 +19,11 @@ const STARVED: u64 = 2;
 const STARVED_MEDIAN: u64 = 8;
 const STARVED_BETWEEN: (u64, u64) = (4, 4);
 
-pub(super) fn limit(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn limit(facts: &RunFacts<'_>) -> Option<Finding> {
     refused(facts).or_else(|| unaccepted(facts))
 }
 
-fn refused(facts: &Facts<'_>) -> Option<Finding> {
+fn refused(facts: &RunFacts<'_>) -> Option<Finding> {
     let refused =
         facts.faults(|fault| matches!(fault, Fault::ConnectRefused | Fault::ConnectReset));
     let attempts = facts.attempts();
@@ -45,7 +45,7 @@ fn refused(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Starved and served users: the former wait for one response for most of the run, while the latter
 /// get theirs all the time.
-pub(super) fn starved(facts: &Facts<'_>) -> Option<(u64, u64)> {
+pub(super) fn starved(facts: &RunFacts<'_>) -> Option<(u64, u64)> {
     let response = facts.run.tally.latency.response();
     let (measured, median) = (facts.run.measured, response.quantile(0.5));
     let starved = response.count_between(measured / STARVED, Nanos::MAX);
@@ -62,7 +62,7 @@ pub(super) fn starved(facts: &Facts<'_>) -> Option<(u64, u64)> {
 
 /// A server at its connection limit leaves the rest in its backlog: some users are served all the
 /// time and the others never.
-fn unaccepted(facts: &Facts<'_>) -> Option<Finding> {
+fn unaccepted(facts: &RunFacts<'_>) -> Option<Finding> {
     let (starved, served) = starved(facts)?;
     // A generator that is slow to connect looks the same.
     if facts.generator_is_busy() || facts.ports_are_short() {
@@ -92,7 +92,7 @@ fn unaccepted(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// There was no response at all.
-pub(super) fn unreachable(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn unreachable(facts: &RunFacts<'_>) -> Option<Finding> {
     // A lack of local ports or descriptors is not the server's and has findings of its own.
     let failed = facts.faults(|fault| fault.is_before_connection() && !fault.is_generators());
     if facts.responses() > 0 || failed * 2 <= facts.counts().sent || facts.counts().sent == 0 {
@@ -109,7 +109,7 @@ pub(super) fn unreachable(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("unreachable", evidence, advice, check))
 }
 
-pub(super) fn retransmits(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn retransmits(facts: &RunFacts<'_>) -> Option<Finding> {
     let syns = SynLosses::of(facts);
     if !syns.route_loses(facts) {
         return None;

@@ -9,7 +9,7 @@ use gake_core::clock::SECOND;
 use gake_core::record::{Gauge, MACHINE};
 use gake_text::units;
 
-use super::facts::Facts;
+use super::facts::RunFacts;
 use super::{Finding, generator};
 
 /// Share of a CPU from which on it is used up: the scheduler never gives a process all of it.
@@ -31,7 +31,7 @@ const MORE_CORES: &str = "profile its work per request, or give it more cores; t
                           queues will not help";
 
 /// The first finding about CPU that applies.
-pub(super) fn find(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn find(facts: &RunFacts<'_>) -> Option<Finding> {
     quota(facts)
         .or_else(|| on_this_machine(facts))
         .or_else(|| target_elsewhere(facts))
@@ -40,7 +40,7 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<Finding> {
         .or_else(|| delayed(facts))
 }
 
-fn quota(facts: &Facts<'_>) -> Option<Finding> {
+fn quota(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound("cpu_throttled", THROTTLED)?;
     let evidence = format!(
         "the CPU quota of the target's control group, {} cores, throttled it in {} of the \
@@ -56,7 +56,7 @@ fn quota(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// Shares of this machine's CPU in the seconds in which it was used up.
-struct Shares {
+struct CpuShares {
     busy: f64,
     target: f64,
     generator: f64,
@@ -68,13 +68,13 @@ struct Shares {
     readings: usize,
 }
 
-impl Shares {
+impl CpuShares {
     fn others(&self) -> f64 {
         (self.busy - self.target - self.generator).max(0.0)
     }
 
     /// `None` unless the machine was used up for a significant part of the time.
-    fn of(facts: &Facts<'_>) -> Option<Self> {
+    fn of(facts: &RunFacts<'_>) -> Option<Self> {
         facts.at_bound("machine_cpu", MACHINE_USED_UP)?;
         let busy = facts.run.watched.machine("machine_cpu")?;
         let full = full_seconds(busy, facts.warmup());
@@ -115,11 +115,11 @@ fn mean_in(gauge: &Gauge, seconds: &BTreeSet<u64>) -> Option<f64> {
 }
 
 /// Target and generator share a machine whose CPU is used up.
-fn on_this_machine(facts: &Facts<'_>) -> Option<Finding> {
+fn on_this_machine(facts: &RunFacts<'_>) -> Option<Finding> {
     if !facts.machine_flag("target_here") {
         return None;
     }
-    let shares = Shares::of(facts)?;
+    let shares = CpuShares::of(facts)?;
     let wants = shares.wanted >= USED_UP * facts.run.generator.cores as f64
         || shares.busiest_thread >= USED_UP;
     let who = format!(
@@ -158,7 +158,7 @@ fn on_this_machine(facts: &Facts<'_>) -> Option<Finding> {
     wants.then(|| Finding::new("target_cpu", who, MORE_CORES, check))
 }
 
-fn taken_by_others(facts: &Facts<'_>, who: String) -> Finding {
+fn taken_by_others(facts: &RunFacts<'_>, who: String) -> Finding {
     let named = facts.run.watched.gauges().iter().filter_map(|gauge| {
         let name = gauge.name.strip_prefix("cpu of ").filter(|_| !gauge.is_targets())?;
         Some((name, gauge.mean_from(facts.warmup())?))
@@ -175,7 +175,7 @@ fn taken_by_others(facts: &Facts<'_>, who: String) -> Finding {
 }
 
 /// A target on another machine that reports its CPU as used up.
-fn target_elsewhere(facts: &Facts<'_>) -> Option<Finding> {
+fn target_elsewhere(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound("cpu", USED_UP)?;
     let evidence = format!(
         "{} used {} or more of its machine's CPU {} ({} on average)",
@@ -187,7 +187,7 @@ fn target_elsewhere(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_cpu", evidence, MORE_CORES, "top, or mpstat 1, on the target"))
 }
 
-fn own_cpu(facts: &Facts<'_>) -> Option<Finding> {
+fn own_cpu(facts: &RunFacts<'_>) -> Option<Finding> {
     if !facts.generator_is_busy() {
         return None;
     }
@@ -207,7 +207,7 @@ fn own_cpu(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// One thread does the server's work, with cores to spare.
-fn one_thread(facts: &Facts<'_>) -> Option<Finding> {
+fn one_thread(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound("busiest_thread", USED_UP)?;
     let (ran, waited) = (facts.mean("cores")?, facts.mean("cores_waited").unwrap_or(0.0));
     if waited >= LACKS_CPU * (ran + waited) {
@@ -227,7 +227,7 @@ fn one_thread(facts: &Facts<'_>) -> Option<Finding> {
 
 /// The target waits for a core while this machine has cores to spare: its affinity keeps it from
 /// them, or other processes come first.
-pub(super) fn starved(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn starved(facts: &RunFacts<'_>) -> Option<Finding> {
     let (ran, waited) = (facts.mean("cores")?, facts.mean("cores_waited")?);
     let spare = 1.0 - facts.run.watched.machine("machine_cpu")?.mean_from(facts.warmup())?;
     let wanted = ran + waited;
@@ -256,7 +256,7 @@ const STARVED: f64 = 0.75;
 const SPARE: f64 = 0.15;
 
 /// The workers waited for a core, which explains the problem; it is not known which process had it.
-fn delayed(facts: &Facts<'_>) -> Option<Finding> {
+fn delayed(facts: &RunFacts<'_>) -> Option<Finding> {
     let part = generator::delayed(facts)?;
     let own = &facts.run.generator;
     let so = if generator::explains_latency(facts) {
@@ -277,7 +277,7 @@ fn delayed(facts: &Facts<'_>) -> Option<Finding> {
 
 /// Whether the target has CPU to spare, so that requests wait for something else; `None` when
 /// unknown.
-pub(super) fn idle(facts: &Facts<'_>) -> Option<bool> {
+pub(super) fn idle(facts: &RunFacts<'_>) -> Option<bool> {
     let local = |name| facts.gauges(name).filter(local).filter_map(|g| g.mean_from(facts.warmup()));
     let cores = facts.most("cpu_quota").unwrap_or(facts.run.generator.cores as f64);
     match local("cores").reduce(f64::max) {

@@ -3,7 +3,7 @@
 use gake_text::units;
 
 use super::Finding;
-use super::facts::{FAILURES_MIN, Facts};
+use super::facts::{FAILURES_MIN, RunFacts};
 use super::target::{at_share, used};
 
 /// Share of its connections from which on a database has none left: it keeps a few for its owner.
@@ -17,7 +17,7 @@ const WAITING: f64 = 0.5;
 /// Seconds that a closed connection stays in TIME-WAIT.
 const TIME_WAIT: f64 = 60.0;
 
-pub(super) fn refused(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn refused(facts: &RunFacts<'_>) -> Option<Finding> {
     let errors = facts.counts().failed;
     if facts.of_sent(errors) < FAILURES_MIN {
         return None;
@@ -59,7 +59,7 @@ pub(super) fn refused(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("db_connections_refused", evidence, advice, check))
 }
 
-pub(super) fn churn(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn churn(facts: &RunFacts<'_>) -> Option<Finding> {
     let rate = facts.rate();
     let (opened, what) = churn_sources(facts).into_iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     if opened < CHURN_RATE_MIN || opened < CHURN * rate {
@@ -78,7 +78,7 @@ pub(super) fn churn(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// Connections opened or closed a second, by each source that counts them.
-fn churn_sources(facts: &Facts<'_>) -> Vec<(f64, String)> {
+fn churn_sources(facts: &RunFacts<'_>) -> Vec<(f64, String)> {
     let mut sources = Vec::new();
     if let Some(rate) = facts.mean("db_pool_closed") {
         sources.push((rate, format!("the pool closed idle connections at {}", units::rate(rate))));
@@ -111,7 +111,7 @@ fn is_database(address: &str) -> bool {
     address.rsplit_once(':').is_some_and(|(_, port)| PORTS.contains(&port))
 }
 
-pub(super) fn locks(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn locks(facts: &RunFacts<'_>) -> Option<Finding> {
     let waiting = facts.mean("db_lock_waits")?;
     // A pool lets fewer through to the database than are in flight.
     let running = facts.mean("db_running").unwrap_or(f64::INFINITY);
@@ -133,7 +133,7 @@ pub(super) fn locks(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("db_locks", evidence, advice, check))
 }
 
-pub(super) fn pool(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn pool(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = at_share(facts, "db_pool")?;
     let mut evidence = used(&seen, facts.most("db_pool_busy"), "connections to the database");
     if let Some(pending) = facts.most("db_pool_pending").filter(|pending| *pending > 0.0) {

@@ -13,7 +13,7 @@ const AT_BOUND: f64 = 1.0 / 3.0;
 /// Failures below this share of the requests are not a finding.
 pub(super) const FAILURES_MIN: f64 = 0.001;
 
-pub(super) struct Facts<'a> {
+pub(super) struct RunFacts<'a> {
     pub(super) run: &'a Run,
     pub(super) objectives: &'a [Evaluation],
 }
@@ -37,7 +37,7 @@ impl AtBound<'_> {
     }
 }
 
-impl<'a> Facts<'a> {
+impl<'a> RunFacts<'a> {
     pub(super) fn counts(&self) -> &Counts {
         &self.run.tally.counts
     }

@@ -6,7 +6,7 @@ use gake_text::units;
 
 use super::Finding;
 use super::connections::starved;
-use super::facts::Facts;
+use super::facts::RunFacts;
 use crate::objective::ValueUnit;
 use crate::stats::CPU_BUSY;
 
@@ -22,14 +22,14 @@ const STARVES: f64 = 0.25;
 const STARVES_MIN: Nanos = SECOND / 2;
 
 /// Whether the workers waited for a core longer than they had one.
-pub(super) fn starves(facts: &Facts<'_>) -> bool {
+pub(super) fn starves(facts: &RunFacts<'_>) -> bool {
     let generator = &facts.run.generator;
     delayed(facts).is_some_and(|share| share >= STARVES)
         && generator.run_delay >= STARVES_MIN.max(generator.cpu)
 }
 
 /// The share of the workers' time in which they waited for a core, if it is significant.
-pub(super) fn delayed(facts: &Facts<'_>) -> Option<f64> {
+pub(super) fn delayed(facts: &RunFacts<'_>) -> Option<f64> {
     let generator = &facts.run.generator;
     let time = facts.run.measured as f64 * generator.threads as f64;
     let part = generator.run_delay as f64 / time;
@@ -38,7 +38,7 @@ pub(super) fn delayed(facts: &Facts<'_>) -> Option<f64> {
 }
 
 /// Whether the workers' demand for CPU is as high as their number of threads.
-pub(super) fn wants_its_cores(facts: &Facts<'_>) -> bool {
+pub(super) fn wants_its_cores(facts: &RunFacts<'_>) -> bool {
     let generator = &facts.run.generator;
     let time = facts.run.measured as f64 * generator.threads as f64;
     (generator.cpu + generator.run_delay) as f64 > CPU_BUSY * time
@@ -46,7 +46,7 @@ pub(super) fn wants_its_cores(facts: &Facts<'_>) -> bool {
 
 /// Whether late sends explain a missed latency objective; without objectives, whether they make up
 /// most of the 99th percentile.
-pub(super) fn explains_latency(facts: &Facts<'_>) -> bool {
+pub(super) fn explains_latency(facts: &RunFacts<'_>) -> bool {
     let late = facts.latency(Metric::Lateness);
     let response = facts.run.tally.latency.response();
     let part = |quantile: f64| {
@@ -65,7 +65,7 @@ pub(super) fn explains_latency(facts: &Facts<'_>) -> bool {
     })
 }
 
-pub(super) fn quota(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn quota(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound(THROTTLED, THROTTLED_MIN)?;
     let evidence = format!(
         "the CPU quota of gake's own control group, {} cores, throttled it in {} of the \
@@ -86,7 +86,7 @@ pub(crate) const THROTTLED: &str = "generator_throttled";
 pub(crate) const THROTTLED_MIN: f64 = 0.2;
 
 /// Context: the workers waited for a core, but that does not explain the problem.
-pub(super) fn run_delay(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn run_delay(facts: &RunFacts<'_>) -> Option<Finding> {
     let part = delayed(facts)?;
     if !facts.is_troubled() {
         return None;
@@ -104,7 +104,7 @@ pub(super) const CORES: &str =
 pub(super) const RUN_DELAY_CHECK: &str =
     "the second number of /proc/PID/task/TID/schedstat of gake grows; vmstat 1 shows us, sy, st";
 
-pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn ports(facts: &RunFacts<'_>) -> Option<Finding> {
     let failed = facts.faults(|fault| fault == Fault::NoLocalPort);
     let open = units::plural(facts.run.peak_connections, "connection");
     let evidence = if failed > 0 {
@@ -133,7 +133,7 @@ pub(super) fn ports(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("client_ports", evidence, advice, check))
 }
 
-pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn descriptors(facts: &RunFacts<'_>) -> Option<Finding> {
     let failed = facts.faults(|fault| fault == Fault::NoDescriptors);
     if failed == 0 {
         return None;

@@ -4,14 +4,14 @@ use gake_core::record::Metric;
 use gake_text::units;
 
 use super::Finding;
-use super::facts::Facts;
+use super::facts::RunFacts;
 
 /// Share of the requests that waited for a stream.
 const WAITS_SHARE_MIN: f64 = 0.01;
 /// The window is the limit when bodies waited for it for this share of all service time.
 const WINDOW_SHARE_MIN: f64 = 0.25;
 
-pub(super) fn streams(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn streams(facts: &RunFacts<'_>) -> Option<Finding> {
     let counts = facts.counts();
     let part = facts.of_sent(counts.stream_waits);
     if counts.stream_waits == 0 || part < WAITS_SHARE_MIN {
@@ -37,7 +37,7 @@ pub(super) fn streams(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("stream_limit", evidence, advice, check))
 }
 
-pub(super) fn window(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn window(facts: &RunFacts<'_>) -> Option<Finding> {
     let counts = facts.counts();
     let service = facts.latency(Metric::Service);
     let all = service.mean() * service.count() as f64;

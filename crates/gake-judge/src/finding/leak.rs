@@ -5,7 +5,7 @@ use gake_core::record::{Gauge, Point};
 use gake_text::units;
 
 use super::Finding;
-use super::facts::Facts;
+use super::facts::RunFacts;
 
 /// Readings needed before the pool is empty.
 const READINGS_MIN: usize = 4;
@@ -31,13 +31,13 @@ struct Excess {
     in_flight: f64,
 }
 
-pub(super) fn leak(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn leak(facts: &RunFacts<'_>) -> Option<Finding> {
     POOLS
         .into_iter()
         .find_map(|(name, what)| facts.gauges(name).find_map(|gauge| of(facts, gauge, what)))
 }
 
-fn of(facts: &Facts<'_>, gauge: &Gauge, what: &str) -> Option<Finding> {
+fn of(facts: &RunFacts<'_>, gauge: &Gauge, what: &str) -> Option<Finding> {
     let excess = excess(facts, gauge);
     if excess.len() < READINGS_MIN || rising(&excess) < RISING_MIN {
         return None;
@@ -78,7 +78,7 @@ fn rising(excess: &[Excess]) -> f64 {
 }
 
 /// Leaves out readings in which requests wait for the pool: then all of it is in use.
-fn excess(facts: &Facts<'_>, gauge: &Gauge) -> Vec<Excess> {
+fn excess(facts: &RunFacts<'_>, gauge: &Gauge) -> Vec<Excess> {
     let points = facts.run.series.points();
     let in_flight = |at: u64| {
         let second = at / SECOND;

@@ -3,7 +3,7 @@
 use gake_text::units;
 
 use super::Finding;
-use super::facts::Facts;
+use super::facts::RunFacts;
 use crate::stats::{per_second, share};
 
 /// Too Many Requests (RFC 6585, section 4).
@@ -11,7 +11,7 @@ const TOO_MANY: u16 = 429;
 /// Share of the responses from which on the limiter is the limit of the run.
 const REFUSED_MIN: f64 = 0.01;
 
-pub(super) fn rate_limit(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn rate_limit(facts: &RunFacts<'_>) -> Option<Finding> {
     let expect = &facts.run.plan.expect;
     let statuses = facts.run.tally.statuses().iter();
     let refused: u64 = statuses.filter(|one| one.0 == TOO_MANY).map(|one| one.1).sum();

@@ -3,7 +3,7 @@
 use gake_text::units;
 
 use super::Finding;
-use super::facts::Facts;
+use super::facts::RunFacts;
 use super::syns::SynLosses;
 use crate::stats::share;
 
@@ -19,7 +19,7 @@ const ADVICE: &str = "accept faster, or raise the backlog (accept-count, listen 
 
 /// Drops at the target's own socket when they can be read; otherwise drops on the target's machine,
 /// if connections also opened late.
-pub(super) fn overflows(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn overflows(facts: &RunFacts<'_>) -> Option<Finding> {
     let Some(dropped) = facts.growth("listener_dropped") else {
         return overflows_of_machine(facts);
     };
@@ -47,12 +47,12 @@ pub(super) fn overflows(facts: &Facts<'_>) -> Option<Finding> {
 /// Whether the accept queue was seen full. The counter of a listening socket includes other dropped
 /// segments, such as those of closed connections: a queue far from full drops no attempt to
 /// connect.
-fn is_full(facts: &Facts<'_>) -> bool {
+fn is_full(facts: &RunFacts<'_>) -> bool {
     let (held, backlog) = (facts.most("accept_queue"), facts.most("backlog"));
     held.zip(backlog).is_some_and(|(held, backlog)| held >= FULL * backlog)
 }
 
-fn overflows_of_machine(facts: &Facts<'_>) -> Option<Finding> {
+fn overflows_of_machine(facts: &RunFacts<'_>) -> Option<Finding> {
     let rate = facts.most("listen_overflows").filter(|rate| *rate > 0.0)?;
     let syns = SynLosses::of(facts);
     if syns.lost() < ATTEMPTS_MIN {
@@ -78,7 +78,7 @@ fn late(syns: &SynLosses) -> String {
 }
 
 /// SYNs are lost while established connections lose nothing: the queue drops them, not the route.
-pub(super) fn accept_queue(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn accept_queue(facts: &RunFacts<'_>) -> Option<Finding> {
     // The socket's own counter is known and decides.
     if facts.growth("listener_dropped").is_some() {
         return None;

@@ -24,7 +24,7 @@ mod unexplained;
 use gake_core::record::Run;
 
 use crate::objective::Evaluation;
-use facts::Facts;
+use facts::RunFacts;
 pub(crate) use generator::{THROTTLED, THROTTLED_MIN};
 pub use server::served_at_once;
 
@@ -94,7 +94,7 @@ pub(crate) const UNEXPLAINED: &str = "unexplained";
 /// The rules, in the order of their findings: limits of the generator first; then the target from
 /// the inside out, since a full resource inside fills those around it; then what only shows
 /// outside.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 40] = [
+const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 40] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
@@ -140,7 +140,7 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 40] = [
 /// The findings of `run`; `objectives` are its evaluated objectives.
 #[must_use]
 pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
-    let facts = Facts { run, objectives };
+    let facts = RunFacts { run, objectives };
     let mut findings: Vec<Finding> = Vec::new();
     for finding in RULES.iter().filter_map(|rule| rule(&facts)) {
         if findings.iter().all(|known| known.id != finding.id) {
@@ -165,7 +165,7 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
 /// when unknown.
 #[must_use]
 pub fn target_is_idle(run: &Run) -> Option<bool> {
-    cores::idle(&Facts { run, objectives: &[] })
+    cores::idle(&RunFacts { run, objectives: &[] })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use gake_core::record::{Metric, Point};
 use gake_text::units;
 
 use super::Finding;
-use super::facts::Facts;
+use super::facts::RunFacts;
 use crate::saturation::Saturation;
 
 const TENTH: Nanos = SECOND / 10;
@@ -40,7 +40,7 @@ const DELAYED_ACK: (Nanos, Nanos) = (38_000_000, 48_000_000);
 const SMALL_BODY: f64 = 16_384.0;
 
 /// Responses ceased while requests were sent or in flight.
-pub(super) fn hang(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn hang(facts: &RunFacts<'_>) -> Option<Finding> {
     let points = facts.run.series.points();
     let last = points.iter().rposition(|point| point.counts.completed() > point.counts.failed)?;
     let silent = &points[last + 1..];
@@ -67,7 +67,7 @@ pub(super) fn hang(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// Repeatedly nothing completes for some tenths of a second.
-pub(super) fn stalls(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn stalls(facts: &RunFacts<'_>) -> Option<Finding> {
     let tenths = facts.run.series.tenths();
     let first = tenths.iter().position(|point| point.counts.completed() > 0)?;
     let last = tenths.iter().rposition(|point| point.counts.completed() > 0)?;
@@ -120,7 +120,7 @@ pub(super) fn stalls(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// At a constant load, response times change once from one level to another.
-pub(super) fn step(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn step(facts: &RunFacts<'_>) -> Option<Finding> {
     let is_constant = match facts.run.plan.load.one()? {
         Load::Open { stages, .. } => matches!(stages.as_slice(), [one] if one.from == one.to),
         _ => facts.is_closed(),
@@ -175,7 +175,7 @@ pub(super) fn step(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// Small bodies that arrive one delayed acknowledgement after their head.
-pub(super) fn delayed_ack(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn delayed_ack(facts: &RunFacts<'_>) -> Option<Finding> {
     let (first, rest) = (facts.latency(Metric::FirstByte), facts.latency(Metric::Download));
     let size = facts.counts().bytes_in as f64 / facts.responses().max(1) as f64;
     let median = rest.quantile(0.5);

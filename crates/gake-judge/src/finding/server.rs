@@ -4,7 +4,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{HEAT, Metric, Point};
 use gake_text::units;
 
-use super::facts::Facts;
+use super::facts::RunFacts;
 use super::{Finding, cores};
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
@@ -59,7 +59,7 @@ pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
 
 /// Requests queue inside a server that has CPU to spare: for a pool or a lock. When a share of them
 /// waits for a disk, all may wait for it.
-pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     let queue = queue(facts).filter(|_| cores::idle(facts) == Some(true))?;
     if facts.at_disk() >= AT_DISK {
         return None;
@@ -91,7 +91,7 @@ fn is_serial(served: Option<f64>) -> bool {
 
 /// In a closed loop a few requests are fast and most wait long: either a request keeps its slot
 /// inside the server, or requests differ in work. From outside the two look alike.
-pub(super) fn uneven(facts: &Facts<'_>) -> Option<String> {
+pub(super) fn uneven(facts: &RunFacts<'_>) -> Option<String> {
     let first = facts.latency(Metric::FirstByte);
     let connects = facts.latency(Metric::Connect);
     if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() || !facts.is_closed() {
@@ -153,7 +153,7 @@ impl ServerQueue {
 
 /// The queue, if connects are fast and the first byte waits. Whether for a pool, a lock or the CPU
 /// does not show here.
-pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
+pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     let first = facts.latency(Metric::FirstByte);
     // A generator short of CPU causes the same distribution.
     if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {
@@ -234,7 +234,7 @@ fn grows_without_gain(points: &[Point]) -> bool {
 }
 
 /// Whether the first byte waits behind other bytes in the network, not inside the server.
-fn waits_in_network(facts: &Facts<'_>) -> bool {
+fn waits_in_network(facts: &RunFacts<'_>) -> bool {
     let (trips, first) = (facts.latency(Metric::Rtt), facts.latency(Metric::FirstByte));
     let trip = trips.quantile(0.5) as f64;
     trips.count() >= ROUND_TRIPS_MIN
@@ -242,7 +242,7 @@ fn waits_in_network(facts: &Facts<'_>) -> bool {
         && trip >= ROUND_TRIP_GROWTH * facts.latency(Metric::Connect).min() as f64
 }
 
-pub(super) fn bandwidth(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn bandwidth(facts: &RunFacts<'_>) -> Option<Finding> {
     let download = facts.latency(Metric::Download);
     let service = facts.latency(Metric::Service);
     if download.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {

@@ -4,7 +4,7 @@ use gake_core::record::{Fault, Metric, Phase};
 use gake_text::units;
 
 use super::Finding;
-use super::facts::{FAILURES_MIN, Facts};
+use super::facts::{FAILURES_MIN, RunFacts};
 use super::listener::how_late;
 use super::syns::SynLosses;
 use crate::lanes;
@@ -13,7 +13,7 @@ use crate::stats::share;
 /// Share of the arrivals that waited for a free connection.
 const BLOCKED_SHARE_MIN: f64 = 0.01;
 
-pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn blocked(facts: &RunFacts<'_>) -> Option<Finding> {
     let waits = facts.latency(Metric::Blocked);
     let counts = facts.counts();
     // Over HTTP/2 an arrival may wait twice: to be fired, and for a stream.
@@ -54,7 +54,7 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// Connections that opened late when it is unknown whether a queue or the network lost their SYN.
-pub(super) fn syn_drops(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn syn_drops(facts: &RunFacts<'_>) -> Option<Finding> {
     let syns = SynLosses::of(facts);
     let explained = super::listener::overflows(facts).is_some()
         || super::listener::accept_queue(facts).is_some();
@@ -73,7 +73,7 @@ pub(super) fn syn_drops(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("syn_drops", evidence, advice, check).symptom())
 }
 
-pub(super) fn errors(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn errors(facts: &RunFacts<'_>) -> Option<Finding> {
     let expect = &facts.run.plan.expect;
     let mut codes: Vec<_> = facts
         .run
@@ -101,7 +101,7 @@ pub(super) fn errors(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("server_errors", evidence, advice, check).symptom())
 }
 
-pub(super) fn bodies(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn bodies(facts: &RunFacts<'_>) -> Option<Finding> {
     let wrong = facts.counts().wrong_bodies;
     let part = share(wrong, facts.responses());
     if wrong == 0 || part < FAILURES_MIN {
@@ -117,7 +117,7 @@ pub(super) fn bodies(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("wrong_bodies", evidence, advice, check).symptom())
 }
 
-pub(super) fn closes(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn closes(facts: &RunFacts<'_>) -> Option<Finding> {
     let lost = facts.faults(|f| matches!(f, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write));
     let stale = facts.counts().stale_reconnects;
     let part = facts.of_sent(lost + stale);
@@ -140,7 +140,7 @@ pub(super) fn closes(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("server_closes", evidence, advice, check).symptom())
 }
 
-pub(super) fn timeouts(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn timeouts(facts: &RunFacts<'_>) -> Option<Finding> {
     let at = |phase| facts.faults(|fault| fault == Fault::Timeout(phase));
     let connect = at(Phase::Connect) + facts.faults(|fault| fault == Fault::ConnectTimeout);
     let (first, body) = (at(Phase::FirstByte), at(Phase::Body));

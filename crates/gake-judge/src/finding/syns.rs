@@ -3,7 +3,7 @@
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{Fault, Histogram, Metric, Phase};
 
-use super::facts::Facts;
+use super::facts::RunFacts;
 use crate::stats::{poisson_at_least, share};
 
 const MS: Nanos = SECOND / 1_000;
@@ -46,7 +46,7 @@ pub(super) struct SynLosses {
 }
 
 impl SynLosses {
-    pub(super) fn of(facts: &Facts<'_>) -> Self {
+    pub(super) fn of(facts: &RunFacts<'_>) -> Self {
         let late = late_seconds(facts.latency(Metric::Connect));
         let linear = late.iter().any(|(second, _)| [2, 4, 5].contains(second));
         let sent_again = |second: u64| match second {
@@ -77,7 +77,7 @@ impl SynLosses {
     /// Whether only a lossy route explains the retransmitted segments. A server that does not
     /// accept makes clients retransmit too, but loses far more SYNs than segments; and the loopback
     /// loses nothing.
-    pub(super) fn route_loses(&self, facts: &Facts<'_>) -> bool {
+    pub(super) fn route_loses(&self, facts: &RunFacts<'_>) -> bool {
         let part = facts.of_sent(self.segments);
         // The number of late connections must be plausible at the route's loss rate.
         let explained = part / ROUTE_OVER_SYNS * facts.attempts() as f64;

@@ -4,7 +4,7 @@ use gake_core::record::{Gauge, LevelUnit};
 use gake_text::units;
 
 use super::Finding;
-use super::facts::{AtBound, Facts};
+use super::facts::{AtBound, RunFacts};
 
 /// A resource is used up from this share on.
 const USED_UP: f64 = 0.95;
@@ -24,7 +24,7 @@ const SILENT: f64 = 0.2;
 const SILENT_MIN: u64 = 2;
 
 /// The process ended under the load, which explains everything else.
-pub(super) fn ended(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn ended(facts: &RunFacts<'_>) -> Option<Finding> {
     let process = |source: &str| source.starts_with("pid:") || source.starts_with("port:");
     let gone = facts.silent_sources().into_iter().find(|silent| process(silent.source))?;
     if facts.counts().failed + facts.counts().unfinished == 0 {
@@ -40,7 +40,7 @@ pub(super) fn ended(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_ended", evidence, advice, check))
 }
 
-pub(super) fn memory(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn memory(facts: &RunFacts<'_>) -> Option<Finding> {
     let faults = facts.mean("major_faults")?;
     let threads = facts.mean("disk_threads").unwrap_or(0.0);
     let each = faults / facts.rate().max(1.0);
@@ -68,7 +68,7 @@ pub(super) fn memory(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// Garbage collection.
-pub(super) fn collector(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn collector(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound("gc", COLLECTING)?;
     let evidence = format!(
         "{} spent {} of the time on garbage collection (at most {}; {} or more {})",
@@ -83,7 +83,7 @@ pub(super) fn collector(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_gc", evidence, advice, check))
 }
 
-pub(super) fn disk(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn disk(facts: &RunFacts<'_>) -> Option<Finding> {
     let threads = facts.mean("disk_threads")?;
     if facts.at_disk() < WAITING {
         return None;
@@ -99,7 +99,7 @@ pub(super) fn disk(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_disk", evidence, advice, check))
 }
 
-pub(super) fn lock(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn lock(facts: &RunFacts<'_>) -> Option<Finding> {
     let blocked = facts.mean("lock_waiting")?;
     if blocked < WAITING * facts.in_flight().max(2.0) {
         return None;
@@ -125,11 +125,11 @@ pub(super) fn used(seen: &AtBound<'_>, busy: Option<f64>, what: &str) -> String 
     format!("{}: {which} {what} busy {often} ({mean} on average)", seen.source)
 }
 
-pub(super) fn at_share<'a>(facts: &Facts<'a>, name: &'a str) -> Option<AtBound<'a>> {
+pub(super) fn at_share<'a>(facts: &RunFacts<'a>, name: &'a str) -> Option<AtBound<'a>> {
     facts.at_bound(name, USED_UP)
 }
 
-pub(super) fn pool(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn pool(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = at_share(facts, "pool")?;
     let evidence = used(&seen, facts.most("pool_busy"), "worker threads");
     let advice = "the pool is the limit; whether more threads help (server.tomcat.threads.max or \
@@ -139,7 +139,7 @@ pub(super) fn pool(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_pool", evidence, advice, check))
 }
 
-pub(super) fn connections(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn connections(facts: &RunFacts<'_>) -> Option<Finding> {
     let waiting = facts.at_bound("accept_queue", 1.0);
     let seen = at_share(facts, "connections")
         .or_else(|| facts.at_bound("connections", NEARLY).filter(|_| waiting.is_some()))?;
@@ -162,7 +162,7 @@ pub(super) fn connections(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_connections", evidence, advice, check))
 }
 
-pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn descriptors(facts: &RunFacts<'_>) -> Option<Finding> {
     let share = facts.most("descriptors").filter(|share| *share >= USED_UP)?;
     let evidence = format!("the target had {} of its file descriptors open", units::percent(share));
     let advice = "raise its limit (ulimit -n, LimitNOFILE=); without descriptors it cannot accept";
@@ -172,7 +172,7 @@ pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
 
 /// A source that shares the target's threads or connections starves with it: its failed reads are
 /// evidence.
-pub(super) fn silent(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn silent(facts: &RunFacts<'_>) -> Option<Finding> {
     let fetched =
         |source: &str| ["prometheus:", "actuator:"].iter().any(|kind| source.starts_with(kind));
     let silent = facts.silent_sources().into_iter().find(|silent| {

@@ -10,7 +10,7 @@ use gake_core::record::{
     Counts, Fault, LevelUnit, MACHINE, Phase, Point, Reading, Series, TcpSample,
 };
 
-use super::facts::Facts;
+use super::facts::RunFacts;
 use super::syns::SynLosses;
 use super::*;
 use crate::objective;
@@ -148,10 +148,10 @@ fn new_kernels_retransmit_a_syn_each_second() {
     // Retransmitted SYNs are no segments of requests.
     let mut run = late(&[1, 2, 3, 4]);
     run.tally.counts.retransmits = 5 * (1 + 2 + 3 + 4);
-    assert_eq!(SynLosses::of(&Facts { run: &run, objectives: &[] }).segments, 0);
+    assert_eq!(SynLosses::of(&RunFacts { run: &run, objectives: &[] }).segments, 0);
     let mut run = late(&[1, 3, 7]);
     run.tally.counts.retransmits = 5 * (1 + 2 + 3);
-    assert_eq!(SynLosses::of(&Facts { run: &run, objectives: &[] }).segments, 0);
+    assert_eq!(SynLosses::of(&RunFacts { run: &run, objectives: &[] }).segments, 0);
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn pool_queueing_by_shape() {
     watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.3; 3]);
     watch(&mut run, "port:80", "cores_waited", LevelUnit::Count, &[0.2; 3]);
     assert_eq!(ids(&run), ["pool_queueing"]);
-    let in_flight = Facts { run: &run, objectives: &[] }.in_flight();
+    let in_flight = RunFacts { run: &run, objectives: &[] }.in_flight();
     let mut at_disk = run.clone();
     watch(&mut at_disk, "port:80", "disk_threads", LevelUnit::Count, &[0.1 * in_flight; 3]);
     assert_eq!(ids(&at_disk), ["pool_queueing"]);

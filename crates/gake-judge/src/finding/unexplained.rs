@@ -3,12 +3,12 @@
 use gake_core::record::Metric;
 use gake_text::units;
 
-use super::facts::{FAILURES_MIN, Facts};
+use super::facts::{FAILURES_MIN, RunFacts};
 use super::{Finding, Rank, UNEXPLAINED, cores, server};
 use crate::objective::ValueUnit;
 
 /// The finding of a run with a problem that `findings` do not explain.
-pub(super) fn find(facts: &Facts<'_>, findings: &[Finding]) -> Option<Finding> {
+pub(super) fn find(facts: &RunFacts<'_>, findings: &[Finding]) -> Option<Finding> {
     if facts.counts().due() == 0 || findings.iter().any(|finding| finding.rank == Rank::Cause) {
         return None;
     }
@@ -17,7 +17,7 @@ pub(super) fn find(facts: &Facts<'_>, findings: &[Finding]) -> Option<Finding> {
 }
 
 /// An objective was missed. Symptoms explain the failures, but no latency.
-fn missed(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
+fn missed(facts: &RunFacts<'_>, symptoms: bool) -> Option<Finding> {
     let unexplained =
         facts.missed().filter(|missed| !symptoms || missed.unit == ValueUnit::Nanoseconds);
     let missed: Vec<_> =
@@ -36,7 +36,7 @@ fn missed(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
 const NO_QUEUE: f64 = 1.5;
 
 /// The causes that the numbers rule out.
-fn ruled_out(facts: &Facts<'_>) -> String {
+fn ruled_out(facts: &RunFacts<'_>) -> String {
     let [late, connects, first] =
         [Metric::Lateness, Metric::Connect, Metric::FirstByte].map(|metric| facts.latency(metric));
     let (median, fastest) = (first.quantile(0.5), first.min());
@@ -68,7 +68,7 @@ fn ruled_out(facts: &Facts<'_>) -> String {
 }
 
 /// Requests wait inside the server for an unknown reason.
-fn waiting(facts: &Facts<'_>) -> Option<Finding> {
+fn waiting(facts: &RunFacts<'_>) -> Option<Finding> {
     if let Some(queue) = server::queue(facts) {
         let text = format!("{}, for its CPU, a pool or a lock", queue.text());
         return Some(finding(facts, &text));
@@ -78,7 +78,7 @@ fn waiting(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding { advice, ..finding(facts, &uneven) })
 }
 
-fn failures(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
+fn failures(facts: &RunFacts<'_>, symptoms: bool) -> Option<Finding> {
     let failed = facts.counts().failed;
     if symptoms || facts.of_sent(failed) < FAILURES_MIN {
         return None;
@@ -96,14 +96,14 @@ fn failures(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
     Some(Finding::new(UNEXPLAINED, evidence, advice, "curl -i the URL"))
 }
 
-fn finding(facts: &Facts<'_>, evidence: &str) -> Finding {
+fn finding(facts: &RunFacts<'_>, evidence: &str) -> Finding {
     let advice = format!("to know more, {}", watch_advice(facts));
     let check = "top, vmstat 1 and the server's log during the run";
     Finding::new(UNEXPLAINED, evidence.to_owned(), &advice, check)
 }
 
 /// Advice on sources that are not watched yet.
-pub(super) fn watch_advice(facts: &Facts<'_>) -> String {
+pub(super) fn watch_advice(facts: &RunFacts<'_>) -> String {
     let watched = |kinds: &[&str]| {
         let gauges = facts.run.watched.gauges().iter();
         gauges.map(|gauge| &gauge.source).any(|s| kinds.iter().any(|kind| s.starts_with(kind)))
@@ -134,7 +134,7 @@ pub(super) fn watch_advice(facts: &Facts<'_>) -> String {
     format!("watch {}", more.join(", "))
 }
 
-fn most_frequent_unexpected(facts: &Facts<'_>) -> Option<(u16, u64)> {
+fn most_frequent_unexpected(facts: &RunFacts<'_>) -> Option<(u16, u64)> {
     let expect = &facts.run.plan.expect;
     let statuses = facts.run.tally.statuses().iter();
     statuses.filter(|(status, _)| !expect.accepts(*status)).max_by_key(|status| status.1).copied()

@@ -24,7 +24,7 @@ const REST_LAST: f64 = 80.0;
 
 /// A suspicion under investigation.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Guard {
+pub(super) struct StateGuard {
     /// Probes that were not clean.
     unclean: u32,
     /// Seconds of the last rest, if there was one.
@@ -97,7 +97,7 @@ impl Search {
     }
 
     /// Excludes the steps made in the worse state from the evidence.
-    fn exclude(&mut self, guard: &Guard, recovered: bool) {
+    fn exclude(&mut self, guard: &StateGuard, recovered: bool) {
         let Some(number) = self.counted().last().map(|step| step.trial.number) else { return };
         let good = self.good_level(number).unwrap_or(f64::INFINITY);
         let mut failed_at = 0.0f64;

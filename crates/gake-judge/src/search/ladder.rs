@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::step::Rung;
 use super::trial::{Dimension, Purpose, Trial, TrialLoad};
-use super::{START_PART, Search, SearchOptions, SearchStep, Stage, Timing, seconds};
+use super::{START_PART, Search, SearchOptions, SearchStage, SearchStep, StepTiming, seconds};
 use crate::objective::{Clause, ClauseBound};
 use gake_core::clock::SECOND;
 
@@ -218,7 +218,7 @@ impl Search {
         let first = self.ladder.rungs.first().copied();
         match first {
             Some(first) if first.ok > 0 => self.ladder_done(first),
-            _ => self.stage = Stage::Over(super::StopReason::Infeasible),
+            _ => self.stage = SearchStage::Over(super::StopReason::Infeasible),
         }
     }
 
@@ -237,7 +237,7 @@ impl Search {
                     // With few steps in the budget, spend them near the capacity.
                     self.bracket_from(START_PART * self.scale);
                 } else {
-                    self.stage = Stage::Floor(1);
+                    self.stage = SearchStage::Floor(1);
                 }
             }
             Dimension::Users | Dimension::Streams => {
@@ -270,7 +270,7 @@ impl Search {
     }
 
     /// Step lengths for the response times and the precision, within the budget.
-    fn timing(&self) -> Timing {
+    fn timing(&self) -> StepTiming {
         let base = self.base;
         let limit = self.ladder.limit().unwrap_or(0.0);
         let steps = 5.0;
@@ -283,7 +283,7 @@ impl Search {
         let most = if step <= 8.0 * base { step / 4.0 } else { step / 2.0 };
         let warmup =
             |short: f64, base: f64, limit: f64| base.max(limit).clamp(short.min(most), most);
-        Timing {
+        StepTiming {
             short: (step / 2.0).max(4.0),
             short_warmup: warmup(1.5, 3.0 * base, QUEUE_SHORT_WARMUP * limit),
             step,

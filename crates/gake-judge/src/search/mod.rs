@@ -9,7 +9,7 @@
 //! 2. **Floor**: is the objective met at a quarter of that? If not, it is infeasible.
 //! 3. **Bracket**: two levels between which the capacity lies.
 //! 4. **Refine**: trials slightly below and above the best estimate, which is the posterior of all
-//!    steps together (`pool.rs`, `share.rs`, `level.rs`).
+//!    steps together (`posterior.rs`, `share.rs`, `level.rs`).
 //! 5. **Guard** (`guard.rs`): when a level that should pass fails badly, checks whether the target
 //!    is in a worse state.
 //!
@@ -20,7 +20,7 @@ mod guard;
 mod ladder;
 mod level;
 mod observer;
-mod pool;
+mod posterior;
 mod result;
 mod share;
 mod stages;
@@ -37,10 +37,10 @@ pub use trial::{
 };
 
 use crate::objective::{Clause, ClauseBound};
-use guard::Guard;
+use guard::StateGuard;
 use ladder::Ladder;
-use pool::Pool;
-use stages::Stage;
+use posterior::CapacityPosterior;
+use stages::SearchStage;
 
 /// The bracket starts at this share of the target's scale.
 const START_PART: f64 = 0.7;
@@ -77,7 +77,7 @@ impl Default for SearchOptions {
 
 /// The lengths of steps in seconds, known after the ladder.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Timing {
+struct StepTiming {
     /// Of the floor and the bracket.
     short: f64,
     short_warmup: f64,
@@ -88,7 +88,7 @@ struct Timing {
     longest: f64,
 }
 
-impl Default for Timing {
+impl Default for StepTiming {
     fn default() -> Self {
         Self { short: 4.0, short_warmup: 1.5, step: 8.0, warmup: 2.0, longest: 20.0 }
     }
@@ -106,8 +106,8 @@ struct Ceiling {
 pub struct Search {
     clauses: Vec<Clause>,
     options: SearchOptions,
-    stage: Stage,
-    guard: Option<Guard>,
+    stage: SearchStage,
+    guard: Option<StateGuard>,
     /// The trial whose observation is pending.
     pending: Option<Trial>,
     /// Seconds to rest before the next trial.
@@ -115,7 +115,7 @@ pub struct Search {
     /// Seconds spent.
     spent: f64,
     number: u64,
-    timing: Timing,
+    timing: StepTiming,
     ladder: Ladder,
     /// The approximate maximum of the target, in the unit of the levels.
     scale: f64,
@@ -123,7 +123,7 @@ pub struct Search {
     base: f64,
     ceiling: Option<Ceiling>,
     steps: Vec<SearchStep>,
-    pool: Option<Pool>,
+    pool: Option<CapacityPosterior>,
     /// Consecutive trials limited by the generator.
     limited: u32,
     /// Consecutive trials without a response.
@@ -150,13 +150,13 @@ impl Search {
         Self {
             clauses,
             options,
-            stage: Stage::Ladder,
+            stage: SearchStage::Ladder,
             guard: None,
             pending: None,
             rest: 0.0,
             spent: 0.0,
             number: 0,
-            timing: Timing::default(),
+            timing: StepTiming::default(),
             ladder,
             scale: 0.0,
             base: 0.0,
@@ -178,7 +178,7 @@ impl Search {
         if let Some(trial) = &self.pending {
             return SearchAction::Trial(trial.clone());
         }
-        if matches!(self.stage, Stage::Over(_)) {
+        if matches!(self.stage, SearchStage::Over(_)) {
             return SearchAction::Done;
         }
         if self.rest > 0.0 {
@@ -189,7 +189,7 @@ impl Search {
         let trial = self.plan();
         let length = (trial.warmup + trial.duration).as_secs_f64();
         if self.spent + length > self.budget() {
-            self.stage = Stage::Over(StopReason::Budget);
+            self.stage = SearchStage::Over(StopReason::Budget);
             return SearchAction::Done;
         }
         self.number += 1;
@@ -205,7 +205,7 @@ impl Search {
         self.rest_after(&step);
         self.steps.push(step.clone());
         if self.is_gone(&step) {
-            self.stage = Stage::Over(StopReason::Gone);
+            self.stage = SearchStage::Over(StopReason::Gone);
             return;
         }
         if step.trial.purpose == Purpose::Ladder {
@@ -221,7 +221,7 @@ impl Search {
             return;
         }
         if self.is_suspicious(&step) {
-            self.guard = Some(Guard::default());
+            self.guard = Some(StateGuard::default());
             return;
         }
         self.advance(&step);
@@ -254,8 +254,8 @@ impl Search {
     /// Ends the search with the evidence so far.
     pub fn interrupt(&mut self) {
         self.pending = None;
-        if !matches!(self.stage, Stage::Over(_)) {
-            self.stage = Stage::Over(StopReason::Interrupted);
+        if !matches!(self.stage, SearchStage::Over(_)) {
+            self.stage = SearchStage::Over(StopReason::Interrupted);
         }
     }
 
@@ -305,9 +305,9 @@ impl Search {
             self.ceiling = Some(Ceiling { level: level.max(passed), why });
             self.limited = 0;
             // A load below the floor, or far below the ladder's, is useless.
-            if matches!(self.stage, Stage::Floor(_)) || level < 0.1 * self.scale {
-                self.stage = Stage::Over(StopReason::Generator);
-            } else if let Stage::Bracket(bracket) = &mut self.stage {
+            if matches!(self.stage, SearchStage::Floor(_)) || level < 0.1 * self.scale {
+                self.stage = SearchStage::Over(StopReason::Generator);
+            } else if let SearchStage::Bracket(bracket) = &mut self.stage {
                 bracket.level = bracket.level.min(level.max(passed));
             }
         }

@@ -9,7 +9,7 @@ use super::trial::{ClauseCounts, Observation, TrialSecond};
 use crate::finding;
 use crate::lanes;
 use crate::objective::{BadCount, Clause, ClauseBound};
-use crate::stats::{Rates, mean_in_flight, share};
+use crate::stats::{RunRates, mean_in_flight, share};
 use crate::validity::{self, Validity};
 
 /// Lateness counts from this share of a latency limit on.
@@ -117,7 +117,7 @@ impl<'a> Observer<'a> {
             throughput: match closed {
                 // In a steady state as many end in the interval as are due.
                 true => counts.ok as f64 / measured.max(1e-3),
-                false => Rates::of(run).goodput,
+                false => RunRates::of(run).goodput,
             },
             response: response.mean() / SECOND as f64,
             in_flight: mean_in_flight(run),
@@ -174,7 +174,7 @@ fn limited(run: &Run, clauses: &[Clause]) -> Option<String> {
         return Some(reason.text.clone());
     }
     let waited = share(run.tally.latency.of(Metric::Blocked).count(), counts.sent);
-    let sent = Rates::of(run).sent;
+    let sent = RunRates::of(run).sent;
     if let Some(asked) = run.asked_rate
         && sent < 0.95 * asked
         && waited < 0.01

@@ -1,6 +1,6 @@
 //! The result of a search.
 
-use super::{Rung, Search, Stage};
+use super::{Rung, Search, SearchStage};
 use crate::objective::Clause;
 use crate::usl;
 
@@ -143,21 +143,22 @@ impl Search {
     #[must_use]
     pub fn answer(&self) -> SearchResult {
         let ended = match self.stage {
-            Stage::Over(ended) => ended,
+            SearchStage::Over(ended) => ended,
             _ => StopReason::Interrupted,
         };
         let pool = self.evidence();
         // An objective that was never missed is not binding.
         let missed = |number: usize| self.counted().any(|step| step.ratios[number] > 1.0);
-        let binding = pool.as_ref().map(super::Pool::binding).filter(|number| missed(*number));
+        let binding =
+            pool.as_ref().map(super::CapacityPosterior::binding).filter(|number| missed(*number));
         SearchResult {
             found: self.found(ended, pool.as_ref()),
             ended,
             binding: binding.map(|number| self.clauses[number].clone()),
             ceiling: self.ceiling.as_ref().map(|ceiling| ceiling.why.clone()),
-            steepness: pool.as_ref().map(super::Pool::steepness),
+            steepness: pool.as_ref().map(super::CapacityPosterior::steepness),
             flat: pool.as_ref().is_some_and(|pool| pool.steepness() < FLAT),
-            noise: pool.as_ref().map_or(0.0, super::Pool::noise),
+            noise: pool.as_ref().map_or(0.0, super::CapacityPosterior::noise),
             hysteresis: self.hysteresis,
             throughput_max: self.ladder.best,
             unloaded: self.base,
@@ -169,7 +170,7 @@ impl Search {
         }
     }
 
-    fn found(&self, ended: StopReason, pool: Option<&super::Pool>) -> CapacityResult {
+    fn found(&self, ended: StopReason, pool: Option<&super::CapacityPosterior>) -> CapacityResult {
         let passed = self.highest_pass();
         let lowest = self.counted().map(super::SearchStep::level).min_by(f64::total_cmp);
         if ended == StopReason::Infeasible {
@@ -214,7 +215,7 @@ impl SearchResult {
 
     /// The pool that explains the ladder's plateau, if there is one.
     #[must_use]
-    pub fn pool(&self) -> Option<usl::Pool> {
+    pub fn pool(&self) -> Option<usl::PoolFit> {
         let rungs: Vec<_> =
             self.rungs.iter().map(|rung| (rung.point(), rung.response, rung.idle)).collect();
         usl::pool(&rungs)
@@ -222,7 +223,7 @@ impl SearchResult {
 }
 
 /// The estimate from a posterior.
-pub(super) fn estimate(pool: &super::Pool) -> CapacityEstimate {
+pub(super) fn estimate(pool: &super::CapacityPosterior) -> CapacityEstimate {
     CapacityEstimate {
         capacity: pool.quantile(MEDIAN),
         low: pool.quantile(LOW),

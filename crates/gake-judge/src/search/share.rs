@@ -62,7 +62,7 @@ const HOPELESS: f64 = 30.0;
 
 /// The data of a step for this posterior.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Count {
+pub(super) struct StepCount {
     /// The actual level.
     pub(super) level: f64,
     /// Bad and all requests.
@@ -128,15 +128,16 @@ impl SharePosterior {
     }
 
     /// Adds a step. Call [`Self::settle`] afterwards.
-    pub(super) fn add(&mut self, step: &Count) {
+    pub(super) fn add(&mut self, step: &StepCount) {
         let of = step.bad.of.max(1.0);
         let bad = step.bad.bad.clamp(LEAST * self.allowed * of, self.cap * of);
         let points = self.grid.len();
         let mut row = vec![0.0; points];
-        let mut smoother = Smears::new(points);
+        let mut smoother = NoiseSmoother::new(points);
         for (f, &(floor, bursts, _)) in FLOORS.iter().enumerate() {
             for (e, &(episodes, _)) in EPISODES.iter().enumerate() {
-                let table = Table::new(self, (bad, of), floor, bursts, episodes * step.measured);
+                let table =
+                    LikelihoodTable::new(self, (bad, of), floor, bursts, episodes * step.measured);
                 for (s, &(steepness, _)) in STEEPNESS.iter().enumerate() {
                     let number = (s * FLOORS.len() + f) * EPISODES.len() + e;
                     if !self.alive[number] {
@@ -156,7 +157,7 @@ impl SharePosterior {
     }
 
     /// Adds a row of log likelihoods, smoothed along ln C by each step noise.
-    fn add_row(&mut self, number: usize, row: &[f64], smoother: &mut Smears) {
+    fn add_row(&mut self, number: usize, row: &[f64], smoother: &mut NoiseSmoother) {
         let points = row.len();
         let best = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         smoother.load(row, best);
@@ -176,7 +177,7 @@ impl SharePosterior {
 
     /// Estimates an upper bound of the episode rate from the autocorrelation within the steps near
     /// C.
-    pub(super) fn learn_episodes(&mut self, near: &[Count]) {
+    pub(super) fn learn_episodes(&mut self, near: &[StepCount]) {
         let significant =
             || near.iter().filter(|s| s.bad.bad > 0.0 && s.bad.bad < 5.0 * self.allowed * s.bad.of);
         if significant().map(|s| s.bad.bad).sum::<f64>() < 10.0 {
@@ -244,7 +245,7 @@ pub(super) fn cap(allowed: f64) -> f64 {
 }
 
 /// Convolves a likelihood along ln C with normals of the step noises, in reused buffers.
-struct Smears {
+struct NoiseSmoother {
     /// The likelihood, with its edges repeated on both sides.
     padded: Vec<f64>,
     smoothed: Vec<f64>,
@@ -252,7 +253,7 @@ struct Smears {
     offsets: [[usize; NORMAL.len()]; NOISE.len()],
 }
 
-impl Smears {
+impl NoiseSmoother {
     const REACH: f64 = 2.4;
     /// The farthest node of the largest noise.
     const PAD: usize = (Self::REACH * NOISE[NOISE.len() - 1].0 / STEP) as usize + 1;
@@ -310,11 +311,11 @@ const NORMAL: [f64; 9] = [
 
 /// The log likelihood of one step for one floor and one episode rate, as a function of u = ln((q −
 /// floor)/(p − floor)): tabulated, since every steepness and capacity needs it.
-struct Table {
+struct LikelihoodTable {
     values: Vec<f64>,
 }
 
-impl Table {
+impl LikelihoodTable {
     /// Below, only the floor counts; above, the cap.
     const LOW: f64 = -9.0;
     const HIGH: f64 = 4.5;

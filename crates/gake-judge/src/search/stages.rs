@@ -1,7 +1,9 @@
 //! Floor, bracket and refinement: chooses the next level.
 
 use super::result::estimate;
-use super::{ClauseBound, Pool, Purpose, START_PART, Search, SearchStep, StopReason, Trial};
+use super::{
+    CapacityPosterior, ClauseBound, Purpose, START_PART, Search, SearchStep, StopReason, Trial,
+};
 use crate::stats::poisson_at_least;
 
 /// The floor's level, as a share of the target's scale.
@@ -43,7 +45,7 @@ const WIDEN: (f64, f64) = (0.5, 1.8);
 
 /// The stage of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Stage {
+pub(super) enum SearchStage {
     Ladder,
     /// The attempt, from 1.
     Floor(u32),
@@ -71,46 +73,46 @@ impl Search {
         }
         let timing = self.timing;
         match &self.stage {
-            Stage::Ladder | Stage::Over(_) => {
+            SearchStage::Ladder | SearchStage::Over(_) => {
                 self.ladder.trial(self.number, self.options.seed.wrapping_add(self.number))
             }
-            Stage::Floor(attempt) => {
+            SearchStage::Floor(attempt) => {
                 let length = f64::from(*attempt) * timing.short;
                 self.trial(Purpose::Floor, FLOOR_PART * self.scale, timing.short_warmup, length)
             }
-            Stage::Bracket(bracket) => {
+            SearchStage::Bracket(bracket) => {
                 self.trial(Purpose::Bracket, bracket.level, timing.short_warmup, timing.short)
             }
-            Stage::Refine(side) => self.refinement(*side),
+            SearchStage::Refine(side) => self.refinement(*side),
         }
     }
 
     /// Starts the bracket at a level.
     pub(super) fn bracket_from(&mut self, level: f64) {
-        self.stage = Stage::Bracket(Bracket { level, ..Bracket::default() });
+        self.stage = SearchStage::Bracket(Bracket { level, ..Bracket::default() });
     }
 
     /// Advances after a step that counts.
     pub(super) fn advance(&mut self, step: &SearchStep) {
         match self.stage.clone() {
-            Stage::Floor(attempt) => self.floor_done(step, attempt),
-            Stage::Bracket(bracket) => self.bracket_done(step, bracket),
-            Stage::Refine(side) => {
+            SearchStage::Floor(attempt) => self.floor_done(step, attempt),
+            SearchStage::Bracket(bracket) => self.bracket_done(step, bracket),
+            SearchStage::Refine(side) => {
                 let highest = 3.0 * self.scale.max(step.level());
                 if let Some(pool) = &mut self.pool {
                     pool.add(step.clone(), highest);
                 }
-                self.stage = Stage::Refine(side + 1);
+                self.stage = SearchStage::Refine(side + 1);
                 self.stop_when_known();
             }
-            Stage::Ladder | Stage::Over(_) => {}
+            SearchStage::Ladder | SearchStage::Over(_) => {}
         }
     }
 
     /// Whether a floor built up a backlog: a closed loop of few users may be far faster than the
     /// target, or this machine, is in an open loop. The actual completion rate becomes the scale.
     pub(super) fn rescaled(&mut self, step: &SearchStep) -> bool {
-        let is_floor = matches!(self.stage, Stage::Floor(_));
+        let is_floor = matches!(self.stage, SearchStage::Floor(_));
         let scale = step.ended_rate();
         if !is_floor || step.is_sustained() || scale <= 0.0 {
             return false;
@@ -118,7 +120,7 @@ impl Search {
         self.scale = scale;
         // The top of the ladder was not the target's maximum.
         self.ladder.grows = true;
-        self.stage = Stage::Floor(1);
+        self.stage = SearchStage::Floor(1);
         true
     }
 
@@ -134,9 +136,9 @@ impl Search {
             self.base = step.seen.response;
             self.bracket_by_level(step);
         } else if attempt < 2 {
-            self.stage = Stage::Floor(attempt + 1);
+            self.stage = SearchStage::Floor(attempt + 1);
         } else {
-            self.stage = Stage::Over(StopReason::Infeasible);
+            self.stage = SearchStage::Over(StopReason::Infeasible);
         }
     }
 
@@ -194,7 +196,7 @@ impl Search {
                 bracket.level = high.unwrap_or(asked) * part;
                 let lowest = if whole { 1.0 } else { lowest * self.scale };
                 if bracket.level < lowest {
-                    self.stage = Stage::Over(StopReason::Infeasible);
+                    self.stage = SearchStage::Over(StopReason::Infeasible);
                     return;
                 }
                 false
@@ -202,22 +204,22 @@ impl Search {
         };
         if closed || bracket.rounds >= BRACKET_ROUNDS {
             self.pool = Some(self.pool_of(&bracket));
-            self.stage = Stage::Refine(0);
+            self.stage = SearchStage::Refine(0);
             self.stop_when_known();
         } else {
-            self.stage = Stage::Bracket(bracket);
+            self.stage = SearchStage::Bracket(bracket);
         }
     }
 
-    fn pool_of(&self, bracket: &Bracket) -> Pool {
+    fn pool_of(&self, bracket: &Bracket) -> CapacityPosterior {
         let low = bracket.low.or(bracket.high).unwrap_or(bracket.level);
         let high = bracket.high.or(bracket.low).unwrap_or(bracket.level);
         let range = (WIDEN.0 * low.min(high), WIDEN.1 * low.max(high));
-        Pool::new(&self.clauses, range, self.counted().cloned().collect())
+        CapacityPosterior::new(&self.clauses, range, self.counted().cloned().collect())
     }
 
     /// The posterior of the refinement, or else of all steps so far.
-    pub(super) fn evidence(&self) -> Option<Pool> {
+    pub(super) fn evidence(&self) -> Option<CapacityPosterior> {
         if let Some(pool) = &self.pool {
             return Some(pool.clone());
         }
@@ -225,7 +227,7 @@ impl Search {
         let low = levels().min_by(f64::total_cmp)?;
         let high = levels().max_by(f64::total_cmp)?;
         let range = (WIDEN.0 * low, WIDEN.1 * high);
-        Some(Pool::new(&self.clauses, range, self.counted().cloned().collect()))
+        Some(CapacityPosterior::new(&self.clauses, range, self.counted().cloned().collect()))
     }
 
     fn refinement(&self, side: u32) -> Trial {
@@ -261,7 +263,7 @@ impl Search {
         if let Some(ceiling) = &self.ceiling
             && estimate.safe >= 0.98 * ceiling.level
         {
-            self.stage = Stage::Over(StopReason::Ceiling);
+            self.stage = SearchStage::Over(StopReason::Ceiling);
             return;
         }
         let whole = if self.options.dimension.is_rate() { 0.0 } else { 1.5 };
@@ -277,7 +279,7 @@ impl Search {
         let enough =
             near.len() >= NEAR_STEPS && failed >= NEAR_EACH && near.len() - failed >= NEAR_EACH;
         if enough && estimate.half_width() <= self.options.precision {
-            self.stage = Stage::Over(StopReason::Precision);
+            self.stage = SearchStage::Over(StopReason::Precision);
         }
     }
 }

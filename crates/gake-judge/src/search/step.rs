@@ -1,6 +1,6 @@
 //! A step of the search: a trial with its observation and outcome; a rung of the ladder.
 
-use super::share::Count;
+use super::share::StepCount;
 use super::trial::{Dimension, Observation, Purpose, Trial};
 use crate::objective::{BadCount, Clause, ClauseBound};
 use crate::usl;
@@ -170,9 +170,9 @@ impl SearchStep {
     }
 
     /// The step's data for a posterior.
-    pub(super) fn count(&self, number: usize) -> Count {
+    pub(super) fn count(&self, number: usize) -> StepCount {
         let slices = self.seen.clauses.get(number).map_or(&[][..], |seen| &seen.slices);
-        Count {
+        StepCount {
             level: self.level,
             bad: self.total(number),
             measured: self.seen.measured.max(1e-3),

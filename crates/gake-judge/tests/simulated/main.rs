@@ -14,7 +14,7 @@ mod trial;
 use std::time::Duration;
 
 use gake_judge::Clause;
-use gake_judge::overload::{self, Class, Overload, Recovery};
+use gake_judge::overload::{self, Overload, OverloadClass, Recovery};
 use gake_judge::search::{
     CapacityResult, Dimension, Search, SearchAction, SearchOptions, SearchResult, StopReason,
     TrialLoad, TrialSecond,
@@ -358,11 +358,11 @@ fn map(model: Model, capacity: f64, limit: f64) -> Overload {
 #[test]
 fn classes_of_overload() {
     let queue = map(Model::default(), 363.0, 0.15);
-    assert_eq!(queue.class, Class::Graceful, "{queue:?}");
+    assert_eq!(queue.class, OverloadClass::Graceful, "{queue:?}");
     assert!(queue.cliff, "{queue:?}");
     assert!(matches!(queue.recovery, Recovery::After(s) if s > 1.0), "{queue:?}");
     let bounded = map(Model { places: 40, ..Model::default() }, 350.0, 0.15);
-    assert_eq!(bounded.class, Class::Shedding, "{bounded:?}");
+    assert_eq!(bounded.class, OverloadClass::Shedding, "{bounded:?}");
     assert!(matches!(bounded.recovery, Recovery::After(s) if s <= 1.0), "{bounded:?}");
     let contended = |kappa| Model {
         slots: 64,
@@ -373,8 +373,8 @@ fn classes_of_overload() {
         ..Model::default()
     };
     // By the law, 64 in flight leave 66 % and 31 % of the peak.
-    assert_eq!(map(contended(0.002), 900.0, 0.1).class, Class::Retrograde);
-    assert_eq!(map(contended(0.01), 460.0, 0.1).class, Class::Collapsing);
+    assert_eq!(map(contended(0.002), 900.0, 0.1).class, OverloadClass::Retrograde);
+    assert_eq!(map(contended(0.01), 460.0, 0.1).class, OverloadClass::Collapsing);
 }
 
 #[test]

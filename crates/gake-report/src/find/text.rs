@@ -6,7 +6,7 @@ use gake_judge::finding::served_at_once;
 use gake_judge::search::{
     CapacityResult, Dimension, SearchResult, SearchStep, StepOutcome, StopReason, TrialLoad,
 };
-use gake_judge::usl::Pool;
+use gake_judge::usl::PoolFit;
 use gake_judge::{Cause, ClauseBound, Finding};
 use gake_text::duration::format_duration;
 use gake_text::units;
@@ -222,7 +222,7 @@ fn scaling(page: &mut Page, answer: &SearchResult) {
 }
 
 /// How many the target serves at once, by the plateau of the ladder.
-fn plateau(pool: Pool) -> String {
+fn plateau(pool: PoolFit) -> String {
     format!(
         "throughput stops at {} while one request takes {}: about {} are served at once ({} to {})",
         units::rate(pool.throughput),

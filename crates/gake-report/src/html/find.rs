@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gake_judge::overload::{Class, Recovery};
+use gake_judge::overload::{OverloadClass, Recovery};
 use gake_judge::search::{CapacityResult, StopReason};
 use gake_text::duration::format_duration;
 use gake_text::units;
@@ -136,7 +136,7 @@ fn next(report: &FindReport) -> Vec<String> {
 
 fn beyond(report: &FindReport) -> Vec<Said> {
     let Some(overload) = &report.map else { return Vec::new() };
-    let good = !matches!(overload.class, Class::Collapsing | Class::Retrograde);
+    let good = !matches!(overload.class, OverloadClass::Collapsing | OverloadClass::Retrograde);
     let mut said = vec![Said { good, text: map::class(overload) }];
     said.extend(map::details(overload).into_iter().map(|text| Said { good: true, text }));
     let good = !matches!(overload.recovery, Recovery::Metastable | Recovery::Draining);

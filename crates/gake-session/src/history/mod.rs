@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gake_judge::search::CapacityResult;
-use gake_judge::stats::Rates;
+use gake_judge::stats::RunRates;
 use gake_judge::{Summary, Validity};
 use gake_report::find::FindReport;
 
@@ -84,7 +84,7 @@ impl Entry {
             missed: missed.count() as u64,
             due: counts.due(),
             ok: counts.ok,
-            goodput: Rates::of(run).goodput,
+            goodput: RunRates::of(run).goodput,
             times: (!response.is_empty()).then_some(times),
             capacity: None,
             file: Some(file),

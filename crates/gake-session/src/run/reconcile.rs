@@ -1,7 +1,7 @@
 //! `--reconcile`: rows before and after a run, against the answers that were ok.
 
 use gake_core::spec::{RequestSource, RunSpec};
-use gake_judge::{Evaluation, Summary, Writes, reconcile};
+use gake_judge::{Evaluation, Summary, WriteCounts, reconcile};
 
 use super::rows::RowSource;
 use crate::exit::Failure;
@@ -35,12 +35,12 @@ impl Reconciliation {
 
     /// Counts them again, and adds what that says to the objectives.
     pub fn end(self, summary: &mut Summary) {
-        let found = self.judge(Writes::of(&summary.run));
+        let found = self.judge(WriteCounts::of(&summary.run));
         summary.verdict.objectives.push(found);
     }
 
     /// Counts them again, and compares what was added with `writes`.
-    pub fn judge(&self, writes: Writes) -> Evaluation {
+    pub fn judge(&self, writes: WriteCounts) -> Evaluation {
         reconcile(writes, self.before, self.source.read())
     }
 }

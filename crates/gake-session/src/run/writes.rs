@@ -1,7 +1,7 @@
 //! `--reconcile` of a script: which of its requests write rows.
 
 use gake_core::metric::{SeriesTable, SeriesValue, Tags};
-use gake_judge::{Evaluation, Writes};
+use gake_judge::{Evaluation, WriteCounts};
 
 use super::Reconciliation;
 
@@ -13,7 +13,7 @@ const WRITES: &str = "POST";
 
 /// The requests of a run that may each have written a row: its POST requests, those of `setup` and
 /// `teardown` too. One that was cut short counts as failed, as it does for k6.
-fn writes(series: &SeriesTable) -> Writes {
+fn writes(series: &SeriesTable) -> WriteCounts {
     let of = |more: &[(&str, &str)]| {
         let tags = [&[(WRITES_BY, WRITES)], more].concat();
         let tags = Tags::new(tags);
@@ -21,7 +21,7 @@ fn writes(series: &SeriesTable) -> Writes {
         found.map(SeriesValue::samples).sum::<u64>()
     };
     let ok = of(&[("expected_response", "true")]);
-    Writes { ok, failed: of(&[]) - ok, unfinished: 0 }
+    WriteCounts { ok, failed: of(&[]) - ok, unfinished: 0 }
 }
 
 /// What the rows say of a run. It names the requests, for others may have been ok too.
@@ -56,6 +56,6 @@ mod tests {
             let id = series.intern(requests, &tags);
             (0..samples).for_each(|_| series.add(id, 1.0, 0));
         }
-        assert_eq!(writes(&series), Writes { ok: 5, failed: 2, unfinished: 0 });
+        assert_eq!(writes(&series), WriteCounts { ok: 5, failed: 2, unfinished: 0 });
     }
 }

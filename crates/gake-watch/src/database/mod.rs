@@ -11,7 +11,7 @@ use gake_core::record::LevelUnit;
 use gake_sql::{Dsn, SqlSession};
 
 use crate::level::{FIRST, Level, PATIENCE, within};
-use crate::rates::Rates;
+use crate::rates::CounterRates;
 use status::{DatabaseStatus, StatusSession};
 
 /// Reads one database.
@@ -19,13 +19,13 @@ use status::{DatabaseStatus, StatusSession};
 pub(crate) struct Database {
     dsn: Dsn,
     session: Option<StatusSession>,
-    rates: Rates,
+    rates: CounterRates,
 }
 
 impl Database {
     pub(crate) async fn open(dsn: &Dsn) -> Result<Self, String> {
         let session = Some(StatusSession::open(dsn).await?);
-        Ok(Self { dsn: dsn.clone(), session, rates: Rates::default() })
+        Ok(Self { dsn: dsn.clone(), session, rates: CounterRates::default() })
     }
 
     /// The levels now. After an error the next reading reconnects.
@@ -48,7 +48,7 @@ pub(crate) async fn first_field(dsn: &Dsn, statement: &str) -> Result<String, St
         .ok_or_else(|| "the statement returns no row, or NULL".to_owned())
 }
 
-fn levels(status: &DatabaseStatus, now: Instant, rates: &mut Rates) -> Vec<Level> {
+fn levels(status: &DatabaseStatus, now: Instant, rates: &mut CounterRates) -> Vec<Level> {
     let mut levels = Vec::new();
     for (name, value) in [
         ("db_open", status.open),
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn known_status_values_become_levels() {
-        let (now, mut rates) = (Instant::now(), Rates::default());
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
         let status = |connects| DatabaseStatus {
             open: Some(30.0),
             allowed: Some(40.0),

@@ -2,7 +2,7 @@
 
 use super::grid::{Grid, convolve, normal_kernel};
 use super::level::LevelPosterior;
-use super::share::{Count, SharePosterior};
+use super::share::{SharePosterior, StepCount};
 use super::step::SearchStep;
 use crate::objective::{Clause, ClauseBound};
 
@@ -15,22 +15,22 @@ const NEAR: f64 = 0.15;
 
 /// The posterior of the capacity.
 #[derive(Debug, Clone)]
-pub(super) struct Pool {
+pub(super) struct CapacityPosterior {
     clauses: Vec<Clause>,
     grid: Grid,
-    posteriors: Vec<Posterior>,
+    posteriors: Vec<ClausePosterior>,
     steps: Vec<SearchStep>,
     /// P(C ≤ point).
     cdf: Vec<f64>,
 }
 
 #[derive(Debug, Clone)]
-enum Posterior {
+enum ClausePosterior {
     Share(SharePosterior),
     Level(LevelPosterior),
 }
 
-impl Posterior {
+impl ClausePosterior {
     fn cdf(&self) -> &[f64] {
         match self {
             Self::Share(share) => &share.cdf,
@@ -46,13 +46,15 @@ impl Posterior {
     }
 }
 
-impl Pool {
+impl CapacityPosterior {
     /// The posterior between `low` and `high` from `steps`.
     pub(super) fn new(clauses: &[Clause], (low, high): (f64, f64), steps: Vec<SearchStep>) -> Self {
         let grid = Grid::between(low, high);
         let posterior = |clause: &Clause| match clause.bound {
-            ClauseBound::Share(allowed) => Posterior::Share(SharePosterior::new(allowed, &grid)),
-            ClauseBound::Level(bound) => Posterior::Level(LevelPosterior::new(bound, &grid)),
+            ClauseBound::Share(allowed) => {
+                ClausePosterior::Share(SharePosterior::new(allowed, &grid))
+            }
+            ClauseBound::Level(bound) => ClausePosterior::Level(LevelPosterior::new(bound, &grid)),
         };
         let posteriors = clauses.iter().map(posterior).collect();
         let clauses = clauses.to_vec();
@@ -86,8 +88,8 @@ impl Pool {
     fn take(&mut self, step: SearchStep) {
         for (number, posterior) in self.posteriors.iter_mut().enumerate() {
             match posterior {
-                Posterior::Share(share) => share.add(&step.count(number)),
-                Posterior::Level(level) => {
+                ClausePosterior::Share(share) => share.add(&step.count(number)),
+                ClausePosterior::Level(level) => {
                     if let Some(mean) = step.mean_level(number) {
                         level.add(step.level(), mean);
                     }
@@ -101,15 +103,15 @@ impl Pool {
         let mut survival = vec![1.0; self.grid.len()];
         for (number, posterior) in self.posteriors.iter_mut().enumerate() {
             match posterior {
-                Posterior::Share(share) => {
+                ClausePosterior::Share(share) => {
                     let centre = self.grid.quantile(&share.cdf, 0.5);
                     let near = |s: &&SearchStep| (s.level().ln() - centre).abs() < NEAR;
-                    let near: Vec<Count> =
+                    let near: Vec<StepCount> =
                         self.steps.iter().filter(near).map(|step| step.count(number)).collect();
                     share.learn_episodes(&near);
                     share.settle();
                 }
-                Posterior::Level(level) => level.settle(),
+                ClausePosterior::Level(level) => level.settle(),
             }
             survival.iter_mut().zip(posterior.cdf()).for_each(|(s, cdf)| *s *= 1.0 - cdf);
         }
@@ -127,7 +129,7 @@ impl Pool {
 
     /// The index of the clause that bounds the capacity.
     pub(super) fn binding(&self) -> usize {
-        let median = |p: &Posterior| self.grid.quantile(p.cdf(), 0.5);
+        let median = |p: &ClausePosterior| self.grid.quantile(p.cdf(), 0.5);
         let medians: Vec<f64> = self.posteriors.iter().map(median).collect();
         (0..medians.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b])).unwrap_or(0)
     }
@@ -145,16 +147,16 @@ impl Pool {
     /// Step-to-step noise of ln C.
     pub(super) fn noise(&self) -> f64 {
         match &self.posteriors[self.binding()] {
-            Posterior::Share(share) => share.noise,
-            Posterior::Level(_) => 0.0,
+            ClausePosterior::Share(share) => share.noise,
+            ClausePosterior::Level(_) => 0.0,
         }
     }
 
     /// Independent bad episodes a second of the binding clause, if known.
     pub(super) fn episode_rate(&self) -> Option<f64> {
         match &self.posteriors[self.binding()] {
-            Posterior::Share(share) => share.episode_rate,
-            Posterior::Level(_) => None,
+            ClausePosterior::Share(share) => share.episode_rate,
+            ClausePosterior::Level(_) => None,
         }
     }
 
