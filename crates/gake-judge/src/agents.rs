@@ -51,7 +51,7 @@ mod tests {
     use crate::testing::RunBuilder;
 
     #[test]
-    fn the_most_late_agent_is_marked_and_a_lost_one_is_not_called_valid() {
+    fn the_latest_agent_is_marked_and_a_lost_one_is_not_called_valid() {
         let run = RunBuilder::of(1_000, 1_000_000).run();
         let first = agent_record("a".to_owned(), None, &run);
         assert_eq!((first.validity.as_str(), first.sent), ("valid", 1_000));

@@ -74,7 +74,7 @@ impl NothingOk {
 /// Advice when most responses have this status.
 fn advice_on(status: u16) -> &'static str {
     match status {
-        100..=299 => "this status is not among those of --expect",
+        100..=299 => "--expect does not include this status",
         300..=399 => "load the final URL, or follow redirects with --max-redirs N",
         401 | 403 | 407 => "give credentials: --user NAME:PASSWORD, or -H 'Authorization: ...'",
         404 | 410 => "check the path; curl -i the URL",

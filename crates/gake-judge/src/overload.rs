@@ -254,7 +254,7 @@ fn class(retained: f64, sheds: bool) -> OverloadClass {
     }
 }
 
-/// The seconds of each step; those of the drain belong to none.
+/// The seconds of each step; the drain belongs to none.
 fn split<'a>(
     steps: &[OverloadStep],
     seconds: &'a [TrialSecond],

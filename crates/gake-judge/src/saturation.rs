@@ -17,8 +17,8 @@ const POINTS_MIN: usize = 4;
 const COMPLETED_MAX: f64 = 0.95;
 /// Completions must lag by this many standard deviations of the count of arrivals.
 const DEVIATIONS: f64 = 4.0;
-/// Ratio of the response times of the last third to those of the first: a slow but steady target
-/// lags by its response time, which does not grow.
+/// Ratio of the response times of the last third to the first: a slow but steady target lags by its
+/// response time, which does not grow.
 const GROWTH_MIN: f64 = 1.5;
 /// Share of the requests that wait for a free connection, from which on connections are the limit.
 const BLOCKED_MIN: f64 = 0.01;

@@ -34,8 +34,8 @@ pub struct ScriptSeries {
 }
 
 impl ScriptSeries {
-    /// Prepares to write to a `prometheus-rw` database at intervals. `figures` are those of trends,
-    /// such as `p(99),avg`; ignored with native histograms.
+    /// Prepares to write to a `prometheus-rw` database at intervals. `figures` selects the figures
+    /// of trends, such as `p(99),avg`; ignored with native histograms.
     ///
     /// # Errors
     /// When one of them is unknown.

@@ -1,7 +1,7 @@
 //! The kernel's figures of each listening socket, by netlink (as in `ss -ltnm`).
 //!
 //! /proc/net/tcp has the length of an accept queue, but neither its limit nor the drops at this
-//! socket; the counters in /proc/net/netstat are those of the whole network namespace.
+//! socket; the counters in /proc/net/netstat cover the whole network namespace.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -170,7 +170,7 @@ impl Processes {
 }
 
 /// Processes with their descendants: a listening process may delegate to them, as the primary of
-/// Node's cluster does. Those of this process are not the target's.
+/// Node's cluster does. Children of this process are not the target's.
 fn with_descendants(mut pids: Vec<i32>) -> Vec<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let all = procfs::process::all_processes().into_iter().flatten().flatten();

@@ -395,7 +395,7 @@ fn a_runs_own_metrics_are_compared_by_tag() {
     let usual = by_name(&a, &b, &[]).unwrap();
     let own: Vec<_> = usual.figures[NAMES.len()..].iter().map(|f| f.name.as_str()).collect();
     let of = |name: &str| ["avg", "p50", "p95", "p99"].map(|of| format!("{name}:{of}"));
-    // The script's own metrics first, then those of every script.
+    // The script's own metrics first, then the built-in ones.
     let expected: Vec<String> = [of("basket_size"), of("login_time")].concat();
     let expected = [expected, vec!["sold".into(), "checks".into()]].concat();
     assert_eq!(own, expected);

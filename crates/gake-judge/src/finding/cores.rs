@@ -122,7 +122,7 @@ fn on_this_machine(facts: &RunFacts<'_>) -> Option<Finding> {
     let shares = CpuShares::of(facts)?;
     let wants = shares.wanted >= USED_UP * facts.run.generator.cores as f64
         || shares.busiest_thread >= USED_UP;
-    let who = format!(
+    let shares_text = format!(
         "this machine's CPU was used up (in {} readings): {} by the target, {} by the generator, \
          {} by others",
         shares.readings,
@@ -132,7 +132,7 @@ fn on_this_machine(facts: &RunFacts<'_>) -> Option<Finding> {
     );
     let check = "top, or pidstat -u 1, on this machine";
     if shares.target >= TARGETS {
-        return Some(Finding::new("target_cpu", who, MORE_CORES, check));
+        return Some(Finding::new("target_cpu", shares_text, MORE_CORES, check));
     }
     // A target that gets all the CPU it demands is not slow for lack of it; nor does an idle one
     // demand any.
@@ -142,7 +142,7 @@ fn on_this_machine(facts: &RunFacts<'_>) -> Option<Finding> {
         return None;
     }
     if shares.others() >= OTHERS && shares.others() >= shares.target {
-        return Some(taken_by_others(facts, who));
+        return Some(taken_by_others(facts, shares_text));
     }
     if shares.generator >= 2.0 * shares.target
         && let Some(own) = own_cpu(facts)
@@ -150,21 +150,21 @@ fn on_this_machine(facts: &RunFacts<'_>) -> Option<Finding> {
         return Some(own);
     }
     if shares.generator >= GENERATORS {
-        let evidence = format!("the target and the generator share cores: {who}");
+        let evidence = format!("the target and the generator share cores: {shares_text}");
         let advice = "give each cores of its own (taskset, cpusets), or run the generator on \
                       another machine; the target's own limit is higher than shown";
         return Some(Finding::new("shared_cores", evidence, advice, check));
     }
-    wants.then(|| Finding::new("target_cpu", who, MORE_CORES, check))
+    wants.then(|| Finding::new("target_cpu", shares_text, MORE_CORES, check))
 }
 
-fn taken_by_others(facts: &RunFacts<'_>, who: String) -> Finding {
+fn taken_by_others(facts: &RunFacts<'_>, shares_text: String) -> Finding {
     let named = facts.run.watched.gauges().iter().filter_map(|gauge| {
         let name = gauge.name.strip_prefix("cpu of ").filter(|_| !gauge.is_targets())?;
         Some((name, gauge.mean_from(facts.warmup())?))
     });
     let most = named.max_by(|a, b| a.1.total_cmp(&b.1));
-    let mut evidence = who;
+    let mut evidence = shares_text;
     if let Some((name, share)) = most {
         evidence.push_str(&format!(" (most of it {name}, {})", units::percent(share)));
     }

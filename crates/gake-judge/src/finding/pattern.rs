@@ -28,7 +28,7 @@ const STEP_SECONDS: usize = 2;
 const STEP_RESPONSES: u64 = 10;
 /// Medians of one side lie within this factor of each other, ...
 const STEP_LEVEL: f64 = 1.4;
-/// ... and those of the two sides are apart by this factor and this time.
+/// ... and the two sides differ by this factor and this time.
 const STEP_FACTOR: f64 = 2.0;
 const STEP_MIN: Nanos = 2_000_000;
 /// A change to faster responses within this share of the run is a warm-up.

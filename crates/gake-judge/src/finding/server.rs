@@ -22,7 +22,7 @@ const QUEUE_NARROW: f64 = 0.5;
 const QUEUE_OVER_SLOTS: f64 = 2.0;
 /// Users who line up in one queue from the start are at least this many times the slots.
 const LINED_UP_SLOTS: f64 = 1.5;
-/// Maximum share of later responses about as short as those of the first second.
+/// Maximum share of later responses about as short as in the first second.
 const FAST_LATER: f64 = 0.005;
 /// Range of the slots of a server that serves one request at a time: the rate and the fastest
 /// response are known to some tenths.

@@ -1,7 +1,7 @@
 //! The search for the capacity: the highest load at which every objective holds.
 //!
 //! Ask and tell: [`Search::next`] returns the next trial, [`Search::tell`] takes its observation,
-//! [`Search::answer`] returns the result so far. Nothing here fires or reads a clock; trials may
+//! [`Search::result`] returns the result so far. Nothing here fires or reads a clock; trials may
 //! run on a real or a simulated target.
 //!
 //! 1. **Ladder** (`ladder.rs`): a closed loop of 1, 2, 4 ... users limits itself and gives a rough

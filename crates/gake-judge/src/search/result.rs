@@ -141,7 +141,7 @@ pub struct SearchResult {
 impl Search {
     /// The result so far.
     #[must_use]
-    pub fn answer(&self) -> SearchResult {
+    pub fn result(&self) -> SearchResult {
         let ended = match self.stage {
             SearchStage::Over(ended) => ended,
             _ => StopReason::Interrupted,

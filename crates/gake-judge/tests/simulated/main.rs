@@ -30,16 +30,16 @@ fn search(case: &Case, seed: u64, options: SearchOptions) -> SearchResult {
     let mut server = Server::new(case.model.clone(), seed * 7 + 11);
     let mut search = Search::new(case.clauses(), options);
     trial::run(&mut search, &mut server);
-    search.answer()
+    search.result()
 }
 
 /// Percentages of runs within 5 %, with the truth in the interval, and with a safe rate below it.
 fn study(case: &Case, runs: u64) -> [f64; 3] {
     let mut counts = [0u32; 3];
     for seed in 0..runs {
-        let answer = search(case, seed, SearchOptions::default());
-        assert!(answer.spent <= 125.0, "{} spent {}", case.name, answer.spent);
-        let CapacityResult::Capacity(e) = answer.found else { continue };
+        let result = search(case, seed, SearchOptions::default());
+        assert!(result.spent <= 125.0, "{} spent {}", case.name, result.spent);
+        let CapacityResult::Capacity(e) = result.found else { continue };
         counts[0] += u32::from((e.capacity / case.truth - 1.0).abs() < 0.05);
         counts[1] += u32::from(e.low <= case.truth && case.truth <= e.high);
         counts[2] += u32::from(e.safe <= case.truth);
@@ -108,9 +108,9 @@ fn a_budget_of_seconds_names_one_of_minutes() {
 #[test]
 fn without_a_response_no_sufficient_budget_is_known() {
     let budget = Duration::from_millis(500);
-    let answer = search(&case("mdc"), 1, SearchOptions { budget, ..SearchOptions::default() });
-    assert_eq!(answer.rungs, []);
-    assert_eq!((answer.ended, answer.budget_needed), (StopReason::Budget, None), "{answer:?}");
+    let result = search(&case("mdc"), 1, SearchOptions { budget, ..SearchOptions::default() });
+    assert_eq!(result.rungs, []);
+    assert_eq!((result.ended, result.budget_needed), (StopReason::Budget, None), "{result:?}");
 }
 
 /// In the default two minutes a slow service is found within a factor, and not overestimated.
@@ -182,10 +182,10 @@ fn it_beats_doubling_and_bisecting_in_equal_time() {
 #[test]
 fn a_server_that_misses_the_objective_without_load_has_no_capacity() {
     let case = Case { objectives: &["p99<60ms"], ..case("mmc") };
-    let answer = search(&case, 1, SearchOptions::default());
-    assert_eq!(answer.ended, StopReason::Infeasible);
-    assert!(matches!(answer.found, CapacityResult::Infeasible { .. }), "{:?}", answer.found);
-    assert!(answer.spent < 30.0);
+    let result = search(&case, 1, SearchOptions::default());
+    assert_eq!(result.ended, StopReason::Infeasible);
+    assert!(matches!(result.found, CapacityResult::Infeasible { .. }), "{:?}", result.found);
+    assert!(result.spent < 30.0);
 }
 
 /// When the budget ends the search before the floor is tried twice, no level has passed.
@@ -195,11 +195,11 @@ fn a_small_budget_invents_no_capacity() {
     for budget in 10..=24 {
         let options =
             SearchOptions { budget: Duration::from_secs(budget), ..SearchOptions::default() };
-        let answer = search(&case, 1, options);
+        let result = search(&case, 1, options);
         assert!(
-            matches!(answer.found, CapacityResult::Infeasible { .. } | CapacityResult::Unknown),
+            matches!(result.found, CapacityResult::Infeasible { .. } | CapacityResult::Unknown),
             "{budget}: {:?}",
-            answer.found
+            result.found
         );
     }
 }
@@ -214,7 +214,7 @@ fn the_highest_rate_allowed_is_never_passed() {
     for step in search.steps() {
         assert!(matches!(step.trial.load, TrialLoad::Rate(rate) if rate <= 200.0), "{step:?}");
     }
-    let CapacityResult::AtLeast { level, .. } = search.answer().found else { panic!() };
+    let CapacityResult::AtLeast { level, .. } = search.result().found else { panic!() };
     assert!(level > 180.0 && level <= 200.0, "{level}");
     // A limit above the capacity has no effect.
     let options = SearchOptions { highest: Some(600.0), ..SearchOptions::default() };
@@ -227,10 +227,10 @@ fn a_small_budget_gives_a_wide_interval() {
     let case = case("mmc");
     for seed in 0..5 {
         let options = SearchOptions { budget: Duration::from_secs(45), ..SearchOptions::default() };
-        let answer = search(&case, seed, options);
-        assert!(answer.spent <= 50.0, "{}", answer.spent);
-        assert_eq!(answer.ended, StopReason::Budget);
-        let CapacityResult::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
+        let result = search(&case, seed, options);
+        assert!(result.spent <= 50.0, "{}", result.spent);
+        assert_eq!(result.ended, StopReason::Budget);
+        let CapacityResult::Capacity(e) = result.found else { panic!("{:?}", result.found) };
         assert!(e.half_width() > 0.08, "{e:?}");
     }
     let options = SearchOptions { budget: Duration::from_secs(5), ..SearchOptions::default() };
@@ -243,8 +243,8 @@ fn users_of_a_closed_loop_are_found_too() {
     let case = Case { objectives: &["p95<101ms"], ..case("mdc") };
     let options = SearchOptions { dimension: Dimension::Users, ..SearchOptions::default() };
     for seed in 0..3 {
-        let answer = search(&case, seed, options.clone());
-        let CapacityResult::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
+        let result = search(&case, seed, options.clone());
+        let CapacityResult::Capacity(e) = result.found else { panic!("{:?}", result.found) };
         assert!((36.0..=43.0).contains(&e.capacity), "{e:?}");
     }
 }
@@ -272,8 +272,8 @@ fn the_generators_limit_is_never_the_servers_capacity() {
             SearchAction::Done => break,
         }
     }
-    let answer = search.answer();
-    let CapacityResult::AtLeast { level, why } = answer.found else { panic!("{:?}", answer.found) };
+    let result = search.result();
+    let CapacityResult::AtLeast { level, why } = result.found else { panic!("{:?}", result.found) };
     assert!(level <= 1_500.0 && level > 1_000.0, "{level}");
     assert!(why.contains("generator"), "{why}");
 }
@@ -301,7 +301,7 @@ fn a_target_without_responses_ends_the_search() {
             SearchAction::Done => break,
         }
     }
-    assert_eq!(search.answer().ended, StopReason::Gone);
+    assert_eq!(search.result().ended, StopReason::Gone);
     assert!(trials <= 12, "{trials}");
 }
 
@@ -310,7 +310,7 @@ fn an_interrupt_leaves_the_answer_so_far() {
     let case = case("mmc");
     let mut server = Server::new(case.model.clone(), 5);
     let mut search = Search::new(case.clauses(), SearchOptions::default());
-    assert_eq!(search.answer().found, CapacityResult::Unknown);
+    assert_eq!(search.result().found, CapacityResult::Unknown);
     for _ in 0..14 {
         if let SearchAction::Trial(trial) = search.next() {
             assert_eq!(
@@ -324,8 +324,8 @@ fn an_interrupt_leaves_the_answer_so_far() {
     search.next();
     search.interrupt();
     assert_eq!(search.next(), SearchAction::Done);
-    assert!(matches!(search.answer().found, CapacityResult::Capacity(_)));
-    assert_eq!(search.answer().ended, StopReason::Interrupted);
+    assert!(matches!(search.result().found, CapacityResult::Capacity(_)));
+    assert_eq!(search.result().ended, StopReason::Interrupted);
 }
 
 /// Runs an overload map; requests count in the second in which they end.
@@ -415,7 +415,7 @@ fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> SearchResult {
                 search.tell(seen);
             }
             SearchAction::Rest(rest) => server.now += rest.as_secs_f64(),
-            SearchAction::Done => return search.answer(),
+            SearchAction::Done => return search.result(),
         }
     }
 }
@@ -425,9 +425,9 @@ fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> SearchResult {
 fn a_bound_on_a_level_is_found_far_below_the_targets_maximum() {
     for truth in [640.0, 6_400.0, 32_000.0] {
         for seed in 1..4 {
-            let answer = by_level(0.25, (0.05, 0.20 / truth), seed);
-            let CapacityResult::Capacity(e) = answer.found else {
-                panic!("{truth}: {:?}", answer.found)
+            let result = by_level(0.25, (0.05, 0.20 / truth), seed);
+            let CapacityResult::Capacity(e) = result.found else {
+                panic!("{truth}: {:?}", result.found)
             };
             assert!(e.low <= truth && truth <= e.high, "{truth}: {e:?}");
             assert!(e.half_width() < 0.08, "{truth}: {e:?}");
@@ -454,8 +454,8 @@ fn the_capacity_is_where_a_level_reaches_its_bound() {
             SearchAction::Done => break,
         }
     }
-    let answer = search.answer();
-    let CapacityResult::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
+    let result = search.result();
+    let CapacityResult::Capacity(e) = result.found else { panic!("{:?}", result.found) };
     assert!(e.low <= 225.0 && 225.0 <= e.high, "{e:?}");
-    assert_eq!(answer.binding.map(|clause| clause.text), Some("cpu<50%".to_owned()));
+    assert_eq!(result.binding.map(|clause| clause.text), Some("cpu<50%".to_owned()));
 }

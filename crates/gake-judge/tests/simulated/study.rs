@@ -50,9 +50,9 @@ fn search(case: &Case, seed: u64) -> SearchOutcome {
     let mut server = Server::new(case.model.clone(), seed * 7 + 11);
     let mut search = Search::new(case.clauses(), SearchOptions::default());
     trial::run(&mut search, &mut server);
-    let answer = search.answer();
+    let result = search.result();
     let nothing = f64::NAN;
-    let (capacity, low, high, safe) = match answer.found {
+    let (capacity, low, high, safe) = match result.found {
         CapacityResult::Capacity(e) => (e.capacity, e.low, e.high, e.safe),
         _ => (nothing, nothing, nothing, nothing),
     };
@@ -61,9 +61,9 @@ fn search(case: &Case, seed: u64) -> SearchOutcome {
         low,
         high,
         safe,
-        spent: answer.spent,
-        flat: answer.flat,
-        hysteresis: answer.hysteresis.is_some(),
+        spent: result.spent,
+        flat: result.flat,
+        hysteresis: result.hysteresis.is_some(),
         found: capacity.is_finite(),
     }
 }

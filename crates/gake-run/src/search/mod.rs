@@ -95,7 +95,7 @@ impl Trials<'_> {
         let mut search =
             Search::new(clauses, SearchOptions { users_max, ..options.search.clone() });
         self.follow(&mut search, &mut events)?;
-        let answer = search.answer();
+        let answer = search.result();
         let map = if options.maps { self.map(&answer, &mut events)? } else { None };
         let target = self.loaded().name().to_owned();
         let (causes, overloaded) = self.causes();

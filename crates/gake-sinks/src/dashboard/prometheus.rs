@@ -1,5 +1,5 @@
-//! Panels on Prometheus, in PromQL. Percentiles of the run so far are exact; those of an interval
-//! come from histogram buckets.
+//! Panels on Prometheus, in PromQL. Percentiles of the run so far are exact; percentiles of an
+//! interval come from histogram buckets.
 
 use super::{DashboardPanel, VERDICTS, Visualization};
 

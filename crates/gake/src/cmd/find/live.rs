@@ -91,7 +91,7 @@ impl<'a> SearchLive<'a> {
 
     /// A step that is complete.
     fn step(&self, step: &SearchStep, search: &Search) {
-        let known = match search.answer().found {
+        let known = match search.result().found {
             CapacityResult::Capacity(e) => format!(
                 "   capacity {} ({} to {})",
                 units::number(e.capacity),
