@@ -14,7 +14,6 @@ pub struct NothingOk {
     pub advice: &'static str,
 }
 
-/// How a request ended without success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestEnd {
     Fault(Fault),
@@ -71,7 +70,6 @@ impl NothingOk {
     }
 }
 
-/// Advice when most responses have this status.
 fn advice_on(status: u16) -> &'static str {
     match status {
         100..=299 => "--expect does not include this status",

@@ -15,7 +15,6 @@ const DOWN: [(f64, u64); 2] = [(0.8, 6), (0.5, 14)];
 /// Multiple of the capacity from which on it is overload.
 const OVERLOAD: f64 = 1.1;
 
-/// Retained throughput of a plateau, at least.
 const PLATEAU: f64 = 0.85;
 /// Retained throughput below which it has collapsed.
 const COLLAPSE: f64 = 0.5;
@@ -33,7 +32,6 @@ const RECOVERED: (f64, usize) = (0.9, 2);
 const BUSY: f64 = 0.8;
 /// Hysteresis: the good shares of one level on the way up and down differ by more.
 const HYSTERESIS: f64 = 0.2;
-/// Number of resamples for an interval.
 const RESAMPLES: usize = 500;
 /// Seconds without a response after which the target counts as gone.
 const SILENT: usize = 5;

@@ -58,9 +58,7 @@ pub struct Usl {
     pub peak_determined: bool,
 }
 
-/// Minimum number of points for three unknowns.
 const POINTS_MIN: usize = 4;
-/// Number of resamples for an interval.
 const RESAMPLES: usize = 400;
 /// The peak is determined when its upper bound is within this multiple of the most users measured.
 const REACH: f64 = 1.5;
@@ -272,7 +270,6 @@ pub fn littles_gap(users: f64, throughput: f64, response: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Points of a law with multiplicative noise.
     fn points(sigma: f64, kappa: f64, users: &[f64], noise: f64, seed: u64) -> Vec<UslPoint> {
         let mut random = Random::new(seed);
         let law = UslCoefficients { a: 0.01, b: 0.01 * sigma, c: 0.01 * kappa };

@@ -144,7 +144,6 @@ fn nothing_sent(run: &Run) -> Option<Reason> {
     })
 }
 
-/// Send delays that are too long.
 struct LateSends {
     level: Validity,
     /// The 99th percentile, if there are enough samples.
@@ -152,7 +151,6 @@ struct LateSends {
     /// Requests that left later than `bound`.
     count: u64,
     bound: Nanos,
-    /// The median response time.
     response: Nanos,
 }
 
@@ -405,7 +403,6 @@ impl InFlightTime {
     }
 }
 
-/// k6's metric of iteration times.
 const ITERATIONS: &str = "iteration_duration";
 
 /// Whether both scripts and plain scenarios run, so that iterations and requests are in flight.

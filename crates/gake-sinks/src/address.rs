@@ -8,7 +8,6 @@ use url::{Url, form_urlencoded};
 
 use crate::carrier::{self, Nats};
 
-/// The schemes of HTTP destinations.
 const WEB: &[&str] = &["http", "https"];
 
 /// The kind of a destination.
@@ -205,7 +204,6 @@ impl SinkAddress {
         &self.address
     }
 
-    /// The value of an option.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
         let found = self.options.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -226,12 +224,10 @@ impl SinkAddress {
         self.option("aggregate").is_some()
     }
 
-    /// Whether to send Prometheus' native histograms.
     pub(crate) fn is_native(&self) -> bool {
         matches!(self.option("native"), Some("" | "true"))
     }
 
-    /// The NATS server and subject.
     pub(crate) fn nats(&self) -> Result<Nats, String> {
         let url = Url::parse(&self.address).map_err(|error| error.to_string())?;
         let subject = self.option("subject").unwrap_or("gake");

@@ -45,7 +45,6 @@ pub struct ExportVerdict {
     pub missed: u64,
 }
 
-/// A measurement with its tags and fields.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Row<'a> {
     pub(crate) measurement: &'static str,
@@ -53,7 +52,6 @@ pub(crate) struct Row<'a> {
     pub(crate) fields: Vec<(&'static str, Field<'a>)>,
 }
 
-/// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Field<'a> {
     Count(u64),
@@ -61,7 +59,6 @@ pub(crate) enum Field<'a> {
     Text(Cow<'a, str>),
 }
 
-/// Measurements of measurements.
 #[derive(Debug, Clone, Copy)]
 struct Measurements {
     requests: &'static str,
@@ -99,10 +96,8 @@ const PHASES: [Metric; 7] = [
     Metric::Download,
 ];
 
-/// Milliseconds in a nanosecond.
 const MS: f64 = 1e-6;
 
-/// The rows of a second.
 pub(crate) fn of_second<'a>(second: &ExportSecond<'a>) -> Vec<Row<'a>> {
     let mut rows = of_tally(second.tally, second.labels, OF_SECOND);
     if let Some(total) = rows.first_mut() {
@@ -120,7 +115,6 @@ pub(crate) fn of_run<'a>(tally: &'a Tally, labels: &'a [String]) -> Vec<Row<'a>>
     of_tally(tally, labels, OF_RUN)
 }
 
-/// The row of a run's verdict.
 pub(crate) fn of_verdict(verdict: &ExportVerdict) -> Row<'static> {
     Row {
         measurement: "gake_run_verdict",
@@ -134,7 +128,6 @@ pub(crate) fn of_verdict(verdict: &ExportVerdict) -> Row<'static> {
     }
 }
 
-/// The rows of a target's readings.
 pub(crate) fn of_readings(readings: &[Reading]) -> Vec<Row<'_>> {
     let row = |reading: &'_ Reading| Row {
         measurement: "gake_target",
@@ -147,7 +140,6 @@ pub(crate) fn of_readings(readings: &[Reading]) -> Vec<Row<'_>> {
     readings.iter().map(row).collect()
 }
 
-/// The row of an event.
 pub(crate) fn event<'a>(title: &'static str, text: impl Into<Cow<'a, str>>) -> Row<'a> {
     Row {
         measurement: "gake_events",

@@ -10,7 +10,6 @@ use crate::address::SinkAddress;
 use crate::carrier::{Carrier, Push, RETRY};
 use crate::format::{self, TrendFigure, Trends, script_request};
 
-/// k6's default figures of trends.
 const USUAL_FIGURES: &str = "p(99)";
 
 /// Tags with too many values for an index.

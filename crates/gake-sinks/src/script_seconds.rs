@@ -18,9 +18,7 @@ use crate::format::{self, escape, write_tags};
 const UNINDEXED: [&str; 3] = ["url", "vu", "iter"];
 /// Seconds kept open for late samples.
 const OPEN: u64 = 2;
-/// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
-/// The percentiles of trends.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 /// Sends the series of a script's metrics to a database during a run, second by second.
@@ -98,7 +96,6 @@ impl ScriptSeconds {
         causes.map(|(samples, what)| format!("{samples} samples are {what}")).collect()
     }
 
-    /// Sends the seconds up to this one.
     fn flush(&mut self, up_to: u64) {
         while let Some(entry) = self.seconds.first_entry().filter(|entry| *entry.key() <= up_to) {
             let (second, table) = entry.remove_entry();

@@ -7,7 +7,6 @@ use crate::address::SinkAddress;
 use crate::carrier::{Carrier, Push, RETRY};
 use crate::format::{SpanWriter, span_post};
 
-/// Maximum spans of one request.
 const BATCH: usize = 500;
 
 /// Sends spans to a destination during a run.

@@ -44,22 +44,17 @@ const SETTINGS: &[&str] = &[
 
 type KnownMetric = &'static (&'static str, &'static str, LevelUnit);
 
-/// Reads one application.
 #[derive(Debug)]
 pub(crate) struct Actuator {
     base: String,
     /// Requests for the list of metrics and the settings.
     names: Fetch,
-    /// Requests for the metrics of `known`.
     metrics: Fetch,
-    /// The known metrics that the application has.
     known: Vec<KnownMetric>,
-    /// The settings in force.
     pub(crate) settings: Vec<(String, String)>,
 }
 
 impl Actuator {
-    /// Fetches the application's metric names and settings.
     pub(crate) async fn new(base: &str) -> Result<Self, String> {
         let names = Fetch::new(&[format!("{base}/metrics"), format!("{base}/configprops")])?;
         let known = listed(&names).await?;
@@ -112,7 +107,6 @@ impl Actuator {
     }
 }
 
-/// The known metrics that the application has.
 async fn listed(names: &Fetch) -> Result<Vec<KnownMetric>, String> {
     let names = parsed(&names.get(0).await?)?;
     let has = |name: &str| {
@@ -130,7 +124,6 @@ fn parsed(text: &str) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|_| "its response is not JSON".to_owned())
 }
 
-/// The value in a metric's response.
 fn value(metric: &Value) -> Option<f64> {
     let measurements = metric["measurements"].as_array()?;
     let is_value = |m: &&Value| m["statistic"] == "VALUE" || m["statistic"] == "COUNT";

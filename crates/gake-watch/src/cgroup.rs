@@ -9,10 +9,8 @@ use gake_core::record::LevelUnit;
 use crate::level::Level;
 use crate::rates::CounterRates;
 
-/// Where control groups are mounted.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The files of one process's control groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cgroup {
     cpu: Option<PathBuf>,
@@ -83,7 +81,6 @@ impl Cgroup {
     }
 }
 
-/// The control groups of this process.
 pub(crate) fn own_cgroup() -> Cgroup {
     Cgroup::of(i32::try_from(std::process::id()).unwrap_or_default())
 }

@@ -51,10 +51,8 @@ const DROPS: usize = 8 * 4;
 
 /// Maximum bytes of a datagram of a dump.
 const DATAGRAM_MAX: usize = 1 << 16;
-/// Maximum datagrams read of a dump.
 const DATAGRAMS_MAX: usize = 256;
 
-/// All listening TCP sockets.
 pub(crate) fn listeners() -> io::Result<Vec<ListeningSocket>> {
     let socket = socket_with(
         AddressFamily::NETLINK,

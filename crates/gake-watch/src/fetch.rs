@@ -28,7 +28,6 @@ impl Clock for SteadyClock {
     }
 }
 
-/// GETs URLs repeatedly, on kept connections.
 #[derive(Debug)]
 pub(crate) struct Fetch {
     client: Client<SteadyClock>,

@@ -24,7 +24,6 @@ impl Level {
     }
 }
 
-/// The result of `reading` within `limit`.
 pub(crate) async fn within<T>(
     limit: Duration,
     reading: impl Future<Output = Result<T, String>>,

@@ -83,7 +83,6 @@ fn listeners(ports: &[u16]) -> HashSet<u64> {
     listeners.iter().map(|entry| entry.inode).collect()
 }
 
-/// The sockets that a process has open.
 pub(crate) fn inodes(process: &Process) -> impl Iterator<Item = u64> + use<> {
     let descriptors = process.fd().into_iter().flatten().flatten();
     descriptors.filter_map(|descriptor| match descriptor.target {

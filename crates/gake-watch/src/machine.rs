@@ -20,7 +20,6 @@ const BUSY: f64 = 0.8;
 /// A program is named from this share of the machine on.
 const NAMED: f64 = 0.1;
 
-/// Reads levels of this machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
     targets: Vec<SocketAddr>,
@@ -37,7 +36,6 @@ pub(crate) struct Machine {
     rates: CounterRates,
     programs: OtherPrograms,
     cores: f64,
-    /// The control group of this process.
     own_group: Cgroup,
 }
 
@@ -169,7 +167,6 @@ impl CpuTicks {
     }
 }
 
-/// Other programs, by name.
 #[derive(Debug, Default)]
 struct OtherPrograms {
     /// Ticks by process, at the last reading.

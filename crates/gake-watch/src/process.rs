@@ -25,7 +25,6 @@ pub(crate) enum ProcessSelector {
     Ports(Vec<u16>),
 }
 
-/// Reads levels of processes.
 #[derive(Debug)]
 pub(crate) struct Processes {
     selector: ProcessSelector,
@@ -82,12 +81,10 @@ impl Processes {
         Ok(self.usage(&processes, now))
     }
 
-    /// Their ids, as last found.
     pub(crate) fn pids(&self) -> &[i32] {
         &self.pids
     }
 
-    /// The processes, at least one.
     fn processes(&mut self) -> Result<Vec<Process>, String> {
         self.search()?;
         let processes: Vec<Process> =
@@ -156,7 +153,6 @@ impl Processes {
         levels
     }
 
-    /// Limits of their control group.
     fn limits(&mut self, now: Instant) -> Vec<Level> {
         let Some(cgroup) = &self.cgroup else { return Vec::new() };
         let mut levels = cgroup.quota(["cpu_quota", "cpu_throttled"], &mut self.rates, now);
@@ -188,7 +184,6 @@ fn with_descendants(mut pids: Vec<i32>) -> Vec<i32> {
     pids
 }
 
-/// The kernel's counters of one process.
 #[derive(Debug, Clone, Copy)]
 struct ProcessCounters {
     ticks: u64,
@@ -234,7 +229,6 @@ impl CounterHistory {
     }
 }
 
-/// Sums over processes.
 #[derive(Debug, Default)]
 struct ProcessUsage {
     counters: HashMap<i32, ProcessCounters>,

@@ -86,7 +86,6 @@ const LABELLED: &[(&str, &str, &str, LevelUnit)] =
 const COUNTERS: &[&str] =
     &["jvm_gc_pause_seconds_sum", "hikaricp_connections_creation_seconds_count"];
 
-/// Reads one endpoint.
 #[derive(Debug)]
 pub(crate) struct Prometheus {
     fetch: Fetch,
@@ -116,7 +115,6 @@ impl Prometheus {
 /// A sample: name, raw labels, value.
 type MetricSample<'a> = (&'a str, &'a str, f64);
 
-/// A parsed page.
 #[derive(Debug, Default)]
 struct MetricsPage<'a> {
     counters: Vec<&'a str>,

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use crate::threads::INTERVAL_MIN;
 
-/// Maximum number of remembered counters.
 const COUNTERS_MAX: usize = 1_024;
 
 /// The last value of each counter.

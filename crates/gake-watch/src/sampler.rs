@@ -173,13 +173,11 @@ async fn watch(
     Ok(())
 }
 
-/// The task that reads one source.
 struct SourceTask {
     name: String,
     began: Instant,
     every: Duration,
     refreshable: bool,
-    /// Whether the last reading failed.
     failing: bool,
     sender: Sender<WatchEvent>,
 }

@@ -13,7 +13,6 @@ use crate::diag::ListeningSocket;
 use crate::level::Level;
 use crate::rates::CounterRates;
 
-/// Maximum number of upstream servers reported.
 const UPSTREAMS_MAX: usize = 4;
 
 /// States, with the names of `ss`.
@@ -50,7 +49,6 @@ pub(crate) fn listeners<'a>(
     table.iter().filter(|entry| entry.state == TcpState::Listen).filter(wanted).collect()
 }
 
-/// Levels of the connections to `listeners`.
 pub(crate) fn levels(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> Vec<Level> {
     let ports = ports_of(listeners);
     let mut levels = Vec::new();

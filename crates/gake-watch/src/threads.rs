@@ -38,7 +38,6 @@ impl SchedStat {
     }
 }
 
-/// Computes the activity of threads between readings.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadSampler {
     last: HashMap<(i32, i32), SchedStat>,
@@ -50,7 +49,6 @@ pub(crate) struct ThreadSampler {
 pub(crate) struct Activity {
     /// Mean number of threads runnable without a core.
     pub(crate) waiting: f64,
-    /// Time slices a second.
     pub(crate) slices: f64,
     /// The share of the time in which the busiest thread was runnable, with or without a core.
     pub(crate) busiest: f64,

@@ -156,7 +156,6 @@ fn a_late_response_is_a_reading_on_the_same_connection() {
     assert!(reasons[0].ends_with("no response within 0.1 s"), "{reasons:?}");
 }
 
-/// A Spring Boot application with an Actuator.
 fn application() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -16,7 +16,6 @@ pub(super) const OBSERVATIONS_MIN: usize = 5;
 pub(super) struct ErrorEstimate {
     /// Relative to the ratio.
     pub(super) error: f64,
-    /// Degrees of freedom of that error.
     pub(super) freedom: f64,
 }
 

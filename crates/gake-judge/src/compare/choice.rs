@@ -17,7 +17,6 @@ use crate::objective::{listed, missing_scenario, split_selector};
 /// wider each confidence interval.
 pub const OWN_MAX: usize = 8;
 
-/// A figure that every run has.
 struct BuiltinFigure {
     name: &'static str,
     kind: FigureKind,
@@ -69,7 +68,6 @@ static BUILTIN: [BuiltinFigure; 16] = [
     time("service.p99.9", FigureSource::Quantile(TimeKind::Service, 4)),
 ];
 
-/// The better direction of well-known metrics.
 const DIRECTIONS: [(&str, Direction); 6] = [
     (CHECKS, Direction::Up),
     ("http_reqs", Direction::Up),
@@ -342,7 +340,6 @@ fn builtin_scope(tags: &Tags, runs: [RunMetrics<'_>; 2]) -> Result<FigureScope, 
     }
 }
 
-/// A metric of either run.
 fn find<'a>(name: &str, runs: [RunMetrics<'a>; 2]) -> Result<&'a Definition, String> {
     let [a, b] = runs.map(metrics);
     let all: Vec<_> = a.into_iter().chain(b).collect();

@@ -117,7 +117,6 @@ fn change_text(figure: &ComparedFigure) -> String {
     format!("{} {} ({} to {})", figure.name, of(change.estimate), of(change.low), of(change.high))
 }
 
-/// Why a figure is undecided.
 fn doubt(figure: &ComparedFigure, tolerance: f64) -> String {
     if let Some(problem) = &figure.problem {
         return format!("{} has no confidence interval ({problem})", figure.name);

@@ -102,7 +102,6 @@ impl Ranks {
     }
 }
 
-/// The difference between two sides.
 #[derive(Debug, Clone)]
 pub(super) enum Contrast {
     /// Two independent runs.

@@ -70,7 +70,6 @@ impl MeasuredFigure {
         }
     }
 
-    /// Numerator and denominator of one observation.
     fn ratio(&self, observation: &SecondSums, number: usize) -> (f64, f64) {
         let Some(scope) = observation.scopes.get(number) else { return (0.0, 0.0) };
         match self.source {
@@ -154,7 +153,6 @@ impl MeasuredFigure {
         fits.then_some(()).ok_or_else(problem)
     }
 
-    /// The number of events in a rate.
     fn counted(&self, recorded: &ScopeRecord<'_>) -> f64 {
         match self.source {
             FigureSource::RateBase(count, _) => count(&recorded.counts) as f64,

@@ -4,7 +4,6 @@ use gake_core::record::Counts;
 
 use super::scope::FigureScope;
 
-/// The quantiles that are compared.
 pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
 /// The unit of a figure.
@@ -33,7 +32,6 @@ pub enum Direction {
     Unknown,
 }
 
-/// The source of a figure.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum FigureSource {
     /// Arrivals a second.
@@ -62,7 +60,6 @@ pub(super) enum TimeKind {
     Service,
 }
 
-/// A figure that can be measured.
 #[derive(Debug, Clone)]
 pub(super) struct MeasuredFigure {
     pub(super) name: String,

@@ -23,7 +23,6 @@ pub(super) struct TimeSums {
     pub(super) beyond: [f64; QUANTILES.len()],
 }
 
-/// The quantiles of a whole run.
 type Bounds = [f64; QUANTILES.len()];
 
 impl TimeSums {
@@ -53,7 +52,6 @@ impl TimeSums {
     }
 }
 
-/// The sums of one scope.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ScopeSums {
     pub(super) counts: Counts,
@@ -86,7 +84,6 @@ impl SecondSums {
         }
     }
 
-    /// Arrivals due, in the whole run's scope.
     fn due(&self) -> u64 {
         self.scopes.first().map_or(0, |whole| whole.counts.due())
     }
@@ -131,7 +128,6 @@ pub struct RunSeconds {
     plan: Plan,
     from: Nanos,
     to: Nanos,
-    /// The last second added.
     last: Option<u64>,
 }
 
@@ -217,7 +213,6 @@ impl RunSeconds {
         Self { observations, width: 1, scopes: vec![scope], plan, from: 0, to: 0, last: None }
     }
 
-    /// Numerator and denominator of each observation.
     pub(super) fn ratios(&self, of: impl Fn(&SecondSums) -> (f64, f64)) -> Vec<(f64, f64)> {
         self.observations.iter().map(of).collect()
     }

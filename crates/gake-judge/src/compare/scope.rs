@@ -27,7 +27,6 @@ pub(super) enum FigureScope {
 pub(super) struct RecordWindow<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tally: &'a Tally,
-    /// By scenario, if the run has several.
     pub(super) scenarios: &'a [Tally],
 }
 
@@ -40,7 +39,6 @@ pub(super) struct ScopeRecord<'a> {
     pub(super) service: Cow<'a, Histogram>,
     /// The sum of a counter, or the samples of a rate that are not zero.
     pub(super) sum: f64,
-    /// The samples of a counter or rate.
     pub(super) samples: f64,
 }
 
@@ -97,7 +95,6 @@ impl FigureScope {
         self.of(RecordWindow { plan: &run.plan, tally: &run.tally, scenarios: &[] })
     }
 
-    /// The durations of sending and of completing.
     pub(super) fn times(&self, run: &Run) -> (Nanos, Nanos) {
         let times = match self {
             Self::Scenarios(tags) => RunView::of(run).times(tags),

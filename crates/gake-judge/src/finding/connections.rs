@@ -91,7 +91,6 @@ fn unaccepted(facts: &RunFacts<'_>) -> Option<Finding> {
     Some(Finding::new("connection_limit", evidence, advice, check))
 }
 
-/// There was no response at all.
 pub(super) fn unreachable(facts: &RunFacts<'_>) -> Option<Finding> {
     // A lack of local ports or descriptors is not the server's and has findings of its own.
     let failed = facts.faults(|fault| fault.is_before_connection() && !fault.is_generators());

@@ -30,7 +30,6 @@ const THROTTLED: f64 = 0.3;
 const MORE_CORES: &str = "profile its work per request, or give it more cores; tuning pools or \
                           queues will not help";
 
-/// The first finding about CPU that applies.
 pub(super) fn find(facts: &RunFacts<'_>) -> Option<Finding> {
     quota(facts)
         .or_else(|| on_this_machine(facts))

@@ -60,12 +60,10 @@ impl<'a> RunFacts<'a> {
         share(count, self.counts().sent)
     }
 
-    /// Connections opened and attempts that failed.
     pub(super) fn attempts(&self) -> u64 {
         self.counts().opened + self.faults(Fault::is_before_connection)
     }
 
-    /// Responses of any status.
     pub(super) fn responses(&self) -> u64 {
         self.run.tally.statuses().iter().map(|status| status.1).sum()
     }
@@ -79,7 +77,6 @@ impl<'a> RunFacts<'a> {
         self.mean("disk_threads").unwrap_or(0.0) / self.in_flight().max(1.0)
     }
 
-    /// Responses a second.
     pub(super) fn rate(&self) -> f64 {
         self.responses() as f64 * SECOND as f64 / self.run.measured.max(1) as f64
     }
@@ -100,7 +97,6 @@ impl<'a> RunFacts<'a> {
         self.run.peak_connections as f64 >= ports
     }
 
-    /// The objectives that were missed.
     pub(super) fn missed(&self) -> impl Iterator<Item = &'a Evaluation> {
         self.objectives.iter().filter(|objective| !objective.met)
     }
@@ -163,7 +159,6 @@ impl<'a> RunFacts<'a> {
         seen.filter(enough).max_by(|a, b| share_at(a).total_cmp(&share_at(b)))
     }
 
-    /// The sources with failed reads.
     pub(super) fn silent_sources(&self) -> Vec<SilentSource<'a>> {
         self.gauges(UNANSWERED)
             .map(|gauge| {
@@ -185,13 +180,9 @@ impl<'a> RunFacts<'a> {
     }
 }
 
-/// A watched source with failed reads.
 pub(super) struct SilentSource<'a> {
     pub(super) source: &'a str,
-    /// The number of failed reads.
     pub(super) failed: u64,
-    /// The number of successful reads.
     pub(super) answered: u64,
-    /// Its gauges, with their last values.
     pub(super) last: Vec<&'a Gauge>,
 }

@@ -6,7 +6,6 @@ use super::Finding;
 use super::facts::RunFacts;
 use crate::stats::{per_second, share};
 
-/// Too Many Requests (RFC 6585, section 4).
 const TOO_MANY: u16 = 429;
 /// Share of the responses from which on the limiter is the limit of the run.
 const REFUSED_MIN: f64 = 0.01;

@@ -117,13 +117,11 @@ pub(super) fn uneven(facts: &RunFacts<'_>) -> Option<String> {
     ))
 }
 
-/// A queue of requests inside the server.
 pub(super) struct ServerQueue {
     /// Of the first byte, in nanoseconds.
     median: f64,
     fastest: f64,
     in_flight: f64,
-    /// Responses a second.
     rate: f64,
     /// The number served at once, m = X·S₀ with the fastest response for S₀ (operational analysis,
     /// the utilization law); `None` unless that response was a request that did not wait.
@@ -131,7 +129,6 @@ pub(super) struct ServerQueue {
 }
 
 impl ServerQueue {
-    /// The evidence, in a sentence.
     pub(super) fn text(&self) -> String {
         let (rate, fastest) = (units::rate(self.rate), units::duration(self.fastest));
         let served = self.at_once.map_or(format!("at {rate}"), |served| {

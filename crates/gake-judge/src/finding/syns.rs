@@ -64,7 +64,6 @@ impl SynLosses {
         }
     }
 
-    /// Connections that opened late.
     pub(super) fn dropped(&self) -> u64 {
         self.late.iter().map(|(_, count)| count).sum()
     }

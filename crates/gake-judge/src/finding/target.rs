@@ -67,7 +67,6 @@ pub(super) fn memory(facts: &RunFacts<'_>) -> Option<Finding> {
     Some(Finding::new("target_memory", evidence, advice, check))
 }
 
-/// Garbage collection.
 pub(super) fn collector(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound("gc", COLLECTING)?;
     let evidence = format!(

@@ -43,7 +43,6 @@ fn watch(run: &mut Run, source: &str, name: &str, unit: LevelUnit, values: &[f64
     }
 }
 
-/// The evidence of the first finding.
 fn evidence(run: &Run) -> String {
     find(run, &[]).remove(0).evidence
 }

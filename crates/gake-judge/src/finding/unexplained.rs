@@ -35,7 +35,6 @@ fn missed(facts: &RunFacts<'_>, symptoms: bool) -> Option<Finding> {
 /// A median first byte up to this many times the fastest is no queue.
 const NO_QUEUE: f64 = 1.5;
 
-/// The causes that the numbers rule out.
 fn ruled_out(facts: &RunFacts<'_>) -> String {
     let [late, connects, first] =
         [Metric::Lateness, Metric::Connect, Metric::FirstByte].map(|metric| facts.latency(metric));

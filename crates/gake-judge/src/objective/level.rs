@@ -14,7 +14,6 @@ pub(super) struct BoundedLevel {
     usual: LevelStatistic,
 }
 
-/// A statistic of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LevelStatistic {
     /// The mean after the warm-up.
@@ -65,7 +64,6 @@ impl BoundedLevel {
         Some((*gauge, of.unwrap_or(gauge.usual)))
     }
 
-    /// All names, for error messages.
     pub(super) fn names() -> String {
         GAUGES.iter().map(|gauge| gauge.name).collect::<Vec<_>>().join(", ")
     }
@@ -104,7 +102,6 @@ impl BoundedLevel {
         }
     }
 
-    /// A value as text, rounded.
     pub(super) fn value_shown(self, value: f64) -> String {
         match self.unit {
             LevelUnit::Share => units::percent(value),
@@ -143,7 +140,6 @@ impl BoundedLevel {
         })
     }
 
-    /// The unit of an evaluation.
     pub(super) fn unit(self) -> super::ValueUnit {
         match self.unit {
             LevelUnit::Share => super::ValueUnit::Share,

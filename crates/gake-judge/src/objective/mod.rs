@@ -47,7 +47,6 @@ pub struct Objective {
     operator: BoundOperator,
 }
 
-/// The compared quantity, with its bound.
 #[derive(Debug, Clone, PartialEq)]
 enum Claim {
     /// A built-in quantity of all requests, of one label, or of the scenarios with some tags.
@@ -125,7 +124,6 @@ impl<'a> RunView<'a> {
         }
     }
 
-    /// Whether any scenario has these tags.
     fn has(&self, tags: &Tags) -> bool {
         self.plan.scenarios().iter().any(|plan| plan.carries(tags))
     }

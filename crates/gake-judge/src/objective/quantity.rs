@@ -9,7 +9,6 @@ use super::level::{BoundedLevel, LevelStatistic};
 use super::{RunView, ValueUnit};
 use crate::stats::{per_second, share};
 
-/// k6's name of the service time.
 pub(super) const K6_SERVICE: &str = "http_req_duration";
 
 /// A quantity, with the bound in its own unit.
@@ -23,7 +22,6 @@ pub(super) enum Quantity {
     Gauge { gauge: BoundedLevel, of: LevelStatistic, bound: f64 },
 }
 
-/// A latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
     /// Response times of all arrivals, including censored waits.
@@ -58,7 +56,6 @@ pub struct BadCount {
     pub of: f64,
 }
 
-/// The arrivals counted by a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RateKind {
     Completed,
@@ -101,7 +98,6 @@ pub(super) struct ScopeView<'a> {
 }
 
 impl<'a> ScopeView<'a> {
-    /// The whole view.
     pub(super) fn whole(view: &RunView<'a>) -> Self {
         Self { counts: &view.tally.counts, tally: view.tally, label: None }
     }

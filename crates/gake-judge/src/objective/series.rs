@@ -24,7 +24,6 @@ pub(super) struct SeriesClaim {
     pub(super) bound: SeriesBound,
 }
 
-/// A statistic of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum SeriesStatistic {
     /// Of a trend; minimum and maximum also of a gauge.
@@ -126,7 +125,6 @@ impl SeriesClaim {
         }
     }
 
-    /// The measured value and its bound.
     pub(super) fn measure(&self, view: &RunView<'_>) -> Result<MeasuredValue, String> {
         // A run records its scenarios separately, whether or not samples have the tag.
         let name = self.tags.get(Plan::NAME_TAG).map(|name| (Plan::NAME_TAG, name));
@@ -137,7 +135,6 @@ impl SeriesClaim {
         view.within(&scenario, |view| self.measure_with(&self.tags.without(Plan::NAME_TAG), view))
     }
 
-    /// The same over the series with `tags`.
     fn measure_with(&self, tags: &Tags, view: &RunView<'_>) -> Result<MeasuredValue, String> {
         let table = &view.tally.series;
         let mut selected = table.select(&self.metric, tags);
@@ -224,7 +221,6 @@ impl SeriesClaim {
     }
 }
 
-/// The metrics with samples in a tally.
 pub(super) fn names(tally: &Tally) -> Vec<&str> {
     let mut names: Vec<_> =
         tally.series.series().map(|(key, _)| key.metric.name.as_str()).collect();

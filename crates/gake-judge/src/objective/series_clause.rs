@@ -18,7 +18,6 @@ pub(super) struct SeriesClause {
     bad: BadSample,
 }
 
-/// The criterion of bad samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum BadSample {
     /// In a trend of times: over the limit.

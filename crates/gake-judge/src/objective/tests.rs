@@ -336,7 +336,6 @@ fn impossible_objectives_are_refused_before_the_run() {
     expect![[""]].assert_eq(&by_line(&texts, |text| check(text).unwrap_err()));
 }
 
-/// A line of `problem` for each text.
 fn by_line(texts: &[&str], problem: impl Fn(&str) -> String) -> String {
     texts.iter().map(|text| format!("{text} → {}\n", problem(text))).collect()
 }

@@ -3,7 +3,6 @@
 /// Distance of two grid points in ln C: 1 %.
 pub(super) const STEP: f64 = 0.01;
 
-/// Equidistant points in ln C.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Grid {
     low: f64,
@@ -11,7 +10,6 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// A grid that covers `low` to `high`.
     pub(super) fn between(low: f64, high: f64) -> Self {
         let low = low.ln();
         let len = ((high.ln() - low) / STEP).ceil().max(1.0) as usize + 1;

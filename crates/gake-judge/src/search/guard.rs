@@ -9,7 +9,6 @@ const SUSPICIOUS: f64 = 5.0;
 const BELOW: f64 = 0.97;
 /// The probe's rate, as a share of the target's scale.
 const PROBE_PART: f64 = 0.25;
-/// Minimum seconds of a probe.
 const PROBE: f64 = 1.5;
 /// A probe is clean when its mean response is under this multiple of the one without load ...
 const CLEAN_RESPONSE: f64 = 1.6;
@@ -22,14 +21,11 @@ const PROBES: u32 = 2;
 const REST_FIRST: f64 = 10.0;
 const REST_LAST: f64 = 80.0;
 
-/// A suspicion under investigation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct StateGuard {
-    /// Probes that were not clean.
     unclean: u32,
     /// Seconds of the last rest, if there was one.
     rest: Option<f64>,
-    /// Seconds of all rests.
     rested: f64,
 }
 
@@ -63,7 +59,6 @@ impl Search {
         probe
     }
 
-    /// Handles the result of a probe.
     pub(super) fn probed(&mut self, step: &SearchStep) {
         let Some(mut guard) = self.guard.take() else { return };
         let clean = step.seen.ok > 0

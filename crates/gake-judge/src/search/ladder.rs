@@ -54,10 +54,8 @@ const RUNGS: f64 = 8.0;
 const SHORT_STEPS: f64 = 5.0;
 const STEPS: f64 = 8.0;
 
-/// A ladder being climbed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ladder {
-    /// The load of the next rung.
     load: TrialLoad,
     /// Seconds of a rung, including the warm-up.
     length: f64,
@@ -65,11 +63,9 @@ pub(super) struct Ladder {
     warmup_part: f64,
     /// The ratio of users between rungs.
     factor: usize,
-    /// The ladder's budget in seconds.
     budget: f64,
     /// The latency limit, in seconds.
     limit: Option<f64>,
-    /// The highest load allowed.
     highest: f64,
     pub(super) rungs: Vec<Rung>,
     pub(super) best: f64,

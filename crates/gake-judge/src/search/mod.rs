@@ -112,7 +112,6 @@ pub struct Search {
     pending: Option<Trial>,
     /// Seconds to rest before the next trial.
     rest: f64,
-    /// Seconds spent.
     spent: f64,
     number: u64,
     timing: StepTiming,
@@ -131,7 +130,6 @@ pub struct Search {
     hysteresis: Option<Hysteresis>,
 }
 
-/// Maximum seconds of a trial.
 const TRIAL_MAX: f64 = 600.0;
 /// A step above this multiple of the bound leaves a backlog to drain.
 const BACKLOG: f64 = 3.0;
@@ -263,7 +261,6 @@ impl Search {
         self.options.budget.as_secs_f64()
     }
 
-    /// Rests until a backlog is drained.
     fn rest_after(&mut self, step: &SearchStep) {
         if step.seen.unfinished > 0 && self.scale > 0.0 && self.options.dimension.is_rate() {
             let drain = step.seen.unfinished as f64 / self.scale;
@@ -314,7 +311,6 @@ impl Search {
         step.outcome == StepOutcome::Limited || step.missed() || step.seen.due == 0
     }
 
-    /// The highest level that passed.
     fn highest_pass(&self) -> Option<f64> {
         self.counted().filter(|step| !step.missed()).map(SearchStep::level).max_by(f64::total_cmp)
     }
@@ -328,7 +324,6 @@ impl Search {
         })
     }
 
-    /// A trial at `level`.
     fn trial(&self, purpose: Purpose, level: f64, warmup: f64, duration: f64) -> Trial {
         let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, |ceiling| ceiling.level);
         let load = self.options.dimension.load(level.min(ceiling));
@@ -351,7 +346,6 @@ impl Search {
     }
 }
 
-/// A bounded duration.
 fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.0, TRIAL_MAX))
 }

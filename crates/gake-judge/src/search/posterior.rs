@@ -13,7 +13,6 @@ const NOISE_ERROR: f64 = 0.2;
 /// Steps within this distance of ln C are evidence on the episodes there.
 const NEAR: f64 = 0.15;
 
-/// The posterior of the capacity.
 #[derive(Debug, Clone)]
 pub(super) struct CapacityPosterior {
     clauses: Vec<Clause>,

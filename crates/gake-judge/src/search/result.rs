@@ -222,7 +222,6 @@ impl SearchResult {
     }
 }
 
-/// The estimate from a posterior.
 pub(super) fn estimate(pool: &super::CapacityPosterior) -> CapacityEstimate {
     CapacityEstimate {
         capacity: pool.quantile(MEDIAN),

@@ -63,11 +63,8 @@ const HOPELESS: f64 = 30.0;
 /// The data of a step for this posterior.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct StepCount {
-    /// The actual level.
     pub(super) level: f64,
-    /// Bad and all requests.
     pub(super) bad: BadCount,
-    /// The duration in seconds.
     pub(super) measured: f64,
     /// The variance of the bad count, from its autocorrelation.
     pub(super) variance: f64,
@@ -81,7 +78,6 @@ pub(super) struct SharePosterior {
     grid: Grid,
     /// Log weights by noise, row (steepness, floor, episodes) and point.
     log: Vec<f64>,
-    /// Rows not yet discarded.
     alive: Vec<bool>,
     /// Log weights of the episode rates, from the autocorrelation.
     episodes: [f64; EPISODES.len()],
@@ -249,13 +245,11 @@ struct NoiseSmoother {
     /// The likelihood, with its edges repeated on both sides.
     padded: Vec<f64>,
     smoothed: Vec<f64>,
-    /// Offsets of the nodes, by noise.
     offsets: [[usize; NORMAL.len()]; NOISE.len()],
 }
 
 impl NoiseSmoother {
     const REACH: f64 = 2.4;
-    /// The farthest node of the largest noise.
     const PAD: usize = (Self::REACH * NOISE[NOISE.len() - 1].0 / STEP) as usize + 1;
 
     fn new(points: usize) -> Self {

@@ -17,7 +17,6 @@ const DOWN: f64 = 0.7;
 const DOUBLE: f64 = 2.0;
 /// The bracket is closed when its ends are within this factor.
 const BRACKET: f64 = 1.35;
-/// Maximum number of levels of the bracket.
 const BRACKET_ROUNDS: u32 = 20;
 /// Below this share of the target's scale the objective is infeasible.
 const LOWEST_PART: f64 = 0.1;
@@ -43,7 +42,6 @@ const FLAT: f64 = 4.0;
 /// Factors that widen the bracket for the posterior's range.
 const WIDEN: (f64, f64) = (0.5, 1.8);
 
-/// The stage of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum SearchStage {
     Ladder,
@@ -55,10 +53,8 @@ pub(super) enum SearchStage {
     Over(StopReason),
 }
 
-/// A bracket being closed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Bracket {
-    /// The next level.
     pub(super) level: f64,
     low: Option<f64>,
     high: Option<f64>,
@@ -66,7 +62,6 @@ pub(super) struct Bracket {
 }
 
 impl Search {
-    /// The next trial.
     pub(super) fn plan(&mut self) -> Trial {
         if self.guard.is_some() {
             return self.probe();
@@ -87,12 +82,10 @@ impl Search {
         }
     }
 
-    /// Starts the bracket at a level.
     pub(super) fn bracket_from(&mut self, level: f64) {
         self.stage = SearchStage::Bracket(Bracket { level, ..Bracket::default() });
     }
 
-    /// Advances after a step that counts.
     pub(super) fn advance(&mut self, step: &SearchStep) {
         match self.stage.clone() {
             SearchStage::Floor(attempt) => self.floor_done(step, attempt),

@@ -169,7 +169,6 @@ impl SearchStep {
         (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64)
     }
 
-    /// The step's data for a posterior.
     pub(super) fn count(&self, number: usize) -> StepCount {
         let slices = self.seen.clauses.get(number).map_or(&[][..], |seen| &seen.slices);
         StepCount {

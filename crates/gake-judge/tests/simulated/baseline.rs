@@ -13,7 +13,6 @@ const STEP: f64 = 10.0;
 const LAST: f64 = 30.0;
 /// The search ends when two loads are closer than this ratio.
 const CLOSE: f64 = 0.01;
-/// Maximum seconds of the search.
 const DEADLINE: f64 = 300.0;
 
 /// The capacity, the bracket around it, and the seconds spent, without drains.

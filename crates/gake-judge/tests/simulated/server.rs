@@ -113,13 +113,10 @@ pub struct Server {
     /// When the requests in the system leave, in service time.
     leaving: BinaryHeap<Reverse<Instant>>,
     last_departure: f64,
-    /// Service times at which stalls begin.
     stalls: Vec<f64>,
-    /// Number of stalls that are over.
     stalled: usize,
     factor: f64,
     slow: bool,
-    /// Exponentially weighted arrivals a second.
     recent: f64,
     last_arrival: f64,
     quiet_since: Option<f64>,

@@ -14,7 +14,6 @@ use gake_judge::search::{CapacityResult, Search, SearchOptions};
 use server::Server;
 use servers::Case;
 
-/// The result of one search.
 struct SearchOutcome {
     capacity: f64,
     low: f64,

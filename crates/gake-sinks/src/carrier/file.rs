@@ -13,12 +13,10 @@ use super::{Batch, Carrier, Lost};
 /// Bytes of a zstd frame: enough to compress well, in bounded memory.
 const FRAME: usize = 256 << 10;
 
-/// A file written during the run.
 pub(crate) struct File {
     writer: Option<Writer>,
     /// Whether the file is unreadable without its end.
     needs_end: bool,
-    /// Rows written so far.
     taken: u64,
     lost: Lost,
 }

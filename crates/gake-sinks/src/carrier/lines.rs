@@ -9,17 +9,12 @@ use super::{Batch, Carrier, Lost};
 
 /// Time limit for connecting and for writing.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum bytes in the queue.
 const WAITING_MAX: usize = 8 << 20;
-/// Pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Delivers batches over a connection.
 pub(crate) trait Delivery: Send {
-    /// An open connection.
     type Connection: Send;
 
-    /// The host and port.
     fn address(&self) -> &str;
 
     /// Opens a connection within [`TIMEOUT`].
@@ -29,11 +24,9 @@ pub(crate) trait Delivery: Send {
     fn deliver(&self, connection: &mut Self::Connection, batch: &Batch) -> io::Result<()>;
 }
 
-/// Plain lines.
 pub(crate) struct Lines(String);
 
 impl Lines {
-    /// Lines to a host and port.
     pub(crate) fn new(address: &str) -> Self {
         Self(address.to_owned())
     }
@@ -55,7 +48,6 @@ impl Delivery for Lines {
     }
 }
 
-/// Connects to a host and port.
 pub(super) fn connected(address: &str) -> io::Result<TcpStream> {
     let first = address.to_socket_addrs()?.next();
     let address = first.ok_or_else(|| io::Error::other("the name has no address"))?;

@@ -24,7 +24,6 @@ pub(crate) const RETRY: Duration = Duration::from_secs(15);
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) bytes: Vec<u8>,
-    /// Number of figures.
     pub(crate) rows: u64,
 }
 
@@ -32,7 +31,6 @@ pub(crate) struct Batch {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lost {
     pub(crate) rows: u64,
-    /// The first reason.
     pub(crate) why: Option<String>,
 }
 

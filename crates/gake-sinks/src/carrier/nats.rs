@@ -16,10 +16,8 @@ use super::lines::{Delivery, TIMEOUT, connected};
 
 /// Maximum bytes of a line from the server.
 const LINE_MAX: u64 = 64 << 10;
-/// The default port.
 const PORT: u16 = 4222;
 
-/// A subject at a server.
 pub(crate) struct Nats {
     /// `HOST:PORT`.
     server: String,

@@ -15,7 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Serves the newest figures at `/metrics`.
 pub(crate) struct Page {
     listener: Option<TcpListener>,
     text: Arc<Mutex<Vec<u8>>>,

@@ -12,11 +12,9 @@ use gake_wire::{Client, Deadline, HttpRequest, Network, Protocol, Resolver, Sett
 
 use super::{Batch, Carrier, Lost};
 
-/// Time limit of one request.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// The first and the longest pause between attempts; each is twice the one before.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(4));
-/// Maximum bytes in the queue.
 const WAITING_MAX: usize = 32 << 20;
 /// Maximum bytes of joined batches of lines: half of the usual limit of proxies.
 const JOINED_MAX: usize = 512 << 10;
@@ -31,19 +29,16 @@ const LATER: [u32; 6] = [1, 4, 10, 11, 14, 15];
 /// Maximum bytes read of an error response.
 const REASON_MAX: usize = 300;
 
-/// The target of POST requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Post {
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
     /// A first request that checks and prepares the destination.
     pub(crate) first: Option<HttpRequest>,
-    /// The protocol of connections.
     pub(crate) protocol: Protocol,
 }
 
 impl Post {
-    /// A target over HTTP/1.1.
     pub(crate) fn new(
         url: String,
         headers: Vec<(String, String)>,
@@ -84,7 +79,6 @@ struct Queue {
     lost: Lost,
 }
 
-/// Deadlines after the end of the run.
 #[derive(Clone, Copy)]
 struct EndOfRun {
     /// Failed requests are retried until then.
@@ -184,7 +178,6 @@ impl Carrier for Push {
     }
 }
 
-/// Why a batch was rejected.
 enum Rejection {
     /// Permanently.
     Permanent(String),
@@ -267,7 +260,6 @@ fn next(shared: &SharedQueue, is_lines: bool) -> Option<Batch> {
     }
 }
 
-/// A fault's name in words.
 fn words(fault: Fault) -> String {
     fault.to_string().replace('_', " ")
 }

@@ -3,7 +3,6 @@
 
 use super::{DashboardPanel, VERDICTS, Visualization};
 
-/// Begin and end of runs.
 pub(super) const EVENTS: &str = "SELECT \"title\", \"text\" FROM \"gake_events\" WHERE $timeFilter";
 
 /// The mean of a field of all requests in each interval.
@@ -41,7 +40,6 @@ pub(super) fn panels() -> Vec<DashboardPanel> {
     panels
 }
 
-/// Panels of single numbers.
 fn of_runs() -> Vec<DashboardPanel> {
     let all = "\"name\" = '' AND ";
     let response = "\"metric\" = 'response' AND \"name\" = '' AND ";
@@ -88,7 +86,6 @@ fn of_runs() -> Vec<DashboardPanel> {
     ]
 }
 
-/// Panels of time series.
 fn over_time() -> Vec<DashboardPanel> {
     vec![
         DashboardPanel::new(

@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 /// The version of Grafana's dashboard format; newer Grafanas migrate it.
 const SCHEMA: u32 = 39;
 
-/// Columns of Grafana's grid.
 const COLUMNS: u32 = 24;
 
 /// Height of a panel, in rows of the grid.
@@ -62,7 +61,6 @@ impl FromStr for DashboardSource {
     }
 }
 
-/// The visualization of a panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Visualization {
     /// A time series.
@@ -75,23 +73,18 @@ struct DashboardPanel {
     title: &'static str,
     about: &'static str,
     view: Visualization,
-    /// Grafana's name of the unit.
     unit: &'static str,
-    /// Columns.
     width: u32,
     queries: Vec<PanelQuery>,
     /// Texts shown instead of numbers: value, text, colour.
     texts: &'static [(u32, &'static str, &'static str)],
 }
 
-/// A query of a panel.
 struct PanelQuery {
-    /// The name of its series.
     legend: &'static str,
     text: String,
 }
 
-/// Texts for the verdict of a run.
 const VERDICTS: &[(u32, &str, &str)] = &[
     (0, "valid", "green"),
     (1, "suspect", "orange"),

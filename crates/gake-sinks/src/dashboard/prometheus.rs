@@ -3,12 +3,10 @@
 
 use super::{DashboardPanel, VERDICTS, Visualization};
 
-/// The rate of a counter.
 fn rate(selector: &str) -> String {
     format!("sum(rate({selector}[$__rate_interval]))")
 }
 
-/// The rate of a counter by a label.
 fn by(label: &str, counter: &str) -> String {
     format!("sum by ({label}) (rate({counter}[$__rate_interval]))")
 }
@@ -33,7 +31,6 @@ pub(super) fn panels() -> Vec<DashboardPanel> {
     panels
 }
 
-/// Panels of single numbers.
 fn of_runs() -> Vec<DashboardPanel> {
     vec![
         DashboardPanel::new(Visualization::Stat, "Verdict", "short", "Of the last finished run.")
@@ -75,7 +72,6 @@ fn of_runs() -> Vec<DashboardPanel> {
     ]
 }
 
-/// Panels of time series.
 fn over_time() -> Vec<DashboardPanel> {
     let ended = "gake_requests_total{outcome=~\"ok|failed\"}";
     vec![

@@ -118,7 +118,6 @@ pub(super) fn post(address: &SinkAddress) -> Post {
     }
 }
 
-/// A request that checks the server.
 fn ping(base: &str, headers: &[(String, String)]) -> Option<HttpRequest> {
     let headers = headers.iter().filter(|(name, _)| name == "Authorization").cloned().collect();
     Some(HttpRequest { headers, ..HttpRequest::new("GET", format!("{base}/ping")) })

@@ -55,7 +55,6 @@ pub(crate) trait Format: Send {
     }
 }
 
-/// The format of a destination.
 pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
     let tags = address.tags();
     let prefix = || address.option("prefix").unwrap_or("gake").to_owned();
@@ -89,7 +88,6 @@ pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
     }
 }
 
-/// The POST target of a destination.
 pub(crate) fn post(address: &SinkAddress) -> Post {
     let token = address.option("token");
     let bearer = token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));

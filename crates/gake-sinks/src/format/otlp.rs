@@ -14,10 +14,8 @@ pub(super) const SCALE: i32 = 6;
 /// The aggregation temporality "cumulative".
 pub(super) const CUMULATIVE: u32 = 2;
 
-/// An export request without metrics.
 pub(super) const NOTHING: &str = r#"{"resourceMetrics":[]}"#;
 
-/// Writes an export request each second.
 pub(crate) struct Otlp {
     service: String,
     tags: Vec<(String, String)>,
@@ -107,7 +105,6 @@ fn exponential(name: &str, histogram: &Histogram, times: &Value) -> Value {
 pub(super) struct ExponentialBuckets {
     /// Values of 0.
     pub(super) zeros: u64,
-    /// The index of the first bucket.
     pub(super) offset: i32,
     /// Counts from there on.
     pub(super) counts: Vec<u64>,

@@ -9,16 +9,13 @@ use super::protobuf::ProtoMessage;
 use super::series::{Family, SeriesWriter, Totals};
 use crate::carrier::Batch;
 
-/// The collector's method for metrics.
 pub(super) const METHOD: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
 
-/// Writes an export request each second.
 pub(crate) struct OtlpGrpc {
     service: String,
     tags: Vec<(String, String)>,
 }
 
-/// The interval of cumulative figures.
 #[derive(Clone, Copy)]
 struct CumulativeTimes {
     /// The run's start in Unix nanoseconds.
@@ -33,7 +30,6 @@ impl OtlpGrpc {
     }
 }
 
-/// A call without metrics.
 pub(super) fn nothing() -> Vec<u8> {
     grpc_frame(&[])
 }
@@ -81,7 +77,6 @@ pub(super) fn call(service: &str, tags: &[(String, String)], scoped: &ProtoMessa
     grpc_frame(&request.bytes)
 }
 
-/// Adds an attribute with a string value.
 pub(super) fn attribute(message: &mut ProtoMessage, field: u32, key: &str, value: &str) {
     let mut text = ProtoMessage::default();
     text.bytes(1, value.as_bytes());

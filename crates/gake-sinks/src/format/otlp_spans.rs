@@ -11,7 +11,6 @@ use super::protobuf::ProtoMessage;
 use crate::address::{SinkAddress, SinkKind};
 use crate::carrier::Batch;
 
-/// The collector's method for spans.
 pub(super) const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
 /// `SPAN_KIND_CLIENT`.
@@ -23,7 +22,6 @@ const ERROR: u32 = 2;
 /// The first status that counts as an error.
 const FIRST_ERROR: u16 = 400;
 
-/// Writes export requests with spans.
 pub(crate) struct SpanWriter {
     service: String,
     tags: Vec<(String, String)>,
@@ -32,7 +30,6 @@ pub(crate) struct SpanWriter {
     pub(crate) started: u64,
 }
 
-/// The value of an attribute.
 enum SpanAttribute {
     Text(String),
     Number(u64),
@@ -40,7 +37,6 @@ enum SpanAttribute {
 }
 
 impl SpanWriter {
-    /// A writer for an OpenTelemetry destination.
     pub(crate) fn new(address: &SinkAddress) -> Self {
         Self {
             service: address.option("service").unwrap_or("gake").to_owned(),
@@ -50,7 +46,6 @@ impl SpanWriter {
         }
     }
 
-    /// One export request with all `spans`.
     pub(crate) fn write(&self, spans: &[Span]) -> Batch {
         let bytes = if self.is_grpc { self.protobuf(spans) } else { self.json(spans) };
         Batch { bytes, rows: spans.len() as u64 }
@@ -133,7 +128,6 @@ impl SpanWriter {
     }
 }
 
-/// The attributes of a span.
 fn attributes_of(span: &Span) -> Vec<(&'static str, SpanAttribute)> {
     let mut all = vec![
         ("http.request.method", SpanAttribute::Text(span.method.clone())),

@@ -46,14 +46,12 @@ const COLUMNS: [(&str, i32, bool); 6] = [
     ("text", BYTE_ARRAY, true),
 ];
 
-/// Writes a Parquet file.
 pub(crate) struct Parquet {
     tags: Vec<(String, String)>,
     started: u64,
     columns: [ColumnBuffer; COLUMNS.len()],
     /// Rows buffered in the columns.
     waiting: u64,
-    /// Bytes of the file so far.
     length: u64,
     groups: Vec<RowGroup>,
 }
@@ -66,7 +64,6 @@ struct ColumnBuffer {
     present: Vec<bool>,
 }
 
-/// A written row group.
 #[derive(Debug)]
 struct RowGroup {
     rows: u64,
@@ -154,7 +151,6 @@ impl Parquet {
     }
 }
 
-/// The schema element of a column.
 fn element((name, kind, is_optional): (&str, i32, bool)) -> ThriftStruct {
     let element = ThriftStruct::default().i32(1, kind).i32(3, is_optional.into()).text(4, name);
     match kind {

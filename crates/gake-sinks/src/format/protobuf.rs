@@ -1,13 +1,11 @@
 //! The subset of protobuf's encoding for remote write and OpenTelemetry.
 
-/// An encoded message.
 #[derive(Debug, Default)]
 pub(super) struct ProtoMessage {
     pub(super) bytes: Vec<u8>,
 }
 
 impl ProtoMessage {
-    /// A nested message.
     pub(super) fn message(&mut self, field: u32, message: &Self) {
         self.bytes(field, &message.bytes);
     }

@@ -86,7 +86,6 @@ impl SeriesWriter for RemoteWrite {
     }
 }
 
-/// A request without series.
 pub(super) fn nothing() -> Vec<u8> {
     compressed(&[])
 }

@@ -12,7 +12,6 @@ use crate::carrier::Batch;
 use crate::figures::{self, Field, Row};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
-/// Writes one row.
 pub(crate) trait RowWriter: Send {
     /// The text before the first row.
     fn head(&self) -> &'static str {
@@ -23,7 +22,6 @@ pub(crate) trait RowWriter: Send {
     fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool;
 }
 
-/// A format of rows.
 pub(crate) struct Rows<W> {
     writer: W,
     started: u64,

@@ -27,9 +27,7 @@ pub(crate) struct Totals {
     asked: Option<f64>,
     in_flight: f64,
     open: u64,
-    /// The newest reading of each level.
     readings: Vec<Reading>,
-    /// The verdict of a finished run.
     verdict: Option<ExportVerdict>,
 }
 
@@ -83,14 +81,12 @@ impl<W: SeriesWriter> Format for SeriesFormat<W> {
     }
 }
 
-/// A value with its labels.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesPoint {
     pub(super) labels: Vec<(&'static str, String)>,
     pub(super) value: f64,
 }
 
-/// The points of one metric.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Family {
     pub(super) name: &'static str,
@@ -135,7 +131,6 @@ impl Totals {
         figures::histograms(&self.tally.latency)
     }
 
-    /// Everything but the histograms.
     pub(super) fn families(&self) -> Vec<Family> {
         let counts = &self.tally.counts;
         let point = |name, value: &str, count: u64| SeriesPoint {

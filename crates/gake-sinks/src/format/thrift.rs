@@ -69,7 +69,6 @@ impl ThriftStruct {
         self
     }
 
-    /// The encoded bytes.
     pub(super) fn end(mut self) -> Vec<u8> {
         self.bytes.push(0);
         self.bytes

@@ -17,7 +17,6 @@ struct SharedBoard {
 struct BoardState {
     data: Arc<str>,
     version: u64,
-    /// Whether the data is final.
     ended: bool,
     closed: bool,
     visitors: usize,
@@ -26,7 +25,6 @@ struct BoardState {
     had_viewer: bool,
 }
 
-/// One version of the data.
 #[derive(Debug, Clone)]
 pub(super) struct BoardVersion {
     pub(super) number: u64,

@@ -24,7 +24,6 @@ const GUARDS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff
                       X-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n\
                       Referrer-Policy: no-referrer\r\nConnection: close\r\n";
 
-/// The site that visitors see.
 #[derive(Debug)]
 pub(super) struct LiveSite {
     pub(super) frame: PageFrame,
@@ -34,7 +33,6 @@ pub(super) struct LiveSite {
     pub(super) controls: Option<LiveControls>,
 }
 
-/// Serves a visitor.
 pub(super) fn visit(mut visitor: TcpStream, site: &LiveSite) -> io::Result<()> {
     visitor.set_nodelay(true)?;
     let head = read_head(&mut visitor, PATIENCE)?;

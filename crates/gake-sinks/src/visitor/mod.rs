@@ -145,10 +145,8 @@ mod tests {
 
     use super::*;
 
-    /// Maximum bytes of a body.
     const MOST: usize = 100;
 
-    /// The body of the request in `bytes`.
     fn body(bytes: &[u8]) -> io::Result<Vec<u8>> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut visitor = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

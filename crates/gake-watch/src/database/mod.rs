@@ -14,7 +14,6 @@ use crate::level::{FIRST, Level, PATIENCE, within};
 use crate::rates::CounterRates;
 use status::{DatabaseStatus, StatusSession};
 
-/// Reads one database.
 #[derive(Debug)]
 pub(crate) struct Database {
     dsn: Dsn,

@@ -28,7 +28,6 @@ const POSTGRES_SESSIONS: &str = "SELECT sum(sessions) FROM pg_stat_database";
 /// The status of a database; `None` where it reports no value.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct DatabaseStatus {
-    /// Connections open.
     pub(super) open: Option<f64>,
     /// Connections that an application may have open.
     pub(super) allowed: Option<f64>,
@@ -43,9 +42,7 @@ pub(super) struct DatabaseStatus {
     pub(super) connects: Option<f64>,
     /// Connections that run a statement, including this one.
     pub(super) running: Option<f64>,
-    /// Connections that wait for a lock.
     pub(super) lock_waits: Option<f64>,
-    /// Connections that wait for a disk.
     pub(super) io_waits: Option<f64>,
     /// Statements since the server was started.
     pub(super) statements: Option<f64>,
@@ -53,12 +50,10 @@ pub(super) struct DatabaseStatus {
     pub(super) transactions: Option<f64>,
 }
 
-/// A connection for status queries.
 #[derive(Debug)]
 pub(super) struct StatusSession {
     session: SqlSession,
     kind: SqlKind,
-    /// Whether PostgreSQL counts its sessions.
     counts_sessions: bool,
 }
 
