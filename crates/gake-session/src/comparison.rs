@@ -6,7 +6,7 @@ use std::path::Path;
 use gake_core::record::Run;
 use gake_judge::compare::{
     CompareOptions, ComparedRun, Comparison, ComparisonOutcome, FigureSelection, RunMetrics,
-    RunSeconds, compare,
+    RunObservations, compare,
 };
 use gake_report::compare::{CompareReport, json, markdown, text};
 use gake_report::{Format, ReadError, RunSeconds, html, read_run};
@@ -88,7 +88,7 @@ fn read(name: &str, console: &Console) -> Result<Run, Failure> {
 /// Reads a run file again: which times are beyond a quantile is known when it is.
 fn sample(name: &str, run: Run, figures: &FigureSelection) -> Result<ComparedRun, Failure> {
     let wrong = |error| unread(name, &error);
-    let mut observations = RunSeconds::new(&run, figures);
+    let mut observations = RunObservations::new(&run, figures);
     let mut seconds = RunSeconds::open(Path::new(name)).map_err(wrong)?;
     while let Some(second) = seconds.next_second().map_err(wrong)? {
         observations.add(second.at, second.asked, &second.tally, &second.scenarios);

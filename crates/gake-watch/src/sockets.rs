@@ -182,7 +182,7 @@ fn extension(netstat: &str, field: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{TcpListeningSocket, TcpStream};
+    use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsRawFd;
     use std::time::Duration;
 
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn upstream_connections_by_address() {
         // A unique address, since another server may have used the port in the last minute.
-        let server = TcpListeningSocket::bind("127.9.8.7:0").unwrap();
+        let server = TcpListener::bind("127.9.8.7:0").unwrap();
         let to = server.local_addr().unwrap();
         let me = Process::myself().unwrap();
         let closed = TcpStream::connect(to).unwrap();
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn clients_wait_at_a_full_backlog() {
-        let server = TcpListeningSocket::bind("127.9.8.6:0").unwrap();
+        let server = TcpListener::bind("127.9.8.6:0").unwrap();
         let to = server.local_addr().unwrap();
         // No accept, and a queue of one.
         rustix::net::listen(&server, 0).unwrap();

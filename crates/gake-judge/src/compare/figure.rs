@@ -8,7 +8,7 @@ use super::bootstrap::{ErrorEstimate, OBSERVATIONS_MIN, spread};
 use super::contrast::{Contrast, FigureEstimate, Ranks};
 use super::kind::{FigureKind, FigureSource, MeasuredFigure, QUANTILES, RateBase, TimeKind};
 use super::normal::{critical, normal_quantile};
-use super::observations::{RunSeconds, ScopeSums, SecondSums, TimeSums};
+use super::observations::{RunObservations, ScopeSums, SecondSums, TimeSums};
 use super::scope::ScopeRecord;
 use super::{ComparedRun, ERRORS_TOLERANCE, FigureChange, POWER};
 use crate::stats::{BEYOND_MIN, per_second, share, trusted};
@@ -174,7 +174,8 @@ impl MeasuredFigure {
         }
         if let FigureSource::Errors | FigureSource::Passed = self.source {
             let side = |whole: &Run, slices: Vec<&Run>| {
-                let observations = RunSeconds::of_slices(whole, &self.scope, slices.into_iter());
+                let observations =
+                    RunObservations::of_slices(whole, &self.scope, slices.into_iter());
                 let ratios = observations.ratios(|observation| self.ratio(observation, 0));
                 let recorded = self.scope.of_run(whole);
                 let (top, bottom) = match self.source {

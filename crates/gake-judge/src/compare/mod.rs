@@ -28,7 +28,7 @@ use crate::validity::{self, Reason, Validity};
 pub use choice::{FigureError, FigureSelection, NAMES, OWN_MAX, RunMetrics};
 pub use conclude::{ComparisonOutcome, signed};
 pub use kind::{Direction, FigureKind};
-pub use observations::RunSeconds;
+pub use observations::RunObservations;
 
 use contrast::Contrast;
 use kind::MeasuredFigure;
@@ -71,7 +71,7 @@ pub struct ComparedRun {
     /// The whole run.
     pub run: Run,
     /// Its seconds.
-    pub observations: RunSeconds,
+    pub observations: RunObservations,
 }
 
 /// The comparison of one figure.

@@ -121,7 +121,7 @@ impl ScopeQuantiles {
 /// The whole measured seconds of a run, in order, in bounded memory: in a long run an observation
 /// covers several seconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunSeconds {
+pub struct RunObservations {
     pub(super) observations: Vec<SecondSums>,
     width: u64,
     pub(super) scopes: Vec<ScopeQuantiles>,
@@ -131,7 +131,7 @@ pub struct RunSeconds {
     last: Option<u64>,
 }
 
-impl RunSeconds {
+impl RunObservations {
     /// No seconds yet, for `figures`; times beyond the quantiles of `run` are counted.
     #[must_use]
     pub fn new(run: &Run, figures: &FigureSelection) -> Self {
@@ -232,7 +232,7 @@ mod tests {
         let mut run = healthy();
         run.measured = 6 * SECOND;
         for drains in [false, true] {
-            let mut observations = RunSeconds::new(&run, &FigureSelection::usual());
+            let mut observations = RunObservations::new(&run, &FigureSelection::usual());
             for first in [0, 10, 20] {
                 observations.add(first, None, &full.tally, &[]);
                 observations.add(first + 1, None, &full.tally, &[]);
@@ -250,7 +250,7 @@ mod tests {
         let mut run = healthy();
         run.measured = 2_000 * SECOND;
         run.plan.warmup = std::time::Duration::from_millis(1_500);
-        let mut observations = RunSeconds::new(&run, &FigureSelection::usual());
+        let mut observations = RunObservations::new(&run, &FigureSelection::usual());
         for at in 0..3_000 {
             observations.add(at, None, &run.tally, &[]);
         }

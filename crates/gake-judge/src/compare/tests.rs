@@ -69,11 +69,11 @@ fn whole(seconds: &[Vec<(Nanos, bool)>]) -> Run {
     run
 }
 
-/// A run with its seconds, made directly instead of by [`RunSeconds::add`]: thousands of histograms
+/// A run with its seconds, made directly instead of by [`RunObservations::add`]: thousands of histograms
 /// would take a minute.
 fn sampled(seconds: &[Vec<(Nanos, bool)>]) -> ComparedRun {
     let run = whole(seconds);
-    let mut observations = RunSeconds::new(&run, &FigureSelection::usual());
+    let mut observations = RunObservations::new(&run, &FigureSelection::usual());
     let whole = &observations.scopes[0];
     // A quantile is the highest value of its bucket, or the largest of all.
     let bounds = [&whole.response, &whole.service].map(|quantiles| quantiles.map(|q| q as Nanos));
@@ -118,7 +118,7 @@ fn sample(server: Server, random: &mut Random) -> ComparedRun {
 fn simulated_seconds_equal_recorded_ones() {
     let seconds = simulate(STEADY, 9, &mut Random::new(5));
     let sample = sampled(&seconds);
-    let mut observations = RunSeconds::new(&sample.run, &FigureSelection::usual());
+    let mut observations = RunObservations::new(&sample.run, &FigureSelection::usual());
     for (at, requests) in (0..).zip(&seconds) {
         observations.add(at, Some(RATE as f64), &tally(requests), &[]);
     }
@@ -271,7 +271,7 @@ fn runs_that_cannot_be_compared() {
     let mut random = Random::new(1);
     let a = sample(STEADY, &mut random);
     let mut short = a.clone();
-    short.observations = RunSeconds::new(&a.run, &FigureSelection::usual());
+    short.observations = RunObservations::new(&a.run, &FigureSelection::usual());
     let found = judged(&a, &short, &CompareOptions::default());
     assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
     expect![[""]].assert_eq(&found.conclusion);
@@ -285,7 +285,7 @@ fn runs_that_cannot_be_compared() {
     assert_eq!(judged(&a, &other, &CompareOptions::default()).warnings.len(), 1);
     let nothing = RunBuilder::default().run();
     let empty = ComparedRun {
-        observations: RunSeconds::new(&nothing, &FigureSelection::usual()),
+        observations: RunObservations::new(&nothing, &FigureSelection::usual()),
         run: nothing,
     };
     assert_eq!(
@@ -304,7 +304,7 @@ fn a_run_does_not_differ_from_itself() {
     // 4,800 samples are too few for p99.9.
     let tail = found.figures.iter().find(|f| f.name == "response.p99.9").unwrap();
     assert_eq!((tail.verdict, tail.change), (ComparisonOutcome::Inconclusive, None));
-    let made = || RunSeconds::new(&RunBuilder::of(5, MS).run(), &FigureSelection::usual());
+    let made = || RunObservations::new(&RunBuilder::of(5, MS).run(), &FigureSelection::usual());
     assert_eq!(made(), made());
 }
 
@@ -362,7 +362,7 @@ fn by_name(
     let known = [&a.0, &b.0].map(|run| RunMetrics { plan: &run.plan, series: &run.tally.series });
     let figures = FigureSelection::of(&options, known)?;
     let side = |(run, seconds): &(Run, Vec<Tally>)| {
-        let mut observations = RunSeconds::new(run, &figures);
+        let mut observations = RunObservations::new(run, &figures);
         for (at, tally) in (0..).zip(seconds) {
             observations.add(at, Some(RATE as f64), tally, &[]);
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gake_core::record::{Run, Tally};
 use gake_judge::compare::{
-    CompareOptions, ComparedRun, Comparison, FigureSelection, RunMetrics, RunSeconds, compare,
+    CompareOptions, ComparedRun, Comparison, FigureSelection, RunMetrics, RunObservations, compare,
 };
 
 use super::json::ComparisonForm;
@@ -16,7 +16,7 @@ fn sample(trouble: bool) -> ComparedRun {
     let tallies: Vec<Tally> = tallies(12, 0, trouble);
     let mut run = run(plan(), &tallies);
     run.generator.busiest = 0.1;
-    let mut observations = RunSeconds::new(&run, &FigureSelection::usual());
+    let mut observations = RunObservations::new(&run, &FigureSelection::usual());
     for (at, tally) in (0..).zip(&tallies) {
         observations.add(at, Some(1_000.0), tally, &[]);
     }
