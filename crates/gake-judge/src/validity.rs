@@ -3,8 +3,8 @@
 use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::metric::{SeriesValue, Tags};
-use gake_core::plan::{Fires, Overflow, Plan};
-use gake_core::record::{Ending, Fault, Histogram, Metric, Run};
+use gake_core::plan::{Overflow, Plan, WorkKind};
+use gake_core::record::{Fault, Histogram, LatencyMetric, Run, RunEnd};
 use gake_core::schedule::Process;
 use gake_text::units;
 
@@ -157,7 +157,7 @@ struct LateSends {
 /// The send delays of `run`, if they are too long. With too few requests for a percentile, as many
 /// as must lie beyond it must be late.
 fn late(run: &Run) -> Option<LateSends> {
-    let delays = run.tally.latency.of(Metric::Lateness);
+    let delays = run.tally.latency.of(LatencyMetric::Lateness);
     let response = run.tally.latency.response().quantile(0.5);
     let p99 = trusted(0.99, delays.count()).then(|| delays.quantile(0.99));
     let over = |level, (limit, part): (Nanos, f64)| {
@@ -176,7 +176,7 @@ fn late(run: &Run) -> Option<LateSends> {
 /// Lateness is the generator's own delay, without the wait for a free connection.
 fn lateness(run: &Run) -> Option<Reason> {
     let late = late(run)?;
-    let sent = run.tally.latency.of(Metric::Lateness).count();
+    let sent = run.tally.latency.of(LatencyMetric::Lateness).count();
     let delay = match late.p99 {
         Some(p99) => format!("p99 send delay {}", units::duration(p99 as f64)),
         None => format!(
@@ -205,7 +205,7 @@ fn delay_cause(run: &Run, late: f64) -> String {
     let steal = run.watched.machine("machine_steal").and_then(|gauge| gauge.mean_from(warmup));
     let steal = steal.unwrap_or(0.0);
     let away = run.generator.run_delay as f64 + steal * measured;
-    let delays = run.tally.latency.of(Metric::Lateness).sum() as f64;
+    let delays = run.tally.latency.of(LatencyMetric::Lateness).sum() as f64;
     let explained = away >= delays / 2.0 || waited + steal >= late / 2.0;
     if run.generator.busiest > at::CPU_SUSPECT || !explained {
         return "the generator ran late".to_owned();
@@ -269,7 +269,7 @@ fn asked_and_sent(run: &Run) -> Option<Reason> {
     // The cause: lost agents, no free lane, or else the generator.
     let (limit, noun) = (run.plan.connections, lanes::noun(&run.plan));
     let lanes = units::plural(limit as u64, noun);
-    let waited = run.tally.latency.of(Metric::Blocked).count();
+    let waited = run.tally.latency.of(LatencyMetric::Blocked).count();
     let missing = (1.0 - sent / asked) * due as f64;
     if counts.lost as f64 >= missing / 2.0 {
         text.push_str("; the rest belonged to lost agents");
@@ -294,7 +294,7 @@ fn users(run: &Run) -> Option<Reason> {
     let counts = &run.tally.counts;
     let &Load::Closed { users, .. } = run.plan.load.one()? else { return None };
     let is_judged =
-        run.ending == Ending::Done && run.plan.requests.is_none() && run.plan.warmup.is_zero();
+        run.ending == RunEnd::Done && run.plan.requests.is_none() && run.plan.warmup.is_zero();
     let begun = counts.arrivals();
     if !is_judged || begun == 0 {
         return None;
@@ -379,7 +379,7 @@ impl InFlightTime {
             time: fired_time(&run.tally) as f64,
             begun: counts.begun(),
             completed: counts.completed(),
-            deviation: run.tally.latency.of(Metric::Service).stddev(),
+            deviation: run.tally.latency.of(LatencyMetric::Service).stddev(),
         }
     }
 
@@ -407,7 +407,7 @@ const ITERATIONS: &str = "iteration_duration";
 
 /// Whether both scripts and plain scenarios run, so that iterations and requests are in flight.
 fn fires_both(plan: &Plan) -> bool {
-    let is_script = |plan: &Plan| plan.fires == Fires::Iterations;
+    let is_script = |plan: &Plan| plan.fires == WorkKind::Iterations;
     plan.fires_iterations() && !plan.scenarios().iter().all(is_script)
 }
 
@@ -441,7 +441,7 @@ fn littles_law(run: &Run) -> Option<Reason> {
     // Over HTTP/2 a request that waits for a stream is in flight, but that wait is not in `time`.
     let blocked = match counts.streams {
         0 => 0.0,
-        _ => run.tally.latency.of(Metric::Blocked).sum() as f64 / measured,
+        _ => run.tally.latency.of(LatencyMetric::Blocked).sum() as f64 / measured,
     };
     let own = match run.plan.fires_iterations() {
         true => completed as f64 * at::ITERATION_OWN_NS / measured,

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use gake_core::clock::SECOND;
 use gake_core::plan::Stage;
-use gake_core::record::{LevelUnit, MACHINE, Outcome, Reading};
+use gake_core::record::{GaugeReading, LevelUnit, MACHINE, Outcome};
 
 use super::*;
 use crate::testing::{MS, RunBuilder, answered, healthy};
@@ -85,7 +85,7 @@ fn users_who_never_began() {
     assert_eq!(level_of(&warmed, "users"), Valid);
     let mut interrupted = few();
     interrupted.plan.requests = None;
-    interrupted.ending = Ending::Interrupted;
+    interrupted.ending = RunEnd::Interrupted;
     assert_eq!(level_of(&interrupted, "users"), Valid);
 }
 
@@ -133,7 +133,7 @@ fn a_busy_machine_is_distinguished_from_a_slow_generator() {
     apart.generator.run_delay = 20 * SECOND;
     assert!(lateness(&apart).ends_with(": the generator ran late"), "{}", lateness(&apart));
     let mut stolen = run(0, 0.2);
-    let reading = Reading {
+    let reading = GaugeReading {
         source: MACHINE.to_owned(),
         name: "machine_steal".to_owned(),
         unit: LevelUnit::Share,

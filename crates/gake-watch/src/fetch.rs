@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::record::End;
+use gake_core::record::ExchangeEnd;
 use gake_core::schedule::Slice;
 use gake_wire::{
     Client, Deadline, HttpRequest, Network, PreparedRequest, Resolver, Settings, TlsOptions,
@@ -56,9 +56,9 @@ impl Fetch {
         let (exchange, capture) =
             self.client.send(&self.requests[number], deadline, BODY_MAX).await;
         let response = match exchange.end {
-            End::Answered(response) => response,
-            End::Fault(fault) => return Err(fault.to_string()),
-            End::Unfinished => return Err("no response".to_owned()),
+            ExchangeEnd::Response(response) => response,
+            ExchangeEnd::Fault(fault) => return Err(fault.to_string()),
+            ExchangeEnd::Unfinished => return Err("no response".to_owned()),
         };
         if !(200..300).contains(&response.status) {
             return Err(format!("status {}", response.status));

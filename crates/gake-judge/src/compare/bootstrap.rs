@@ -1,6 +1,6 @@
 //! The standard error of a ratio of sums over seconds that depend on each other.
 
-use crate::random::Random;
+use gake_core::random::SplitMix64;
 
 /// Resamples. They estimate a standard error to 1/√(2·400), 3.5 %.
 const RESAMPLES: usize = 400;
@@ -79,13 +79,13 @@ fn resampled(observations: &[(f64, f64)], ratio: f64, block: usize) -> f64 {
         let (top, bottom) = prefix.last().copied().unwrap_or_default();
         prefix.push((top + a, bottom + b));
     }
-    let mut random = Random::new(SEED ^ n as u64);
+    let mut random = SplitMix64::new(SEED ^ n as u64);
     let mut squares = 0.0;
     for _ in 0..RESAMPLES {
         let (mut top, mut bottom, mut left) = (0.0, 0.0, n);
         while left > 0 {
             let length = block.min(left);
-            let from = ((u128::from(random.next()) * (n - block + 1) as u128) >> 64) as usize;
+            let from = random.below(n - block + 1);
             let (low, high) = (prefix[from], prefix[from + length]);
             top += high.0 - low.0;
             bottom += high.1 - low.1;
@@ -109,11 +109,11 @@ mod tests {
         for (rho, n) in [(0.0_f64, 60), (0.5, 120)] {
             let (mut sum, series) = (0.0, 200);
             for seed in 0..series {
-                let mut random = Random::new(seed);
+                let mut random = SplitMix64::new(seed);
                 let mut level = 0.0;
                 let observations: Vec<_> = (0..n)
                     .map(|_| {
-                        let p = (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+                        let p = random.unit();
                         let shock = normal_quantile(p.clamp(1e-9, 1.0 - 1e-9));
                         level = rho * level + (1.0 - rho * rho).sqrt() * shock;
                         (100.0 + level, 1.0)

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use gake_core::clock::Nanos;
 use gake_core::metric::{SeriesValue, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Histogram, Metric, Run, Tally};
+use gake_core::record::{Counts, Histogram, LatencyMetric, Run, Tally};
 
 use crate::objective::RunView;
 
@@ -109,7 +109,7 @@ impl<'a> ScopeRecord<'a> {
         Self {
             counts: tally.counts,
             response: tally.latency.response(),
-            service: Cow::Borrowed(tally.latency.of(Metric::Service)),
+            service: Cow::Borrowed(tally.latency.of(LatencyMetric::Service)),
             ..Self::default()
         }
     }

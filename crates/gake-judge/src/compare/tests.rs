@@ -5,13 +5,13 @@
 use expect_test::expect;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::plan::Expect;
+use gake_core::plan::ExpectedStatus;
+use gake_core::random::SplitMix64;
 use gake_core::record::{Counts, Tally};
 
 use super::normal::normal_quantile;
 use super::observations::{ScopeSums, SecondSums, TimeSums};
 use super::*;
-use crate::random::Random;
 use crate::testing::{MS, RunBuilder, answered, healthy};
 
 const SECONDS: u64 = 60;
@@ -31,12 +31,12 @@ struct Server {
 const STEADY: Server =
     Server { median: 10e6, correlation: 0.5, level: 0.02, own: 0.2, errors: 0.01 };
 
-fn normal(random: &mut Random) -> f64 {
+fn normal(random: &mut SplitMix64) -> f64 {
     normal_quantile(random.unit())
 }
 
 /// The response times and failures of each second of a run.
-fn simulate(server: Server, seconds: u64, random: &mut Random) -> Vec<Vec<(Nanos, bool)>> {
+fn simulate(server: Server, seconds: u64, random: &mut SplitMix64) -> Vec<Vec<(Nanos, bool)>> {
     let mut level = normal(random);
     let one = |_| {
         let shock = (1.0 - server.correlation.powi(2)).sqrt() * normal(random);
@@ -54,7 +54,7 @@ fn tally(requests: &[(Nanos, bool)]) -> Tally {
     let mut tally = Tally::new(0);
     for &(took, failed) in requests {
         let status = if failed { 503 } else { 200 };
-        tally.record(&answered(10_000, took, took, status), &Expect::default());
+        tally.record(&answered(10_000, took, took, status), &ExpectedStatus::default());
     }
     tally
 }
@@ -110,13 +110,13 @@ fn judged(a: &ComparedRun, b: &ComparedRun, options: &CompareOptions) -> Compari
     compare(a, b, &figures, options)
 }
 
-fn sample(server: Server, random: &mut Random) -> ComparedRun {
+fn sample(server: Server, random: &mut SplitMix64) -> ComparedRun {
     sampled(&simulate(server, SECONDS, random))
 }
 
 #[test]
 fn simulated_seconds_equal_recorded_ones() {
-    let seconds = simulate(STEADY, 9, &mut Random::new(5));
+    let seconds = simulate(STEADY, 9, &mut SplitMix64::new(5));
     let sample = sampled(&seconds);
     let mut observations = RunObservations::new(&sample.run, &FigureSelection::usual());
     for (at, requests) in (0..).zip(&seconds) {
@@ -147,7 +147,7 @@ fn false_alarms(
 ) -> Vec<(usize, usize)> {
     let mut counts = vec![(0, 0); questions.len()];
     for seed in 0..repetitions as u64 {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let (a, b) = (sample(server, &mut random), sample(server, &mut random));
         for ((alarms, open), options) in counts.iter_mut().zip(questions) {
             let found = judged(&a, &b, options);
@@ -194,7 +194,7 @@ fn a_change_that_can_be_detected_is_found() {
     let names = ["response.p50", "response.mean", "service.p90"];
     let mut counts = names.map(|_| (0, 0));
     for seed in 0..repetitions as u64 {
-        let mut random = Random::new(0xdead + seed);
+        let mut random = SplitMix64::new(0xdead + seed);
         let (a, b) = (sample(STEADY, &mut random), sample(slower, &mut random));
         let comparison = judged(&a, &b, &CompareOptions::default());
         for (name, (able, found)) in names.iter().zip(&mut counts) {
@@ -216,7 +216,7 @@ fn a_change_that_can_be_detected_is_found() {
 fn a_clear_change_fails_and_a_small_one_does_not() {
     let options = CompareOptions::default();
     let of = |factor: f64, errors: f64| {
-        let mut random = Random::new(7);
+        let mut random = SplitMix64::new(7);
         let a = sample(STEADY, &mut random);
         let server = Server { median: STEADY.median * factor, errors, ..STEADY };
         judged(&a, &sample(server, &mut random), &options)
@@ -237,7 +237,7 @@ fn alternating_cancels_common_drift() {
     // The level wanders by 30 %, far more than the 5 % between the sides.
     let (mut apart, mut pairs) = (0, 0);
     for seed in 0..30 {
-        let mut random = Random::new(seed);
+        let mut random = SplitMix64::new(seed);
         let mut slices = Vec::new();
         let mut level = 0.0;
         for _ in 0..20 {
@@ -268,7 +268,7 @@ fn alternating_cancels_common_drift() {
 
 #[test]
 fn runs_that_cannot_be_compared() {
-    let mut random = Random::new(1);
+    let mut random = SplitMix64::new(1);
     let a = sample(STEADY, &mut random);
     let mut short = a.clone();
     short.observations = RunObservations::new(&a.run, &FigureSelection::usual());
@@ -296,7 +296,7 @@ fn runs_that_cannot_be_compared() {
 
 #[test]
 fn a_run_does_not_differ_from_itself() {
-    let sample = sample(STEADY, &mut Random::new(3));
+    let sample = sample(STEADY, &mut SplitMix64::new(3));
     let found =
         judged(&sample, &sample, &CompareOptions { tolerance: 0.1, ..CompareOptions::default() });
     assert_eq!(found.outcome, ComparisonOutcome::NoDifference, "{found:#?}");
@@ -310,7 +310,7 @@ fn a_run_does_not_differ_from_itself() {
 
 /// A run of 60 s with two labels and its own metrics: a trend of times, one of numbers, a rate and
 /// a counter.
-fn scripted(slower: f64, failing: f64, random: &mut Random) -> (Run, Vec<Tally>) {
+fn scripted(slower: f64, failing: f64, random: &mut SplitMix64) -> (Run, Vec<Tally>) {
     let define = |name: &str, kind, unit| {
         std::sync::Arc::new(Definition { name: name.to_owned(), kind, unit })
     };
@@ -327,7 +327,7 @@ fn scripted(slower: f64, failing: f64, random: &mut Random) -> (Run, Vec<Tally>)
             let took = (10e6 * (0.2 * normal(random)).exp()) as Nanos;
             let mut outcome = answered(10_000, took, took, 200);
             outcome.exchange.label = i % 2;
-            tally.record(&outcome, &Expect::default());
+            tally.record(&outcome, &ExpectedStatus::default());
             let name = if i % 2 == 0 { "a" } else { "b" };
             let factor = if i % 2 == 0 { slower } else { 1.0 };
             let mut add = |metric, value| {
@@ -373,7 +373,7 @@ fn by_name(
 
 #[test]
 fn a_runs_own_metrics_are_compared_by_tag() {
-    let random = &mut Random::new(11);
+    let random = &mut SplitMix64::new(11);
     let (a, b) = (scripted(1.0, 0.01, random), scripted(1.3, 0.2, random));
     let verdict = |name: &str| {
         let found = by_name(&a, &b, &[name]).unwrap();
@@ -406,7 +406,7 @@ fn a_runs_own_metrics_are_compared_by_tag() {
 
 #[test]
 fn an_unknown_figure_is_refused_with_a_list_of_the_known_ones() {
-    let random = &mut Random::new(12);
+    let random = &mut SplitMix64::new(12);
     let runs = (scripted(1.0, 0.0, random), scripted(1.0, 0.0, random));
     for (name, part) in [
         ("typo", "there are sent, completed"),

@@ -1,7 +1,7 @@
 //! The input of the rules: the run and the levels sampled during it.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
-use gake_core::record::{Counts, Fault, Gauge, Histogram, Metric, Run, UNANSWERED};
+use gake_core::record::{Counts, Fault, Gauge, Histogram, LatencyMetric, Run, UNANSWERED};
 
 use crate::objective::Evaluation;
 use crate::stats::{CPU_BUSY, mean_in_flight, share};
@@ -42,7 +42,7 @@ impl<'a> RunFacts<'a> {
         &self.run.tally.counts
     }
 
-    pub(super) fn latency(&self, metric: Metric) -> &Histogram {
+    pub(super) fn latency(&self, metric: LatencyMetric) -> &Histogram {
         self.run.tally.latency.of(metric)
     }
 

@@ -1,6 +1,6 @@
 //! Limits of HTTP/2: streams per connection, and the flow-control window.
 
-use gake_core::record::Metric;
+use gake_core::record::LatencyMetric;
 use gake_text::units;
 
 use super::Finding;
@@ -25,7 +25,7 @@ pub(super) fn streams(facts: &RunFacts<'_>) -> Option<Finding> {
         units::plural(facts.run.peak_connections, "open connection"),
         units::number(allowed)
     );
-    let waits = facts.latency(Metric::Blocked);
+    let waits = facts.latency(LatencyMetric::Blocked);
     if !waits.is_empty() {
         let p99 = units::duration(waits.quantile(0.99) as f64);
         evidence.push_str(&format!("; they waited up to {p99} (p99)"));
@@ -39,7 +39,7 @@ pub(super) fn streams(facts: &RunFacts<'_>) -> Option<Finding> {
 
 pub(super) fn window(facts: &RunFacts<'_>) -> Option<Finding> {
     let counts = facts.counts();
-    let service = facts.latency(Metric::Service);
+    let service = facts.latency(LatencyMetric::Service);
     let all = service.mean() * service.count() as f64;
     let part = counts.window_wait_time as f64 / all;
     if counts.window_waits == 0 || !part.is_finite() || part < WINDOW_SHARE_MIN {

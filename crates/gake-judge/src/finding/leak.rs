@@ -1,7 +1,7 @@
 //! A pool that leaks its threads or connections.
 
 use gake_core::clock::SECOND;
-use gake_core::record::{Gauge, Point};
+use gake_core::record::{Gauge, SeriesPoint};
 use gake_text::units;
 
 use super::Finding;
@@ -82,7 +82,8 @@ fn excess(facts: &RunFacts<'_>, gauge: &Gauge) -> Vec<Excess> {
     let points = facts.run.series.points();
     let in_flight = |at: u64| {
         let second = at / SECOND;
-        let of = |point: &&Point| (point.second..point.second + point.seconds).contains(&second);
+        let of =
+            |point: &&SeriesPoint| (point.second..point.second + point.seconds).contains(&second);
         points.iter().find(of).map(|point| point.in_flight)
     };
     // After the last arrival, a reading may still count members of requests that just ended.

@@ -1,6 +1,6 @@
 //! Symptoms: the effects of a limit on requests, not its cause.
 
-use gake_core::record::{Fault, Metric, Phase};
+use gake_core::record::{Fault, LatencyMetric, Phase};
 use gake_text::units;
 
 use super::Finding;
@@ -14,7 +14,7 @@ use crate::stats::share;
 const BLOCKED_SHARE_MIN: f64 = 0.01;
 
 pub(super) fn blocked(facts: &RunFacts<'_>) -> Option<Finding> {
-    let waits = facts.latency(Metric::Blocked);
+    let waits = facts.latency(LatencyMetric::Blocked);
     let counts = facts.counts();
     // Over HTTP/2 an arrival may wait twice: to be fired, and for a stream.
     let waited = waits.count().min(counts.due().saturating_sub(counts.dropped));

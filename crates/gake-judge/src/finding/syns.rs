@@ -1,7 +1,7 @@
 //! Lost SYNs, from the times that connections took to open.
 
 use gake_core::clock::{Nanos, SECOND};
-use gake_core::record::{Fault, Histogram, Metric, Phase};
+use gake_core::record::{Fault, Histogram, LatencyMetric, Phase};
 
 use super::facts::RunFacts;
 use crate::stats::{poisson_at_least, share};
@@ -47,7 +47,7 @@ pub(super) struct SynLosses {
 
 impl SynLosses {
     pub(super) fn of(facts: &RunFacts<'_>) -> Self {
-        let late = late_seconds(facts.latency(Metric::Connect));
+        let late = late_seconds(facts.latency(LatencyMetric::Connect));
         let linear = late.iter().any(|(second, _)| [2, 4, 5].contains(second));
         let sent_again = |second: u64| match second {
             _ if linear => second.min(5),

@@ -5,8 +5,8 @@
 //! their uncertainty computed. A failed request is bad for both.
 
 use gake_core::clock::Nanos;
-use gake_core::plan::{Fires, Plan};
-use gake_core::record::{Histogram, LabelTally, Metric, Tally};
+use gake_core::plan::{Plan, WorkKind};
+use gake_core::record::{Histogram, LabelTally, LatencyMetric, Tally};
 
 use super::level::BoundedLevel;
 use super::quantity::{BadCount, ClauseBound, Measure, Quantity, Statistic};
@@ -47,8 +47,10 @@ impl Objective {
     /// One sentence, when a script cannot have what it bounds.
     pub fn of_script(self) -> Result<Self, String> {
         let Claim::Builtin { scope, quantity } = &self.claim else { return Ok(self) };
-        let is_service =
-            matches!(quantity, Quantity::Latency { measure: Measure::Of(Metric::Service), .. });
+        let is_service = matches!(
+            quantity,
+            Quantity::Latency { measure: Measure::Of(LatencyMetric::Service), .. }
+        );
         if scope.label.is_none() && !is_service {
             return Ok(self);
         }
@@ -66,7 +68,7 @@ impl Objective {
     /// scenarios run scripts.
     #[must_use]
     pub fn of_plan(self, plan: &Plan) -> Self {
-        match plan.scenarios().iter().all(|plan| plan.fires == Fires::Iterations) {
+        match plan.scenarios().iter().all(|plan| plan.fires == WorkKind::Iterations) {
             true => self.clone().of_script().unwrap_or(self),
             false => self,
         }
@@ -114,7 +116,8 @@ impl Objective {
         }
         let (bound, source) = match *quantity {
             Quantity::Latency { measure, statistic, bound } => {
-                let known = [Metric::OkResponse, Metric::Service, Metric::FirstByte];
+                let known =
+                    [LatencyMetric::OkResponse, LatencyMetric::Service, LatencyMetric::FirstByte];
                 if matches!(measure, Measure::Of(metric) if !known.contains(&metric)) {
                     return refuse("it needs a bound on the response, service or first_byte time");
                 }
@@ -236,7 +239,7 @@ impl Clause {
 /// The histogram of good requests; a failed one is bad whatever its time.
 fn histogram(measure: Measure, tally: &Tally) -> &Histogram {
     match measure {
-        Measure::Response => tally.latency.of(Metric::OkResponse),
+        Measure::Response => tally.latency.of(LatencyMetric::OkResponse),
         Measure::Of(metric) => tally.latency.of(metric),
     }
 }

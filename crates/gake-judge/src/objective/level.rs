@@ -1,7 +1,7 @@
 //! Objectives on levels of the watched target: `cpu<80%`, `rss<1GB`, `pool.max<90%`.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{LevelUnit, Watched};
+use gake_core::record::{LevelUnit, WatchRecord};
 use gake_text::size::parse_byte_amount;
 use gake_text::units;
 
@@ -124,7 +124,7 @@ impl BoundedLevel {
     pub(super) fn value(
         self,
         of: LevelStatistic,
-        watched: &Watched,
+        watched: &WatchRecord,
         warmup: Nanos,
     ) -> Result<f64, String> {
         let values =

@@ -27,7 +27,7 @@ use std::fmt;
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Registry, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{Run, ScenarioRun, Tally, Watched};
+use gake_core::record::{Run, ScenarioRun, Tally, WatchRecord};
 use gake_text::units;
 
 pub use clause::Clause;
@@ -92,7 +92,7 @@ pub struct RunView<'a> {
     /// The plan of the run.
     pub plan: &'a Plan,
     /// The samples of the target.
-    pub watched: &'a Watched,
+    pub watched: &'a WatchRecord,
     /// Each scenario, in the plan's order, if the run has several.
     pub scenarios: Vec<ScenarioView<'a>>,
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Histogram, Metric, Tally};
+use gake_core::record::{Counts, Histogram, LatencyMetric, Tally};
 
 use super::level::{BoundedLevel, LevelStatistic};
 use super::{RunView, ValueUnit};
@@ -26,7 +26,7 @@ pub(super) enum Quantity {
 pub(super) enum Measure {
     /// Response times of all arrivals, including censored waits.
     Response,
-    Of(Metric),
+    Of(LatencyMetric),
 }
 
 /// A statistic of a histogram. A percentile is in per cent.
@@ -193,8 +193,8 @@ impl Measure {
         match self {
             Self::Response => "response",
             // The short names used in objectives.
-            Self::Of(Metric::OkResponse) => "ok",
-            Self::Of(Metric::FaultResponse) => "fault",
+            Self::Of(LatencyMetric::OkResponse) => "ok",
+            Self::Of(LatencyMetric::FaultResponse) => "fault",
             Self::Of(metric) => metric.name(),
         }
     }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::record::{End, Fault, GrpcStatus};
+use gake_core::record::{ExchangeEnd, Fault, GrpcStatus};
 use gake_core::schedule::Slice;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions};
 
@@ -317,10 +317,12 @@ impl HttpSender {
             let deadline = Deadline::within(self.client.clock().now(), PATIENCE);
             let (exchange, capture) = self.client.send(&prepared, deadline, REASON_MAX).await;
             let status = match exchange.end {
-                End::Answered(response) => response.status,
-                End::Fault(Fault::Grpc(status)) => return Err(rejection(status)),
-                End::Fault(fault) => return Err(Rejection::Temporary(words(fault))),
-                End::Unfinished => return Err(Rejection::Temporary("no response".to_owned())),
+                ExchangeEnd::Response(response) => response.status,
+                ExchangeEnd::Fault(Fault::Grpc(status)) => return Err(rejection(status)),
+                ExchangeEnd::Fault(fault) => return Err(Rejection::Temporary(words(fault))),
+                ExchangeEnd::Unfinished => {
+                    return Err(Rejection::Temporary("no response".to_owned()));
+                }
             };
             let reason = String::from_utf8_lossy(&capture.body);
             let shown = gake_text::foreign::line(reason.trim());

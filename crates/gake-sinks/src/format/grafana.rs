@@ -1,7 +1,7 @@
 //! Annotations in Grafana for the events of a run; one request each.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Reading, Run};
+use gake_core::record::{GaugeReading, Run};
 use gake_wire::HttpRequest;
 use serde_json::json;
 
@@ -53,7 +53,7 @@ impl Format for Annotations {
         Batch::default()
     }
 
-    fn readings(&mut self, _: Nanos, _: &[Reading]) -> Batch {
+    fn readings(&mut self, _: Nanos, _: &[GaugeReading]) -> Batch {
         Batch::default()
     }
 

@@ -1,7 +1,7 @@
 //! OpenTelemetry traces: spans of sampled requests, with attributes of the semantic conventions for
 //! HTTP clients. Field numbers are from `opentelemetry/proto/trace/v1/trace.proto`.
 
-use gake_core::record::End;
+use gake_core::record::ExchangeEnd;
 use gake_wire::Span;
 use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ fn attributes_of(span: &Span) -> Vec<(&'static str, SpanAttribute)> {
         let waited = seconds(write.saturating_sub(span.due));
         all.push(("gake.due_to_write", SpanAttribute::Seconds(waited)));
     }
-    if let End::Answered(response) = span.end {
+    if let ExchangeEnd::Response(response) = span.end {
         all.push(("http.response.status_code", SpanAttribute::Number(response.status.into())));
     }
     all.extend(error(span).map(|error| ("error.type", SpanAttribute::Text(error))));
@@ -151,11 +151,11 @@ fn attributes_of(span: &Span) -> Vec<(&'static str, SpanAttribute)> {
 /// The error type of a failed request: its status or fault.
 fn error(span: &Span) -> Option<String> {
     match span.end {
-        End::Answered(response) => {
+        ExchangeEnd::Response(response) => {
             (response.status >= FIRST_ERROR).then(|| response.status.to_string())
         }
-        End::Fault(fault) => Some(fault.name().to_owned()),
-        End::Unfinished => Some("unfinished".to_owned()),
+        ExchangeEnd::Fault(fault) => Some(fault.name().to_owned()),
+        ExchangeEnd::Unfinished => Some("unfinished".to_owned()),
     }
 }
 
@@ -170,9 +170,9 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gake_core::record::{Answer, Fault};
+    use gake_core::record::{Fault, ResponseSummary};
 
-    fn span(end: End) -> Span {
+    fn span(end: ExchangeEnd) -> Span {
         Span {
             trace: [0xab; 16],
             id: [1; 8],
@@ -196,8 +196,8 @@ mod tests {
 
     #[test]
     fn json_follows_the_semantic_conventions() {
-        let answered = End::Answered(Answer { status: 503, body_bytes: 0 });
-        let unwritten = Span { write: None, ..span(End::Fault(Fault::Reset)) };
+        let answered = ExchangeEnd::Response(ResponseSummary { status: 503, body_bytes: 0 });
+        let unwritten = Span { write: None, ..span(ExchangeEnd::Fault(Fault::Reset)) };
         let batch = writer("otlp").write(&[span(answered), unwritten]);
         assert_eq!(batch.rows, 2);
         let request: Value = serde_json::from_slice(&batch.bytes).unwrap();
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(pair(&spans[1], "error.type").unwrap()["stringValue"], "reset");
         assert_eq!(pair(&spans[1], "http.response.status_code"), None);
         assert_eq!(pair(&spans[1], "gake.due_to_write"), None);
-        let ok = End::Answered(Answer { status: 200, body_bytes: 0 });
+        let ok = ExchangeEnd::Response(ResponseSummary { status: 200, body_bytes: 0 });
         let batch = writer("otlp").write(&[span(ok)]);
         let request: Value = serde_json::from_slice(&batch.bytes).unwrap();
         let span = &request["resourceSpans"][0]["scopeSpans"][0]["spans"][0];

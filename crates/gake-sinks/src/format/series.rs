@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Histogram, Reading, Run, Tally};
+use gake_core::record::{GaugeReading, Histogram, Run, Tally};
 
 use super::Format;
 use crate::carrier::Batch;
@@ -27,7 +27,7 @@ pub(crate) struct Totals {
     asked: Option<f64>,
     in_flight: f64,
     open: u64,
-    readings: Vec<Reading>,
+    readings: Vec<GaugeReading>,
     verdict: Option<ExportVerdict>,
 }
 
@@ -69,7 +69,7 @@ impl<W: SeriesWriter> Format for SeriesFormat<W> {
         self.batch((second.at + 1) * 1_000_000_000)
     }
 
-    fn readings(&mut self, _at: Nanos, readings: &[Reading]) -> Batch {
+    fn readings(&mut self, _at: Nanos, readings: &[GaugeReading]) -> Batch {
         self.totals.readings(readings);
         Batch::default()
     }
@@ -82,7 +82,7 @@ impl<W: SeriesWriter> Format for SeriesFormat<W> {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct SeriesPoint {
+pub(super) struct LabelledValue {
     pub(super) labels: Vec<(&'static str, String)>,
     pub(super) value: f64,
 }
@@ -92,13 +92,13 @@ pub(super) struct Family {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) is_counter: bool,
-    pub(super) points: Vec<SeriesPoint>,
+    pub(super) points: Vec<LabelledValue>,
 }
 
 impl Totals {
     pub(super) fn begin(&mut self, labels: &[String]) {
         self.labels = labels.to_vec();
-        self.tally.tell_labels(if labels.len() > 1 { labels.len() } else { 0 });
+        self.tally.grow_labels(if labels.len() > 1 { labels.len() } else { 0 });
     }
 
     pub(super) fn second(&mut self, second: &ExportSecond<'_>) {
@@ -108,10 +108,11 @@ impl Totals {
         self.open = second.open;
     }
 
-    pub(super) fn readings(&mut self, readings: &[Reading]) {
+    pub(super) fn readings(&mut self, readings: &[GaugeReading]) {
         for reading in readings {
-            let same =
-                |known: &&mut Reading| known.name == reading.name && known.source == reading.source;
+            let same = |known: &&mut GaugeReading| {
+                known.name == reading.name && known.source == reading.source
+            };
             match self.readings.iter_mut().find(same) {
                 Some(known) => *known = reading.clone(),
                 None => self.readings.push(reading.clone()),
@@ -133,7 +134,7 @@ impl Totals {
 
     pub(super) fn families(&self) -> Vec<Family> {
         let counts = &self.tally.counts;
-        let point = |name, value: &str, count: u64| SeriesPoint {
+        let point = |name, value: &str, count: u64| LabelledValue {
             labels: vec![(name, value.to_owned())],
             value: count as f64,
         };
@@ -143,7 +144,7 @@ impl Totals {
             ("unfinished", counts.unfinished),
             ("dropped", counts.dropped),
         ];
-        let single = |value: u64| vec![SeriesPoint { labels: Vec::new(), value: value as f64 }];
+        let single = |value: u64| vec![LabelledValue { labels: Vec::new(), value: value as f64 }];
         let mut families = vec![
             counter(
                 "gake_requests",
@@ -169,7 +170,7 @@ impl Totals {
             counter("gake_connections_opened", "Connections opened.", single(counts.opened)),
             gauge("gake_connections", "Connections open.", single(self.open)),
         ];
-        let level = |value: f64| vec![SeriesPoint { labels: Vec::new(), value }];
+        let level = |value: f64| vec![LabelledValue { labels: Vec::new(), value }];
         families.push(gauge("gake_in_flight", "Mean number in flight.", level(self.in_flight)));
         if let Some(asked) = self.asked {
             families.push(gauge("gake_asked_rate", "Arrivals a second asked for.", level(asked)));
@@ -192,23 +193,23 @@ impl Totals {
         families
     }
 
-    fn quantiles(&self) -> Vec<SeriesPoint> {
+    fn quantiles(&self) -> Vec<LabelledValue> {
         let response = self.tally.latency.response();
         if response.is_empty() {
             return Vec::new();
         }
-        let point = |(name, quantile): (&str, f64)| SeriesPoint {
+        let point = |(name, quantile): (&str, f64)| LabelledValue {
             labels: vec![("quantile", name.to_owned())],
             value: response.quantile(quantile) as f64 / 1e9,
         };
         QUANTILES.map(point).to_vec()
     }
 
-    fn endpoints(&self) -> Vec<SeriesPoint> {
+    fn endpoints(&self) -> Vec<LabelledValue> {
         let labels = self.labels.iter().zip(self.tally.labels());
         let points = |(name, label): (&String, &gake_core::record::LabelTally)| {
             let counts = [("ok", label.counts.ok), ("failed", label.counts.failed)];
-            counts.map(|(outcome, count)| SeriesPoint {
+            counts.map(|(outcome, count)| LabelledValue {
                 labels: vec![("name", name.clone()), ("outcome", outcome.to_owned())],
                 value: count as f64,
             })
@@ -216,8 +217,8 @@ impl Totals {
         labels.flat_map(points).collect()
     }
 
-    fn target(&self) -> Vec<SeriesPoint> {
-        let point = |reading: &Reading| SeriesPoint {
+    fn target(&self) -> Vec<LabelledValue> {
+        let point = |reading: &GaugeReading| LabelledValue {
             labels: vec![("level", reading.name.clone()), ("source", reading.source.clone())],
             value: reading.value,
         };
@@ -226,9 +227,9 @@ impl Totals {
 }
 
 fn verdict_families(verdict: &ExportVerdict) -> [Family; 2] {
-    let validity = SeriesPoint { labels: Vec::new(), value: verdict.level as f64 };
+    let validity = LabelledValue { labels: Vec::new(), value: verdict.level as f64 };
     let objectives = [("met", verdict.met), ("missed", verdict.missed)];
-    let objectives = objectives.map(|(state, count)| SeriesPoint {
+    let objectives = objectives.map(|(state, count)| LabelledValue {
         labels: vec![("state", state.to_owned())],
         value: count as f64,
     });
@@ -242,11 +243,11 @@ fn verdict_families(verdict: &ExportVerdict) -> [Family; 2] {
     ]
 }
 
-fn counter(name: &'static str, help: &'static str, points: Vec<SeriesPoint>) -> Family {
+fn counter(name: &'static str, help: &'static str, points: Vec<LabelledValue>) -> Family {
     Family { name, help, is_counter: true, points }
 }
 
-fn gauge(name: &'static str, help: &'static str, points: Vec<SeriesPoint>) -> Family {
+fn gauge(name: &'static str, help: &'static str, points: Vec<LabelledValue>) -> Family {
     Family { name, help, is_counter: false, points }
 }
 
