@@ -160,7 +160,8 @@ mod tests {
         let overloaded = run(|_| 180, |second| (second + 1) * 300 * MS);
         let found = Saturation::of(&overloaded).unwrap();
         assert!((found.completed - 180.0).abs() < 1.0 && (found.growth() - 80.0).abs() < 1.0);
-        expect![[""]].assert_eq(&found.text(&overloaded));
+        expect!["the target completed 180/s of 260/s asked for: the queue grew by 80/s"]
+            .assert_eq(&found.text(&overloaded));
         let (validity, reasons) = validity::check(&overloaded);
         assert_eq!(validity, validity::Validity::Valid, "{reasons:?}");
     }

@@ -274,12 +274,12 @@ fn runs_that_cannot_be_compared() {
     short.observations = RunObservations::new(&a.run, &FigureSelection::usual());
     let found = judged(&a, &short, &CompareOptions::default());
     assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
-    expect![[""]].assert_eq(&found.conclusion);
+    expect!["inconclusive: goodput has no confidence interval (B: only 0 whole seconds were measured; 5 are needed)"].assert_eq(&found.conclusion);
     let mut invalid = a.clone();
     invalid.run.asked_rate = Some(10_000.0);
     let found = judged(&invalid, &a, &CompareOptions::default());
     assert_eq!(found.outcome, ComparisonOutcome::Inconclusive);
-    expect![[""]].assert_eq(&found.conclusion);
+    expect!["inconclusive: A is invalid"].assert_eq(&found.conclusion);
     let mut other = a.clone();
     other.run.plan.target = "elsewhere".to_owned();
     assert_eq!(judged(&a, &other, &CompareOptions::default()).warnings.len(), 1);

@@ -109,7 +109,7 @@ pub(super) fn uneven(facts: &RunFacts<'_>) -> Option<String> {
     }
     Some(format!(
         "the median first byte takes {}, but {} for {} of the requests, with {} in flight: the \
-         rest waited inside the server, or takes that long by itself",
+         rest waited inside the server, or took that long by itself",
         units::duration(median as f64),
         units::duration(fastest as f64),
         units::percent(share(alike, first.count())),

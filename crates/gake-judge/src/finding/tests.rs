@@ -125,7 +125,7 @@ fn lost_syns_are_modes_of_the_connect_time() {
     let some = sample.clone().connects(20, SECOND + 10 * MS).connects(12, 3 * SECOND + 10 * MS);
     // Too few of all for an accept queue.
     assert_eq!(ids(&some.clone().run()), ["syn_drops"]);
-    expect![[""]].assert_eq(&evidence(&some.clone().run()));
+    expect!["32 of 10,032 connections opened late (20 after about 1 s, 12 after about 3 s): their SYN was dropped and retransmitted"].assert_eq(&evidence(&some.clone().run()));
     // The same mass spread over the neighbourhood is a slow server, not a lost SYN.
     let spread = some.connects(10, 700 * MS).connects(10, 1_600 * MS).connects(12, 2_500 * MS);
     assert!(!ids(&spread.run()).contains(&"syn_drops"));
@@ -205,7 +205,7 @@ fn drops_at_the_targets_own_socket_are_its_own() {
         run
     };
     assert_eq!(ids(&with(12.0)), ["target_overflows"]);
-    expect![[""]].assert_eq(&evidence(&with(12.0)));
+    expect!["the kernel dropped 12 attempts to connect at the target's own listening socket: up to 11 waited in its accept queue of 10; 5 connections opened at least 1 s late"].assert_eq(&evidence(&with(12.0)));
     // A queue that is nearly empty drops no attempt, and no connection was late.
     let mut roomy = base().connects(100, MS).run();
     watch(&mut roomy, "machine", "listener_dropped", LevelUnit::Count, &[7.0, 19.0]);
@@ -223,7 +223,7 @@ fn drops_of_a_whole_machine_count_only_with_late_connections() {
     let mut run = base().connects(100, MS).connects(5, SECOND + 10 * MS).run();
     watch(&mut run, "prometheus:http://h", "listen_overflows", LevelUnit::PerSecond, &[40.0]);
     assert_eq!(ids(&run)[0], "target_overflows");
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["the kernel of the target's machine dropped up to 40 attempts to connect a second, over all its listening sockets; 5 connections opened at least 1 s late"].assert_eq(&evidence(&run));
     let mut run = base().run();
     watch(&mut run, "prometheus:http://h", "listen_overflows", LevelUnit::PerSecond, &[40.0]);
     assert!(ids(&run).is_empty());
@@ -247,7 +247,7 @@ fn connection_limit_shows_in_starved_users() {
     };
     assert!(ids(&sample(2, 0).run()).is_empty());
     assert_eq!(ids(&sample(4, 0).run()), ["connection_limit"]);
-    expect![[""]].assert_eq(&evidence(&sample(4, 0).run()));
+    expect!["4 of 10 users waited for a response for more than half of the run, while the other 6 got theirs in 5.00 ms (median)"].assert_eq(&evidence(&sample(4, 0).run()));
     // A distribution with a long tail, and a server that stood still.
     assert!(ids(&sample(4, 2).run()).is_empty());
     assert!(ids(&sample(10, 0).run()).is_empty());
@@ -261,7 +261,7 @@ fn users_who_wait_for_a_local_port_are_not_the_servers() {
     let mut run = starved();
     watch(&mut run, "machine", "quick_ports", LevelUnit::Count, &[9.0]);
     assert_eq!(ids(&run), ["client_ports"]);
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["4 users waited for a connection for more than half of the run: 10 connections were open, and beyond 9 per source address the kernel is slow to find a free local port"].assert_eq(&evidence(&run));
     let mut run = starved();
     watch(&mut run, "machine", "quick_ports", LevelUnit::Count, &[14_116.0]);
     assert_eq!(ids(&run), ["connection_limit"]);
@@ -320,7 +320,7 @@ fn pool_queueing_by_shape() {
     // Only the target's own CPU shows whether they wait for a pool or for the CPU.
     let mut run = queue(10 * MS).closed().run();
     assert_eq!(ids(&run), ["unexplained"]);
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["the median first byte takes 50.0 ms and the fastest 10.0 ms, with 49.2 in flight: at least 10 are served at once (1,000/s × 10.0 ms = 10), and the rest waits inside the server, for its CPU, a pool or a lock"].assert_eq(&evidence(&run));
     watch(&mut run, "port:80", "cores", LevelUnit::Count, &[0.3; 3]);
     watch(&mut run, "port:80", "cores_waited", LevelUnit::Count, &[0.2; 3]);
     assert_eq!(ids(&run), ["pool_queueing"]);
@@ -352,7 +352,7 @@ fn a_queue_that_lets_some_pass_is_unexplained() {
     };
     let found = find(&kept(150).closed().run(), &[]);
     assert_eq!(found[0].id, "unexplained");
-    expect![[""]].assert_eq(&found[0].evidence);
+    expect!["the median first byte takes 1.19 s, but 198 ms for 15 % of the requests, with 100 in flight: the rest waited inside the server, or took that long by itself"].assert_eq(&found[0].evidence);
     assert!(found[0].advice.contains("-c 1"), "{}", found[0].advice);
     // Times that merely vary include few as short as the shortest.
     let varied =
@@ -409,7 +409,7 @@ fn a_first_byte_that_waits_in_the_network_waits_for_the_link() {
         RunBuilder::default().add(1_000, outcome).run()
     };
     assert_eq!(ids(&run(5 * MS)), ["bandwidth"]);
-    expect![[""]].assert_eq(&evidence(&run(5 * MS)));
+    expect!["reading the body takes 40 % of the service time; 10.0 MB/s (80 Mbit/s) were received; a round trip takes 5.00 ms under the load, and took 100 µs when connections were opened"].assert_eq(&evidence(&run(5 * MS)));
     assert!(ids(&run(2 * MS)).is_empty());
 }
 
@@ -418,7 +418,8 @@ fn server_errors() {
     assert!(ids(&base().status(503, 9).run()).is_empty());
     let run = base().status(503, 100).status(500, 20).run();
     assert_eq!(ids(&run)[0], "server_errors");
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["1.2 % of the responses were server errors: 503 × 100, 500 × 20"]
+        .assert_eq(&evidence(&run));
     let mut wanted = run;
     wanted.plan.expect = "2xx,5xx".parse().unwrap();
     assert!(!ids(&wanted).contains(&"server_errors"));
@@ -468,7 +469,7 @@ fn connections_waiting_to_be_accepted_confirm_a_limit_nearly_reached() {
     assert!(ids(&run).is_empty());
     watch(&mut run, "machine", "accept_queue", LevelUnit::Count, &[0.0, 11.0, 11.0, 11.0]);
     assert_eq!(ids(&run)[0], "target_connections");
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["actuator:http://h had up to 94 % of its allowed connections open in 3 of 4 readings; up to 11 more waited to be accepted, in 3 of 4 readings"].assert_eq(&evidence(&run));
     // A queue that empties immediately is no sign of a limit.
     let mut busy = healthy();
     watch(&mut busy, "actuator:http://h", "connections", LevelUnit::Share, &[0.94; 6]);
@@ -512,7 +513,8 @@ fn a_pool_that_is_full_for_half_of_the_time() {
     // 72 % on average.
     let run = with(&[0.1, 0.5, 1.0, 1.0, 1.0]);
     assert_eq!(ids(&run)[0], "target_pool");
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["actuator:http://h: all 200 worker threads busy in 3 of 5 readings (72 % on average)"]
+        .assert_eq(&evidence(&run));
     // A short peak is no limit.
     assert!(ids(&with(&[0.1, 0.5, 1.0, 0.6, 0.5, 0.4, 0.5])).is_empty());
 }
@@ -548,7 +550,7 @@ fn failed_reads_of_a_source_are_evidence() {
     };
     assert!(ids(&with(1)).is_empty());
     assert_eq!(ids(&with(6))[0], "target_silent");
-    expect![[""]].assert_eq(&evidence(&with(6)));
+    expect!["6 of 8 reads of actuator:http://h failed under the load; its last values before that: pool 27 %"].assert_eq(&evidence(&with(6)));
     // A process that is gone is not a slow source.
     let mut run = base().fault(Fault::ConnectRefused, 3_000).run();
     watch(&mut run, "port:80", "rss", LevelUnit::Bytes, &[1e6, 1e6]);
@@ -582,11 +584,11 @@ fn the_process_that_has_the_cores_is_named() {
     // Both take what they can get.
     let run = shared(0.5, 0.9, 0.45, 1.0);
     assert_eq!(ids(&run), ["shared_cores"]);
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["the target and the generator share cores: this machine's CPU was used up (in 5 readings): 50 % by the target, 45 % by the generator, 5.0 % by others"].assert_eq(&evidence(&run));
     // Other processes have them.
     let run = shared(0.2, 1.6, 0.1, 1.0);
     assert_eq!(ids(&run), ["run_delay"]);
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["this machine's CPU was used up (in 5 readings): 20 % by the target, 10 % by the generator, 70 % by others (most of it rustc, 70 %)"].assert_eq(&evidence(&run));
     // There is a core to spare.
     assert!(ids(&shared(0.2, 0.1, 0.1, 0.5)).is_empty());
     // No process waits for a core.
@@ -643,11 +645,14 @@ fn a_database_that_refuses_and_a_pool_that_churns() {
     watch(&mut run, "prometheus:http://db", "db_max_connections", LevelUnit::Count, &[151.0]);
     watch(&mut run, "prometheus:http://db", "db_connects", LevelUnit::PerSecond, &[700.0, 800.0]);
     assert_eq!(ids(&run), ["db_connections_refused", "db_pool_churn", "server_errors"]);
-    expect![[""]].assert_eq(&evidence(&run));
-    expect![[""]].assert_eq(&find(&run, &[])[1].evidence);
+    expect!["the database refused 900 connections (up to 151 of 151 allowed were open), while 900 requests (8.3 %) failed"].assert_eq(&evidence(&run));
+    expect![
+        "connections to the database were opened at 750/s: 0.69 per response, at 1,090 responses/s"
+    ]
+    .assert_eq(&find(&run, &[])[1].evidence);
     // MariaDB refuses most before it counts them as refused.
     watch(&mut run, "prometheus:http://db", "db_aborted", LevelUnit::Count, &[5.0, 1_205.0]);
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["the database refused at least 900 connections, and 1,200 connection attempts failed (up to 151 of 151 allowed were open), while 900 requests (8.3 %) failed"].assert_eq(&evidence(&run));
     // Only the sockets are known: 6,000 more in TIME-WAIT after 10 s.
     let mut run = base().run();
     watch(&mut run, "port:80", "10.0.0.9:3306 time_wait", LevelUnit::Count, &[100.0, 6_100.0]);
@@ -664,12 +669,13 @@ fn unexplained() {
     assert!(ids(&base().status(404, 9).run()).is_empty());
     let run = base().status(404, 12).run();
     assert_eq!(ids(&run), ["unexplained"]);
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["12 requests (0.12 %) failed, and no finding explains it; most often status 404 × 12"]
+        .assert_eq(&evidence(&run));
     let missed = missed("p99<1ms", 5e6);
     let found = find(&healthy(), std::slice::from_ref(&missed));
     assert_eq!(found[0].id, "unexplained");
     assert!(found[0].advice.contains("mysql://"), "{}", found[0].advice);
-    expect![[""]].assert_eq(&found[0].evidence);
+    expect!["p99<1ms is missed (5.00 ms); it is not the generator (requests left 10.0 µs late, p99), nor connecting (500 µs, p99), nor waiting in a queue (the median first byte takes 4.94 ms, the fastest 4.94 ms)"].assert_eq(&found[0].evidence);
     // Some resets do not explain times, but they do explain errors.
     let resets = base().fault(Fault::Reset, 12).run();
     assert_eq!(named(&resets, &[missed]), ["unexplained", "server_closes"]);
@@ -727,7 +733,7 @@ fn stalls_of_the_whole_target() {
     let stalled = |at: u64| at % 20 >= 17;
     let run = in_time(|at| tenth(if stalled(at) { 0 } else { 12 }, 5 * MS));
     assert_eq!(ids(&run), ["stalls"]);
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["every 2.00 s the target completes nothing for up to 300 ms (3 times), then all requests resume"].assert_eq(&evidence(&run));
     // Stalls of the generator.
     let own = in_time(|at| SeriesPoint {
         lateness_max: if stalled(at) { 300 * MS } else { 0 },
@@ -770,7 +776,7 @@ fn a_target_that_hangs() {
 fn a_rate_limiter() {
     let run = RunBuilder::of(9_000, 5 * MS).status(429, 1_000).run();
     assert_eq!(ids(&run)[0], "rate_limit");
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["10 % of the responses are 429 Too Many Requests: a rate limiter let 900/s of 1,000/s through"].assert_eq(&evidence(&run));
     assert!(!ids(&RunBuilder::of(9_000, 5 * MS).status(404, 1_000).run()).contains(&"rate_limit"));
 }
 
@@ -796,7 +802,7 @@ fn a_quota_on_the_generator_comes_first() {
     watch(&mut run, MACHINE, "generator_quota", LevelUnit::Count, &[0.2; 3]);
     watch(&mut run, MACHINE, "generator_throttled", LevelUnit::Share, &[0.9; 3]);
     assert_eq!(ids(&run)[0], "generator_quota");
-    expect![[""]].assert_eq(&evidence(&run));
+    expect!["the CPU quota of gake's own control group, 0.2 cores, throttled it in 90 % of the scheduler's periods (in 3 of 3 readings): the figures show that quota, not the target"].assert_eq(&evidence(&run));
 }
 
 #[test]

@@ -215,7 +215,20 @@ fn an_unknown_metric_tag_or_statistic_fails_with_the_known_ones() {
         assert!(!evaluation.met && evaluation.value.is_none(), "{text}");
         evaluation.shown()
     };
-    expect![[""]].assert_eq(&by_line(&texts, problem));
+    expect![[r#"
+        nope:avg<3 → there is no metric "nope"; there are checks, hits, items, sizes, waits
+        nope:p95<3ms → there is no label or metric "nope"; there are the labels first, login, the metrics checks, hits, items, sizes, waits
+        waits{name:nope}:p95<3ms → no sample of "waits" has the tags {name:nope}; there are {name:home}, {name:login}
+        checks{check:nope}>1% → no sample of "checks" has the tags {check:nope}; there are {check:"body, whole"}, {check:status is 200}
+        waits:p95<3 → 3 is not a valid bound for the p95 of "waits": write a time with its unit, as 50ms
+        items:p95<3ms → 3ms is not a valid bound for the p95 of "items": write a plain number, as 10
+        items:rate>3 → "items" is a trend: it has p50, p95 ..., avg, min, max and count, and no rate
+        items{name:home}>3 → "items" is a trend and needs a statistic; it has p50, p95 ..., avg, min, max and count
+        hits:value>3 → "hits" is a counter: it has count and rate, and no value
+        sizes:avg<3MB → "sizes" is a gauge: it has value, min and max, and no mean
+        checks>3 → 3 is not a valid bound for the rate of "checks": write a share, as 99%
+        response{name:nope}:p95<1s → there is no label "nope"; there are first, login
+    "#]].assert_eq(&by_line(&texts, problem));
     let plain = RunBuilder::of(10, MS).run();
     assert_eq!(
         check(&plain, "checks>99%").shown(),
@@ -333,7 +346,15 @@ fn impossible_objectives_are_refused_before_the_run() {
         "checks>99%",
         "response{scenario:ramp}:p99<1s",
     ];
-    expect![[""]].assert_eq(&by_line(&texts, |text| check(text).unwrap_err()));
+    expect![[r#"
+        logn:p99<1s → there is no label or metric "logn"; there are the labels login, the metrics waits
+        login:p99<50 → "login" is a label, whose times need a unit, as in login:p99<50ms
+        waits:p99<50 → 50 is not a valid bound for the p99 of "waits": write a time with its unit, as 50ms
+        wait:count>1 → there is no metric "wait"; there are waits
+        wait:avg<1s → there is no label or metric "wait"; there are the labels login, the metrics waits
+        checks>99% → there is no metric "checks"; there are waits
+        response{scenario:ramp}:p99<1s → there is no scenario "ramp"; there are default
+    "#]].assert_eq(&by_line(&texts, |text| check(text).unwrap_err()));
 }
 
 fn by_line(texts: &[&str], problem: impl Fn(&str) -> String) -> String {
@@ -373,7 +394,36 @@ fn refuses_the_rest() {
         "p99=<5ms",
     ];
     let error = |text: &&str| format!("{}\n", text.parse::<Objective>().unwrap_err());
-    expect![[""]].assert_eq(&texts.iter().map(error).collect::<String>());
+    expect![[r#"
+        "" is not an objective: it has no < <= > or >=; write for example p99<50ms, errors<0.1% or rate>=990/s
+        "p99" is not an objective: it has no < <= > or >=; write for example p99<50ms, errors<0.1% or rate>=990/s
+        "p99<" is not an objective: there is nothing after the comparison
+        "p99<50" is not an objective: "50" has no unit; write for example 50ms
+        "p99<-5ms" is not an objective: "-5ms" is not a duration; write for example 30s, 1m30s, 250ms, or bare seconds
+        "p0<5ms" is not an objective: "p0" is not a percentile over p0 and up to p100
+        "p101<5ms" is not an objective: "p101" is not a percentile over p0 and up to p100
+        "p1e1<5ms" is not an objective: "p1e1" is not a percentile over p0 and up to p100
+        "px<5ms" is not an objective: "px" is not a percentile over p0 and up to p100
+        "median<5ms" is not an objective: "median" is not a known quantity; there are p50 p99 p99.9 ..., mean, min, max, errors, rate, goodput and sent; for a watched target cpu, cores, rss, jvm_memory, threads, goroutines, descriptors, descriptors_open, context_switches, established, time_wait, accept_queue, listen_overflows, connections, pool, pool_busy, pool_queue, db_pool, db_pool_pending, db_connections, db_open, db_running, db_lock_waits
+        "foo.p99<5ms" is not an objective: there is no metric "foo"; there are response, ok, ok_response, fault, service, lateness, blocked, connect, tls, first_byte, download, rtt
+        "service.foo<5ms" is not an objective: "foo" is not a known quantity; there are p50 p99 p99.9 ..., mean, min, max, errors, rate, goodput and sent; for a watched target cpu, cores, rss, jvm_memory, threads, goroutines, descriptors, descriptors_open, context_switches, established, time_wait, accept_queue, listen_overflows, connections, pool, pool_busy, pool_queue, db_pool, db_pool_pending, db_connections, db_open, db_running, db_lock_waits
+        "errors<0.1" is not an objective: "0.1" is neither a share like 0.1% nor a whole number of errors
+        "errors<101%" is not an objective: "101" is not a percentage from 0 to 100
+        "errors<NaN%" is not an objective: "NaN" is not a percentage from 0 to 100
+        "rate>=0" is not an objective: "0" is not a rate like 990/s
+        "rate>=max" is not an objective: "max" is not a rate like 990/s
+        "sent>=x" is not an objective: "x" is not a rate like 990/s
+        ":p99<5ms" is not an objective: the label before the colon is empty
+        "response{name:a}<1s" is not an objective: response needs a statistic: p95, mean, min or max
+        "errors{name:a}:p95<1%" is not an objective: errors takes no statistic after its tags
+        "connect{name:a}:p95<1s" is not an objective: a label has only response and service times
+        "response{name:a}p95<1s" is not an objective: only a statistic may follow the tags, as in response{name:a}:p95<1s
+        "hits:count>x" is not an objective: "x" is not a valid bound: write a number, 50ms, 5MB, 99% or 10/s
+        "hits>10" is not an objective: "hits" is not a known quantity; there are p50 p99 p99.9 ..., mean, min, max, errors, rate, goodput and sent; for a watched target cpu, cores, rss, jvm_memory, threads, goroutines, descriptors, descriptors_open, context_switches, established, time_wait, accept_queue, listen_overflows, connections, pool, pool_busy, pool_queue, db_pool, db_pool_pending, db_connections, db_open, db_running, db_lock_waits
+        "a:connect.p99<5ms" is not an objective: a label has only response and service times
+        "p99==5ms" is not an objective: it has no < <= > or >=; write for example p99<50ms, errors<0.1% or rate>=990/s
+        "p99=<5ms" is not an objective: "p99=" is not a percentile over p0 and up to p100
+    "#]].assert_eq(&texts.iter().map(error).collect::<String>());
 }
 
 fn objective() -> impl Strategy<Value = Objective> {
