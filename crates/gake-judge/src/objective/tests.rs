@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use gake_core::metric::{Definition, MetricKind, MetricUnit, Tags};
-use gake_core::record::{Fault, GaugeReading, LatencyMetric};
+use gake_core::record::{Fault, GaugeReading, LatencyMetric, Run, ScenarioRun};
 use proptest::prelude::*;
 
 use super::quantity::{Measure, RateKind, Statistic};
