@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use url::{Url, form_urlencoded};
 
-use crate::carrier::{self, Nats};
+use crate::carrier::{self, NatsCarrier};
 
 const WEB: &[&str] = &["http", "https"];
 
@@ -228,10 +228,10 @@ impl SinkAddress {
         matches!(self.option("native"), Some("" | "true"))
     }
 
-    pub(crate) fn nats(&self) -> Result<Nats, String> {
+    pub(crate) fn nats(&self) -> Result<NatsCarrier, String> {
         let url = Url::parse(&self.address).map_err(|error| error.to_string())?;
         let subject = self.option("subject").unwrap_or("gake");
-        Ok(Nats::new(&url, subject, self.option("token")))
+        Ok(NatsCarrier::new(&url, subject, self.option("token")))
     }
 
     /// Adds a token for destinations that take one, unless one is set.
@@ -413,6 +413,22 @@ mod tests {
             "parquet=a.parquet.gz",
         ];
         let line = |text: &&str| format!("{text} → {}\n", parse(text).unwrap_err());
-        expect_test::expect![[""]].assert_eq(&texts.iter().map(line).collect::<String>());
+        expect_test::expect![[r#"
+            influx → "influx" is not a sink: KIND=ADDRESS with one of influxdb, prometheus-rw, prometheus, otlp, otlp-grpc, statsd, graphite, nats, json, csv, parquet, grafana
+            kafka=h:1 → "kafka=h:1" is not a sink: KIND=ADDRESS with one of influxdb, prometheus-rw, prometheus, otlp, otlp-grpc, statsd, graphite, nats, json, csv, parquet, grafana
+            influxdb=h:8086 → influxdb: "h:8086" is not a URL such as http://127.0.0.1:8086/gake
+            influxdb=http://h:8086 → influxdb: "http://h:8086" is not a URL such as http://127.0.0.1:8086/gake
+            statsd=localhost → statsd: "localhost" is not an address such as 127.0.0.1:8125
+            nats=h:4222 → nats: "h:4222" is not a URL such as nats://127.0.0.1:4222
+            nats=nats://h?subject=a.* → subject="a.*": a subject such as gake.figures
+            json= → json: "" is not an address such as figures.json
+            graphite=h:2003?raw=true → graphite has no option "raw"; it has tags, prefix
+            otlp=http://h:1?retry=soon → retry="soon": a time such as 30s
+            otlp=http://h:1?tags=a → tags="a": NAME:VALUE pairs, separated by commas
+            influxdb=http://h:1/d?aggregate=5s → aggregate="5s": 1s, and not together with raw
+            influxdb=http://h:1/d?aggregate=1s&raw → aggregate="1s": 1s, and not together with raw
+            parquet= → parquet: "" is not an address such as figures.parquet
+            parquet=a.parquet.gz → parquet: "a.parquet.gz": Parquet is already compressed: leave out the .gz or .zst
+        "#]].assert_eq(&texts.iter().map(line).collect::<String>());
     }
 }

@@ -6,9 +6,9 @@ use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Outcome, Run};
 
 use crate::address::{SinkAddress, SinkKind};
-use crate::carrier::{self, Batch, Carrier, RETRY};
+use crate::carrier::{self, Carrier, FigureBatch, RETRY};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
-use crate::format::{self, Format};
+use crate::format::{self, FigureFormat};
 
 /// Maximum queued batches of outcomes, for raw points.
 const OUTCOME_BATCHES: usize = 32;
@@ -18,13 +18,13 @@ const OUTCOME_BATCHES: usize = 32;
 /// Only [`check`](Exporter::check) and [`finish`](Exporter::finish) block on the destination.
 pub struct Exporter {
     name: String,
-    format: Box<dyn Format>,
+    format: Box<dyn FigureFormat>,
     carrier: Box<dyn Carrier>,
     labels: Vec<String>,
     takes_outcomes: bool,
     /// The batch of the run's begin, carried by the same thread as the rest, whose scheduling class
     /// the carrier's threads inherit.
-    begun: Option<Batch>,
+    begun: Option<FigureBatch>,
 }
 
 impl Exporter {
@@ -44,17 +44,20 @@ impl Exporter {
             | SinkKind::Grafana => {
                 Box::new(carrier::Push::new(&format::post(address), option("retry", RETRY)))
             }
-            SinkKind::Prometheus => {
-                Box::new(carrier::Page::bind(address.address(), option("linger", Duration::ZERO))?)
-            }
+            SinkKind::Prometheus => Box::new(carrier::PageCarrier::bind(
+                address.address(),
+                option("linger", Duration::ZERO),
+            )?),
             SinkKind::StatsD => Box::new(carrier::Datagrams::new(address.address())?),
             SinkKind::Graphite => {
-                let lines = carrier::Lines::new(address.address());
+                let lines = carrier::LineCarrier::new(address.address());
                 Box::new(carrier::Reconnecting::new(lines))
             }
             SinkKind::Nats => Box::new(carrier::Reconnecting::new(address.nats()?)),
-            SinkKind::Json | SinkKind::Csv => Box::new(carrier::File::create(address.address())?),
-            SinkKind::Parquet => Box::new(carrier::File::create_whole(address.address())?),
+            SinkKind::Json | SinkKind::Csv => {
+                Box::new(carrier::FileCarrier::create(address.address())?)
+            }
+            SinkKind::Parquet => Box::new(carrier::FileCarrier::create_whole(address.address())?),
         };
         let format = format::of(address);
         let takes_outcomes = format.takes_outcomes();
@@ -124,7 +127,7 @@ impl Exporter {
         self.carrier.lost().sentence(&self.name)
     }
 
-    fn carry(&mut self, batch: Batch) {
+    fn carry(&mut self, batch: FigureBatch) {
         for batch in self.begun.take().into_iter().chain([batch]) {
             if batch.rows > 0 {
                 self.carrier.carry(batch);

@@ -48,14 +48,14 @@ pub struct ExportVerdict {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row<'a> {
+pub(crate) struct FigureRow<'a> {
     pub(crate) measurement: &'static str,
     pub(crate) tags: Vec<(&'static str, Cow<'a, str>)>,
-    pub(crate) fields: Vec<(&'static str, Field<'a>)>,
+    pub(crate) fields: Vec<(&'static str, FigureField<'a>)>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Field<'a> {
+pub(crate) enum FigureField<'a> {
     Count(u64),
     Number(f64),
     Text(Cow<'a, str>),
@@ -100,60 +100,60 @@ const PHASES: [LatencyMetric; 7] = [
 
 const MS: f64 = 1e-6;
 
-pub(crate) fn of_second<'a>(second: &ExportSecond<'a>) -> Vec<Row<'a>> {
+pub(crate) fn of_second<'a>(second: &ExportSecond<'a>) -> Vec<FigureRow<'a>> {
     let mut rows = of_tally(second.tally, second.labels, OF_SECOND);
     if let Some(total) = rows.first_mut() {
-        total.fields.extend(second.asked.map(|asked| ("asked", Field::Number(asked))));
-        total.fields.push(("fired", Field::Count(second.tally.fired)));
+        total.fields.extend(second.asked.map(|asked| ("asked", FigureField::Number(asked))));
+        total.fields.push(("fired", FigureField::Count(second.tally.fired)));
         let in_flight = second.tally.in_flight_ns as f64 / 1e9;
-        total.fields.push(("in_flight", Field::Number(in_flight)));
-        total.fields.push(("connections", Field::Count(second.open)));
+        total.fields.push(("in_flight", FigureField::Number(in_flight)));
+        total.fields.push(("connections", FigureField::Count(second.open)));
     }
     rows
 }
 
 /// The rows of a whole run, with its own percentiles.
-pub(crate) fn of_run<'a>(tally: &'a Tally, labels: &'a [String]) -> Vec<Row<'a>> {
+pub(crate) fn of_run<'a>(tally: &'a Tally, labels: &'a [String]) -> Vec<FigureRow<'a>> {
     of_tally(tally, labels, OF_RUN)
 }
 
-pub(crate) fn of_verdict(verdict: &ExportVerdict) -> Row<'static> {
-    Row {
+pub(crate) fn of_verdict(verdict: &ExportVerdict) -> FigureRow<'static> {
+    FigureRow {
         measurement: "gake_run_verdict",
         tags: Vec::new(),
         fields: vec![
-            ("validity", Field::Text(Cow::Borrowed(verdict.validity))),
-            ("level", Field::Count(verdict.level)),
-            ("met", Field::Count(verdict.met)),
-            ("missed", Field::Count(verdict.missed)),
+            ("validity", FigureField::Text(Cow::Borrowed(verdict.validity))),
+            ("level", FigureField::Count(verdict.level)),
+            ("met", FigureField::Count(verdict.met)),
+            ("missed", FigureField::Count(verdict.missed)),
         ],
     }
 }
 
-pub(crate) fn of_readings(readings: &[GaugeReading]) -> Vec<Row<'_>> {
-    let row = |reading: &'_ GaugeReading| Row {
+pub(crate) fn of_readings(readings: &[GaugeReading]) -> Vec<FigureRow<'_>> {
+    let row = |reading: &'_ GaugeReading| FigureRow {
         measurement: "gake_target",
         tags: vec![
             ("source", Cow::Owned(reading.source.clone())),
             ("level", Cow::Owned(reading.name.clone())),
         ],
-        fields: vec![("value", Field::Number(reading.value))],
+        fields: vec![("value", FigureField::Number(reading.value))],
     };
     readings.iter().map(row).collect()
 }
 
-pub(crate) fn event<'a>(title: &'static str, text: impl Into<Cow<'a, str>>) -> Row<'a> {
-    Row {
+pub(crate) fn event<'a>(title: &'static str, text: impl Into<Cow<'a, str>>) -> FigureRow<'a> {
+    FigureRow {
         measurement: "gake_events",
         tags: Vec::new(),
         fields: vec![
-            ("title", Field::Text(Cow::Borrowed(title))),
-            ("text", Field::Text(text.into())),
+            ("title", FigureField::Text(Cow::Borrowed(title))),
+            ("text", FigureField::Text(text.into())),
         ],
     }
 }
 
-fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Measurements) -> Vec<Row<'a>> {
+fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Measurements) -> Vec<FigureRow<'a>> {
     let mut rows = vec![requests(tally, names)];
     rows.push(latency("response", &tally.latency.response(), names));
     for metric in PHASES {
@@ -162,10 +162,10 @@ fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Measurements) -> 
             rows.push(latency(metric.name(), histogram, names));
         }
     }
-    let count = |measurement, tag, value: Cow<'a, str>, count| Row {
+    let count = |measurement, tag, value: Cow<'a, str>, count| FigureRow {
         measurement,
         tags: vec![(tag, value)],
-        fields: vec![("count", Field::Count(count))],
+        fields: vec![("count", FigureField::Count(count))],
     };
     let status = |&(status, n): &(u16, u64)| {
         count(names.statuses, "status", Cow::Owned(status.to_string()), n)
@@ -178,18 +178,18 @@ fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Measurements) -> 
             continue;
         }
         let tag = || ("name", Cow::Borrowed(name.as_str()));
-        let of_label = |mut row: Row<'a>| {
+        let of_label = |mut row: FigureRow<'a>| {
             row.tags.push(tag());
             row
         };
-        let counts = Row {
+        let counts = FigureRow {
             measurement: names.requests,
             tags: vec![tag()],
             fields: vec![
-                ("due", Field::Count(label.counts.due())),
-                ("sent", Field::Count(label.counts.sent)),
-                ("ok", Field::Count(label.counts.ok)),
-                ("failed", Field::Count(label.counts.failed)),
+                ("due", FigureField::Count(label.counts.due())),
+                ("sent", FigureField::Count(label.counts.sent)),
+                ("ok", FigureField::Count(label.counts.ok)),
+                ("failed", FigureField::Count(label.counts.failed)),
             ],
         };
         rows.push(counts);
@@ -199,7 +199,7 @@ fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Measurements) -> 
     rows
 }
 
-fn requests<'a>(tally: &Tally, names: Measurements) -> Row<'a> {
+fn requests<'a>(tally: &Tally, names: Measurements) -> FigureRow<'a> {
     let counts = &tally.counts;
     let fields = [
         ("due", counts.due()),
@@ -212,15 +212,15 @@ fn requests<'a>(tally: &Tally, names: Measurements) -> Row<'a> {
         ("bytes_out", counts.bytes_out),
         ("opened", counts.opened),
     ];
-    let fields = fields.map(|(name, count)| (name, Field::Count(count))).to_vec();
-    Row { measurement: names.requests, tags: Vec::new(), fields }
+    let fields = fields.map(|(name, count)| (name, FigureField::Count(count))).to_vec();
+    FigureRow { measurement: names.requests, tags: Vec::new(), fields }
 }
 
 /// A histogram in milliseconds. An empty one has only its count.
-fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Measurements) -> Row<'a> {
-    let mut fields = vec![("count", Field::Count(histogram.count()))];
+fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Measurements) -> FigureRow<'a> {
+    let mut fields = vec![("count", FigureField::Count(histogram.count()))];
     if !histogram.is_empty() {
-        let ms = |nanos: f64| Field::Number(nanos * MS);
+        let ms = |nanos: f64| FigureField::Number(nanos * MS);
         fields.push(("sum", ms(histogram.sum() as f64)));
         fields.push(("min", ms(histogram.min() as f64)));
         fields.push(("max", ms(histogram.max() as f64)));
@@ -228,7 +228,7 @@ fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Measurements)
         fields.extend(PERCENTILES.map(|(name, q)| (name, quantile(q))));
     }
     let tags = vec![("metric", Cow::Borrowed(metric))];
-    Row { measurement: names.latency, tags, fields }
+    FigureRow { measurement: names.latency, tags, fields }
 }
 
 /// The histograms exported as such, with their names.
@@ -240,7 +240,7 @@ pub(crate) fn histograms(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histog
 }
 
 /// The points of one request in k6's form: times in milliseconds.
-pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<Row<'a>> {
+pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<FigureRow<'a>> {
     let exchange = &outcome.exchange;
     let mut tags: Vec<(&'static str, Cow<'a, str>)> = Vec::new();
     if let Some(name) = labels.get(usize::from(exchange.label)) {
@@ -261,10 +261,10 @@ pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<
         }
     };
     tags.push(("expected_response", Cow::Borrowed(if is_expected { "true" } else { "false" })));
-    let point = |measurement, value| Row {
+    let point = |measurement, value| FigureRow {
         measurement,
         tags: tags.clone(),
-        fields: vec![("value", Field::Number(value))],
+        fields: vec![("value", FigureField::Number(value))],
     };
     let ms = |nanos: u64| nanos as f64 * MS;
     let mut points = vec![

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::address::SinkAddress;
-use crate::carrier::{Batch, Carrier, Push, RETRY};
+use crate::carrier::{Carrier, FigureBatch, Push, RETRY};
 use crate::format::{self, escape, write_tags};
 
 /// A batch is sent when it has this many bytes ...
@@ -31,7 +31,7 @@ pub struct InfluxPoints {
     name: String,
     tags: Vec<(String, String)>,
     push: Push,
-    batch: Batch,
+    batch: FigureBatch,
     begun: Instant,
     line: String,
 }
@@ -44,7 +44,7 @@ impl InfluxPoints {
             name: address.to_string(),
             tags: address.tags(),
             push: Push::new(&format::post(address), RETRY),
-            batch: Batch::default(),
+            batch: FigureBatch::default(),
             begun: Instant::now(),
             line: String::new(),
         }

@@ -11,7 +11,7 @@ use gake_core::metric::{
 };
 
 use crate::address::SinkAddress;
-use crate::carrier::{Batch, Carrier, Push, RETRY};
+use crate::carrier::{Carrier, FigureBatch, Push, RETRY};
 use crate::format::{self, escape, write_tags};
 
 /// Tags with too many values for an index.
@@ -108,7 +108,7 @@ impl ScriptSeconds {
 }
 
 /// A point for each series of a second.
-fn points(table: &SeriesTable, tags: &[(String, String)], second: u64) -> Batch {
+fn points(table: &SeriesTable, tags: &[(String, String)], second: u64) -> FigureBatch {
     let (mut lines, mut rows) = (String::new(), 0);
     for (SeriesKey { metric, tags: own }, value) in table.series() {
         escape(&metric.name, &mut lines);
@@ -121,7 +121,7 @@ fn points(table: &SeriesTable, tags: &[(String, String)], second: u64) -> Batch 
         let _ = writeln!(lines, " {second}000000000");
         rows += 1;
     }
-    Batch { bytes: lines.into_bytes(), rows }
+    FigureBatch { bytes: lines.into_bytes(), rows }
 }
 
 /// The fields of a point. `value` is what k6's field of that name would add up to, or average.

@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::MissedTickBehavior;
 
 use crate::actuator::Actuator;
-use crate::database::Database;
+use crate::database::DatabaseSource;
 use crate::level::{FIRST, Level, no_response, within};
 use crate::machine::Machine;
 use crate::process::{ProcessSelector, Processes};
@@ -272,7 +272,7 @@ enum SourceReader {
     Processes(Box<Processes>),
     Prometheus(Box<Prometheus>),
     Actuator(Box<Actuator>),
-    Database(Box<Database>),
+    Database(Box<DatabaseSource>),
     Machine(Box<Machine>),
 }
 
@@ -286,7 +286,9 @@ impl SourceReader {
                 Self::Prometheus(Box::new(Prometheus::new(url, metrics.clone())?))
             }
             WatchSource::Actuator(url) => Self::Actuator(Box::new(Actuator::new(url).await?)),
-            WatchSource::Database(dsn) => Self::Database(Box::new(Database::open(dsn).await?)),
+            WatchSource::Database(dsn) => {
+                Self::Database(Box::new(DatabaseSource::open(dsn).await?))
+            }
             WatchSource::Machine { targets, usage, ports } => {
                 Self::Machine(Box::new(Machine::new(targets, *usage, *ports)))
             }

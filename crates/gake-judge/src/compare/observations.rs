@@ -23,10 +23,10 @@ pub(super) struct TimeSums {
     pub(super) beyond: [f64; QUANTILES.len()],
 }
 
-type Bounds = [f64; QUANTILES.len()];
+type QuantileBounds = [f64; QUANTILES.len()];
 
 impl TimeSums {
-    fn of(histogram: &Histogram, bounds: &Bounds) -> Self {
+    fn of(histogram: &Histogram, bounds: &QuantileBounds) -> Self {
         let mut times = Self {
             count: histogram.count() as f64,
             sum: histogram.sum_number(),
@@ -93,8 +93,8 @@ impl SecondSums {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ScopeQuantiles {
     scope: FigureScope,
-    pub(super) response: Bounds,
-    pub(super) service: Bounds,
+    pub(super) response: QuantileBounds,
+    pub(super) service: QuantileBounds,
 }
 
 impl ScopeQuantiles {

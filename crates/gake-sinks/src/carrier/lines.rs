@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use super::{Batch, Carrier, Lost};
+use super::{Carrier, FigureBatch, LostFigures};
 
 /// Time limit for connecting and for writing.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
 const WAITING_MAX: usize = 8 << 20;
 const PAUSE: Duration = Duration::from_secs(1);
 
-pub(crate) trait Delivery: Send {
+pub(crate) trait LineDelivery: Send {
     type Connection: Send;
 
     fn address(&self) -> &str;
@@ -21,18 +21,18 @@ pub(crate) trait Delivery: Send {
     fn open(&self) -> io::Result<Self::Connection>;
 
     /// Writes a batch. After an error the connection is discarded.
-    fn deliver(&self, connection: &mut Self::Connection, batch: &Batch) -> io::Result<()>;
+    fn deliver(&self, connection: &mut Self::Connection, batch: &FigureBatch) -> io::Result<()>;
 }
 
-pub(crate) struct Lines(String);
+pub(crate) struct LineCarrier(String);
 
-impl Lines {
+impl LineCarrier {
     pub(crate) fn new(address: &str) -> Self {
         Self(address.to_owned())
     }
 }
 
-impl Delivery for Lines {
+impl LineDelivery for LineCarrier {
     type Connection = TcpStream;
 
     fn address(&self) -> &str {
@@ -43,7 +43,7 @@ impl Delivery for Lines {
         connected(&self.0)
     }
 
-    fn deliver(&self, stream: &mut TcpStream, batch: &Batch) -> io::Result<()> {
+    fn deliver(&self, stream: &mut TcpStream, batch: &FigureBatch) -> io::Result<()> {
         stream.write_all(&batch.bytes)
     }
 }
@@ -58,18 +58,18 @@ pub(super) fn connected(address: &str) -> io::Result<TcpStream> {
 }
 
 /// Keeps batches until a connection has taken them.
-pub(crate) struct Reconnecting<D: Delivery> {
+pub(crate) struct Reconnecting<D: LineDelivery> {
     delivery: D,
     connection: Option<D::Connection>,
-    waiting: VecDeque<Batch>,
+    waiting: VecDeque<FigureBatch>,
     bytes: usize,
     /// No attempt to connect before this.
     not_before: Instant,
     error: Option<String>,
-    lost: Lost,
+    lost: LostFigures,
 }
 
-impl<D: Delivery> Reconnecting<D> {
+impl<D: LineDelivery> Reconnecting<D> {
     pub(crate) fn new(delivery: D) -> Self {
         Self {
             delivery,
@@ -78,7 +78,7 @@ impl<D: Delivery> Reconnecting<D> {
             bytes: 0,
             not_before: Instant::now(),
             error: None,
-            lost: Lost::default(),
+            lost: LostFigures::default(),
         }
     }
 
@@ -111,7 +111,7 @@ impl<D: Delivery> Reconnecting<D> {
     }
 }
 
-impl<D: Delivery> Carrier for Reconnecting<D> {
+impl<D: LineDelivery> Carrier for Reconnecting<D> {
     fn check(&mut self) -> Result<(), String> {
         let opened = self.delivery.open();
         let failed = |error| format!("{}: {error}", self.delivery.address());
@@ -119,7 +119,7 @@ impl<D: Delivery> Carrier for Reconnecting<D> {
         Ok(())
     }
 
-    fn carry(&mut self, batch: Batch) {
+    fn carry(&mut self, batch: FigureBatch) {
         if self.bytes + batch.bytes.len() > WAITING_MAX {
             let why =
                 self.error.clone().unwrap_or_else(|| "the destination is too slow".to_owned());
@@ -144,7 +144,7 @@ impl<D: Delivery> Carrier for Reconnecting<D> {
         }
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> LostFigures {
         self.lost.clone()
     }
 }

@@ -10,11 +10,11 @@ mod push;
 use std::time::Duration;
 
 pub(crate) use datagrams::Datagrams;
-pub(crate) use file::File;
+pub(crate) use file::FileCarrier;
 pub use file::ZstdFrames;
-pub(crate) use lines::{Lines, Reconnecting};
-pub(crate) use nats::{Nats, is_subject};
-pub(crate) use page::Page;
+pub(crate) use lines::{LineCarrier, Reconnecting};
+pub(crate) use nats::{NatsCarrier, is_subject};
+pub(crate) use page::PageCarrier;
 pub(crate) use push::{PATIENCE, Post, Push};
 
 /// How long undelivered batches are retried after the run's end.
@@ -22,19 +22,19 @@ pub(crate) const RETRY: Duration = Duration::from_secs(15);
 
 /// Figures sent together, such as the rows of a second.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct FigureBatch {
     pub(crate) bytes: Vec<u8>,
     pub(crate) rows: u64,
 }
 
 /// Figures that were not delivered.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lost {
+pub(crate) struct LostFigures {
     pub(crate) rows: u64,
     pub(crate) why: Option<String>,
 }
 
-impl Lost {
+impl LostFigures {
     pub(crate) fn add(&mut self, rows: u64, why: impl Into<String>) {
         self.rows += rows;
         self.why.get_or_insert_with(|| why.into());
@@ -61,10 +61,10 @@ pub(crate) trait Carrier: Send {
     }
 
     /// Takes a batch. Blocks on the destination for at most two seconds.
-    fn carry(&mut self, batch: Batch);
+    fn carry(&mut self, batch: FigureBatch);
 
     /// Waits until everything is delivered or given up.
     fn finish(&mut self);
 
-    fn lost(&self) -> Lost;
+    fn lost(&self) -> LostFigures;
 }

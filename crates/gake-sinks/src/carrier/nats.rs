@@ -11,14 +11,14 @@ use gake_wire::percent_decoded;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::Batch;
-use super::lines::{Delivery, TIMEOUT, connected};
+use super::FigureBatch;
+use super::lines::{LineDelivery, TIMEOUT, connected};
 
 /// Maximum bytes of a line from the server.
 const LINE_MAX: u64 = 64 << 10;
 const PORT: u16 = 4222;
 
-pub(crate) struct Nats {
+pub(crate) struct NatsCarrier {
     /// `HOST:PORT`.
     server: String,
     subject: String,
@@ -26,7 +26,7 @@ pub(crate) struct Nats {
     hello: String,
 }
 
-impl Nats {
+impl NatsCarrier {
     /// A subject at `nats://USER:PASSWORD@HOST:PORT`, or with a token instead of the user.
     pub(crate) fn new(url: &Url, subject: &str, token: Option<&str>) -> Self {
         let host = url.host_str().unwrap_or_default();
@@ -56,7 +56,7 @@ pub(crate) fn is_subject(text: &str) -> bool {
     text.split('.').all(is_token)
 }
 
-impl Delivery for Nats {
+impl LineDelivery for NatsCarrier {
     type Connection = BufReader<TcpStream>;
 
     fn address(&self) -> &str {
@@ -81,7 +81,7 @@ impl Delivery for Nats {
         Ok(connection)
     }
 
-    fn deliver(&self, connection: &mut Self::Connection, batch: &Batch) -> io::Result<()> {
+    fn deliver(&self, connection: &mut Self::Connection, batch: &FigureBatch) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(2 * batch.bytes.len());
         for message in batch.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             write!(bytes, "PUB {} {}\r\n", self.subject, message.len())?;
@@ -128,8 +128,8 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
-    fn nats(url: &str, token: Option<&str>) -> Nats {
-        Nats::new(&Url::parse(url).unwrap(), "a.b", token)
+    fn nats(url: &str, token: Option<&str>) -> NatsCarrier {
+        NatsCarrier::new(&Url::parse(url).unwrap(), "a.b", token)
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
         });
         let nats = nats(&url, None);
         let mut connection = nats.open().unwrap();
-        let batch = Batch { bytes: b"{\"n\":1}\n{\"n\":22}\n".to_vec(), rows: 2 };
+        let batch = FigureBatch { bytes: b"{\"n\":1}\n{\"n\":22}\n".to_vec(), rows: 2 };
         nats.deliver(&mut connection, &batch).unwrap();
         let refused = nats.deliver(&mut connection, &batch).unwrap_err();
         assert_eq!(refused.to_string(), "Maximum Payload Violation");

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{Batch, Carrier, Lost};
+use super::{Carrier, FigureBatch, LostFigures};
 use crate::visitor::{accept_until, listen, read_head, respond};
 
 /// Time limit for a request, and for its response.
@@ -15,16 +15,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-pub(crate) struct Page {
+pub(crate) struct PageCarrier {
     listener: Option<TcpListener>,
     text: Arc<Mutex<Vec<u8>>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     linger: Duration,
-    lost: Lost,
+    lost: LostFigures,
 }
 
-impl Page {
+impl PageCarrier {
     /// Listens at `address`; on loopback without a host.
     pub(crate) fn bind(address: &str, linger: Duration) -> Result<Self, String> {
         let host = match address.strip_prefix(':') {
@@ -38,7 +38,7 @@ impl Page {
             over: Arc::default(),
             thread: None,
             linger,
-            lost: Lost::default(),
+            lost: LostFigures::default(),
         })
     }
 
@@ -70,8 +70,8 @@ fn serve_page(mut visitor: TcpStream, text: &Mutex<Vec<u8>>) -> io::Result<()> {
     respond(&mut visitor, status, CONTENT_TYPE, "Connection: close\r\n", &body, PATIENCE)
 }
 
-impl Carrier for Page {
-    fn carry(&mut self, batch: Batch) {
+impl Carrier for PageCarrier {
+    fn carry(&mut self, batch: FigureBatch) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = batch.bytes;
         self.serve();
     }
@@ -84,7 +84,7 @@ impl Carrier for Page {
         }
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> LostFigures {
         self.lost.clone()
     }
 }
@@ -99,9 +99,9 @@ mod tests {
     fn a_slow_visitor_does_not_delay_the_end() {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         // It lingers, so that the visitor is accepted before the end.
-        let mut page = Page::bind(&format!(":{port}"), Duration::from_millis(500)).unwrap();
+        let mut page = PageCarrier::bind(&format!(":{port}"), Duration::from_millis(500)).unwrap();
         let mut visitor = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        page.carry(Batch { bytes: b"# EOF\n".to_vec(), rows: 1 });
+        page.carry(FigureBatch { bytes: b"# EOF\n".to_vec(), rows: 1 });
         let over = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&over);
         // Far longer than the time limit.

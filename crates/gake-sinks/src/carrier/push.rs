@@ -10,7 +10,7 @@ use gake_core::record::{ExchangeEnd, Fault, GrpcStatus};
 use gake_core::schedule::Slice;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions};
 
-use super::{Batch, Carrier, Lost};
+use super::{Carrier, FigureBatch, LostFigures};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// The first and the longest pause between attempts; each is twice the one before.
@@ -66,17 +66,17 @@ pub(crate) struct Push {
 
 #[derive(Default)]
 struct SharedQueue {
-    queue: Mutex<Queue>,
+    queue: Mutex<PushQueue>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Batch>,
+struct PushQueue {
+    waiting: VecDeque<FigureBatch>,
     bytes: usize,
     /// Set at the end of the run.
     end: Option<EndOfRun>,
-    lost: Lost,
+    lost: LostFigures,
 }
 
 #[derive(Clone, Copy)]
@@ -87,9 +87,9 @@ struct EndOfRun {
     send: Instant,
 }
 
-impl Queue {
+impl PushQueue {
     /// The next batch; batches of lines are joined.
-    fn pop(&mut self, is_lines: bool) -> Option<Batch> {
+    fn pop(&mut self, is_lines: bool) -> Option<FigureBatch> {
         let mut batch = self.waiting.pop_front()?;
         while is_lines
             && let Some(next) = self.waiting.front()
@@ -112,7 +112,7 @@ impl Queue {
 }
 
 impl SharedQueue {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, PushQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,14 +142,15 @@ impl Carrier for Push {
         let post = self.post.clone();
         let Some(first) = post.first.clone() else { return Ok(()) };
         let check = move || {
-            HttpSender::new(&post).and_then(|sender| sender.send(&first).map_err(Rejection::why))
+            HttpSender::new(&post)
+                .and_then(|sender| sender.send(&first).map_err(PushRejection::why))
         };
         // On its own thread, since runtimes must not nest.
         let checked = std::thread::spawn(check).join();
         checked.unwrap_or_else(|_| Err("the check failed".to_owned()))
     }
 
-    fn carry(&mut self, batch: Batch) {
+    fn carry(&mut self, batch: FigureBatch) {
         let mut queue = self.shared.lock();
         if queue.bytes + batch.bytes.len() > WAITING_MAX {
             queue.lost.add(batch.rows, TOO_SLOW);
@@ -173,19 +174,19 @@ impl Carrier for Push {
         self.shared.lock().lose_waiting("the destination was unreachable");
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> LostFigures {
         self.shared.lock().lost.clone()
     }
 }
 
-enum Rejection {
+enum PushRejection {
     /// Permanently.
     Permanent(String),
     /// Temporarily.
     Temporary(String),
 }
 
-impl Rejection {
+impl PushRejection {
     fn why(self) -> String {
         match self {
             Self::Permanent(why) | Self::Temporary(why) => why,
@@ -219,11 +220,11 @@ fn run(post: &Post, shared: &SharedQueue) {
                 queue.bytes -= batch.bytes.len();
                 pause = PAUSES.0;
             }
-            Err(Rejection::Permanent(why)) => {
+            Err(PushRejection::Permanent(why)) => {
                 queue.bytes -= batch.bytes.len();
                 queue.lost.add(batch.rows, why);
             }
-            Err(Rejection::Temporary(why)) => {
+            Err(PushRejection::Temporary(why)) => {
                 let now = Instant::now();
                 if queue.end.is_some_and(|end| now + pause >= end.retry) {
                     queue.lost.add(batch.rows, why);
@@ -244,7 +245,7 @@ fn run(post: &Post, shared: &SharedQueue) {
 }
 
 /// The next batch; `None` when the run is over and the queue empty or expired.
-fn next(shared: &SharedQueue, is_lines: bool) -> Option<Batch> {
+fn next(shared: &SharedQueue, is_lines: bool) -> Option<FigureBatch> {
     let mut queue = shared.lock();
     loop {
         if queue.end.is_some_and(|end| Instant::now() >= end.send) {
@@ -265,12 +266,12 @@ fn words(fault: Fault) -> String {
 }
 
 /// The rejection that OTLP assigns to a gRPC status other than OK.
-fn rejection(status: GrpcStatus) -> Rejection {
+fn rejection(status: GrpcStatus) -> PushRejection {
     let why = format!("status {status}");
     if LATER.contains(&status.number()) {
-        Rejection::Temporary(why)
+        PushRejection::Temporary(why)
     } else {
-        Rejection::Permanent(why)
+        PushRejection::Permanent(why)
     }
 }
 
@@ -310,26 +311,28 @@ impl HttpSender {
         Ok(Self { runtime, local: tokio::task::LocalSet::new(), client })
     }
 
-    fn send(&self, request: &HttpRequest) -> Result<(), Rejection> {
+    fn send(&self, request: &HttpRequest) -> Result<(), PushRejection> {
         let exchange = async {
             let prepared = self.client.prepare(request).await;
-            let prepared = prepared.map_err(|fault| Rejection::Temporary(words(fault)))?;
+            let prepared = prepared.map_err(|fault| PushRejection::Temporary(words(fault)))?;
             let deadline = Deadline::within(self.client.clock().now(), PATIENCE);
             let (exchange, capture) = self.client.send(&prepared, deadline, REASON_MAX).await;
             let status = match exchange.end {
                 ExchangeEnd::Response(response) => response.status,
                 ExchangeEnd::Fault(Fault::Grpc(status)) => return Err(rejection(status)),
-                ExchangeEnd::Fault(fault) => return Err(Rejection::Temporary(words(fault))),
+                ExchangeEnd::Fault(fault) => return Err(PushRejection::Temporary(words(fault))),
                 ExchangeEnd::Unfinished => {
-                    return Err(Rejection::Temporary("no response".to_owned()));
+                    return Err(PushRejection::Temporary("no response".to_owned()));
                 }
             };
             let reason = String::from_utf8_lossy(&capture.body);
             let shown = gake_text::foreign::line(reason.trim());
             match status {
                 200..300 => Ok(()),
-                408 | 429 | 500.. => Err(Rejection::Temporary(format!("status {status} {shown}"))),
-                _ => Err(Rejection::Permanent(format!("status {status} {shown}"))),
+                408 | 429 | 500.. => {
+                    Err(PushRejection::Temporary(format!("status {status} {shown}")))
+                }
+                _ => Err(PushRejection::Permanent(format!("status {status} {shown}"))),
             }
         };
         self.local.block_on(&self.runtime, exchange)
@@ -390,8 +393,8 @@ mod tests {
         Push::new(&Post::new(url, headers, None), retry)
     }
 
-    fn row() -> Batch {
-        Batch { bytes: b"row\n".to_vec(), rows: 1 }
+    fn row() -> FigureBatch {
+        FigureBatch { bytes: b"row\n".to_vec(), rows: 1 }
     }
 
     #[test]
@@ -445,8 +448,8 @@ mod tests {
     #[test]
     fn lines_are_joined_up_to_a_limit_and_documents_never() {
         let queue = || {
-            let batch = |_| Batch { bytes: vec![b'x'; JOINED_MAX / 2], rows: 1 };
-            Queue { waiting: (0..3).map(batch).collect(), ..Queue::default() }
+            let batch = |_| FigureBatch { bytes: vec![b'x'; JOINED_MAX / 2], rows: 1 };
+            PushQueue { waiting: (0..3).map(batch).collect(), ..PushQueue::default() }
         };
         let rows = |is_lines| {
             let mut queue = queue();

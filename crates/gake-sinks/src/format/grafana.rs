@@ -5,9 +5,9 @@ use gake_core::record::{GaugeReading, Run};
 use gake_wire::HttpRequest;
 use serde_json::json;
 
-use super::Format;
+use super::FigureFormat;
 use super::rows::ending;
-use crate::carrier::{Batch, Post};
+use crate::carrier::{FigureBatch, Post};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Nanoseconds in a millisecond, Grafana's unit.
@@ -26,7 +26,7 @@ impl Annotations {
     }
 
     /// The annotation of an interval, or of an instant when both ends are equal.
-    fn annotation(&self, [from, to]: [u64; 2], title: &str, text: &str) -> Batch {
+    fn annotation(&self, [from, to]: [u64; 2], title: &str, text: &str) -> FigureBatch {
         let own = ["gake".to_owned(), title.to_owned()].into_iter();
         let tags = self.tags.iter().map(|(name, value)| format!("{name}:{value}"));
         let mut body = json!({
@@ -37,31 +37,31 @@ impl Annotations {
         if to > from {
             body["timeEnd"] = json!(to / MILLI);
         }
-        Batch { bytes: body.to_string().into_bytes(), rows: 1 }
+        FigureBatch { bytes: body.to_string().into_bytes(), rows: 1 }
     }
 }
 
-impl Format for Annotations {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
+impl FigureFormat for Annotations {
+    fn begin(&mut self, start: &ExportStart<'_>) -> FigureBatch {
         self.started = start.started_unix_ns;
         start.target.clone_into(&mut self.target);
         let text = format!("load test of {} begins", start.target);
         self.annotation([self.started; 2], "begin", &text)
     }
 
-    fn second(&mut self, _: &ExportSecond<'_>) -> Batch {
-        Batch::default()
+    fn second(&mut self, _: &ExportSecond<'_>) -> FigureBatch {
+        FigureBatch::default()
     }
 
-    fn readings(&mut self, _: Nanos, _: &[GaugeReading]) -> Batch {
-        Batch::default()
+    fn readings(&mut self, _: Nanos, _: &[GaugeReading]) -> FigureBatch {
+        FigureBatch::default()
     }
 
-    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> Batch {
+    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> FigureBatch {
         self.annotation([self.started + at; 2], title, text)
     }
 
-    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> FigureBatch {
         let ExportVerdict { validity, met, missed, .. } = verdict;
         let objectives =
             if met + missed > 0 { format!(", {missed} objectives missed") } else { String::new() };

@@ -9,7 +9,7 @@ use url::{Url, form_urlencoded};
 use super::rows::{RowWriter, all_tags};
 use crate::address::SinkAddress;
 use crate::carrier::Post;
-use crate::figures::{Field, Row};
+use crate::figures::{FigureField, FigureRow};
 
 /// Writes `measurement,tag=value field=1i 1700000000000000000`.
 pub(crate) struct Influx {
@@ -24,14 +24,14 @@ impl Influx {
 }
 
 impl RowWriter for Influx {
-    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
+    fn write(&mut self, row: &FigureRow<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
         let line = &mut self.line;
         line.clear();
         line.push_str(row.measurement);
         write_tags(all_tags(&self.tags, row), line);
         let mut separator = ' ';
         for (name, field) in &row.fields {
-            if matches!(field, Field::Number(number) if !number.is_finite()) {
+            if matches!(field, FigureField::Number(number) if !number.is_finite()) {
                 continue;
             }
             line.push(separator);
@@ -39,9 +39,9 @@ impl RowWriter for Influx {
             line.push_str(name);
             line.push('=');
             let _ = match field {
-                Field::Count(count) => write!(line, "{count}i"),
-                Field::Number(number) => write!(line, "{number}"),
-                Field::Text(text) => {
+                FigureField::Count(count) => write!(line, "{count}i"),
+                FigureField::Number(number) => write!(line, "{number}"),
+                FigureField::Text(text) => {
                     write!(line, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
                 }
             };

@@ -27,27 +27,27 @@ pub(crate) use script_series::{TrendFigure, Trends, request as script_request};
 use url::Url;
 
 use crate::address::{SinkAddress, SinkKind};
-use crate::carrier::{Batch, PATIENCE, Post};
+use crate::carrier::{FigureBatch, PATIENCE, Post};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Turns the figures of a run into batches of bytes. Empty batches are not carried.
-pub(crate) trait Format: Send {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch;
+pub(crate) trait FigureFormat: Send {
+    fn begin(&mut self, start: &ExportStart<'_>) -> FigureBatch;
 
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch;
+    fn second(&mut self, second: &ExportSecond<'_>) -> FigureBatch;
 
-    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> Batch;
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> FigureBatch;
 
-    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch;
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> FigureBatch;
 
-    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> Batch {
+    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> FigureBatch {
         let _ = (at, title, text);
-        Batch::default()
+        FigureBatch::default()
     }
 
-    fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> Batch {
+    fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> FigureBatch {
         let _ = (outcomes, labels);
-        Batch::default()
+        FigureBatch::default()
     }
 
     fn takes_outcomes(&self) -> bool {
@@ -55,22 +55,24 @@ pub(crate) trait Format: Send {
     }
 }
 
-pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
+pub(crate) fn of(address: &SinkAddress) -> Box<dyn FigureFormat> {
     let tags = address.tags();
     let prefix = || address.option("prefix").unwrap_or("gake").to_owned();
     match address.kind() {
         SinkKind::InfluxDb => {
             let is_raw = matches!(address.option("raw"), Some("" | "true"));
-            Box::new(rows::Rows::new(influx::Influx::new(tags), is_raw))
+            Box::new(rows::RowFormat::new(influx::Influx::new(tags), is_raw))
         }
         SinkKind::Json | SinkKind::Nats => {
-            Box::new(rows::Rows::new(rows::JsonRows::new(tags), false))
+            Box::new(rows::RowFormat::new(rows::JsonRows::new(tags), false))
         }
-        SinkKind::Csv => Box::new(rows::Rows::new(rows::CsvRows::new(tags), false)),
+        SinkKind::Csv => Box::new(rows::RowFormat::new(rows::CsvRows::new(tags), false)),
         SinkKind::Parquet => Box::new(parquet::Parquet::new(tags)),
-        SinkKind::StatsD => Box::new(rows::Rows::new(statsd::StatsD::new(prefix(), tags), false)),
+        SinkKind::StatsD => {
+            Box::new(rows::RowFormat::new(statsd::StatsD::new(prefix(), tags), false))
+        }
         SinkKind::Graphite => {
-            Box::new(rows::Rows::new(statsd::Graphite::new(prefix(), tags), false))
+            Box::new(rows::RowFormat::new(statsd::Graphite::new(prefix(), tags), false))
         }
         SinkKind::Prometheus => Box::new(series::SeriesFormat::new(page::OpenMetrics::new(tags))),
         SinkKind::RemoteWrite => Box::new(series::SeriesFormat::new(

@@ -7,7 +7,7 @@ use gake_core::record::Histogram;
 use serde_json::{Value, json};
 
 use super::series::{Family, SeriesWriter, Totals};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
 /// 2^SCALE buckets per octave, each 1.1 % wide.
 pub(super) const SCALE: i32 = 6;
@@ -30,7 +30,7 @@ impl Otlp {
 impl SeriesWriter for Otlp {
     const AT_BEGIN: bool = false;
 
-    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch {
+    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> FigureBatch {
         let times = json!({
             "startTimeUnixNano": started.to_string(),
             "timeUnixNano": unix_ns.to_string(),
@@ -49,7 +49,7 @@ impl SeriesWriter for Otlp {
                 "metrics": metrics,
             }],
         }]});
-        Batch { bytes: request.to_string().into_bytes(), rows }
+        FigureBatch { bytes: request.to_string().into_bytes(), rows }
     }
 }
 

@@ -7,7 +7,7 @@ use gake_wire::grpc_frame;
 use super::otlp::{CUMULATIVE, ExponentialBuckets, SCALE, metric_name};
 use super::protobuf::ProtoMessage;
 use super::series::{Family, SeriesWriter, Totals};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
 pub(super) const METHOD: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
 
@@ -37,7 +37,7 @@ pub(super) fn nothing() -> Vec<u8> {
 impl SeriesWriter for OtlpGrpc {
     const AT_BEGIN: bool = false;
 
-    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch {
+    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> FigureBatch {
         let times = CumulativeTimes { started, now: unix_ns };
         let mut metrics = scoped();
         let (families, histograms) = (totals.families(), totals.histograms());
@@ -48,7 +48,7 @@ impl SeriesWriter for OtlpGrpc {
             metrics.message(2, &exponential(name, histogram, times));
         }
         let rows = (families.len() + histograms.len()) as u64;
-        Batch { bytes: call(&self.service, &self.tags, &metrics), rows }
+        FigureBatch { bytes: call(&self.service, &self.tags, &metrics), rows }
     }
 }
 

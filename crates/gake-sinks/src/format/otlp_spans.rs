@@ -9,7 +9,7 @@ use super::otlp::attributes;
 use super::otlp_grpc::{call, scoped};
 use super::protobuf::ProtoMessage;
 use crate::address::{SinkAddress, SinkKind};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
 pub(super) const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
@@ -46,9 +46,9 @@ impl SpanWriter {
         }
     }
 
-    pub(crate) fn write(&self, spans: &[Span]) -> Batch {
+    pub(crate) fn write(&self, spans: &[Span]) -> FigureBatch {
         let bytes = if self.is_grpc { self.protobuf(spans) } else { self.json(spans) };
-        Batch { bytes, rows: spans.len() as u64 }
+        FigureBatch { bytes, rows: spans.len() as u64 }
     }
 
     fn json(&self, spans: &[Span]) -> Vec<u8> {

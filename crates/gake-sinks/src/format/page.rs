@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::series::{SeriesWriter, Totals, cumulative};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
 /// Writes the whole page each second.
 pub(crate) struct OpenMetrics {
@@ -26,7 +26,7 @@ impl OpenMetrics {
 }
 
 impl SeriesWriter for OpenMetrics {
-    fn write(&self, totals: &Totals, _started: u64, _unix_ns: u64) -> Batch {
+    fn write(&self, totals: &Totals, _started: u64, _unix_ns: u64) -> FigureBatch {
         let mut page = String::new();
         for family in totals.families() {
             let (kind, suffix) =
@@ -52,7 +52,7 @@ impl SeriesWriter for OpenMetrics {
             let _ = writeln!(page, "gake_{name}_seconds_sum{labels} {sum}");
         }
         page.push_str("# EOF\n");
-        Batch { bytes: page.into_bytes(), rows: 1 }
+        FigureBatch { bytes: page.into_bytes(), rows: 1 }
     }
 }
 

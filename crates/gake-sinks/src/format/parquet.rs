@@ -8,12 +8,12 @@ use std::mem;
 use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Run};
 
-use super::Format;
+use super::FigureFormat;
 use super::protobuf::varint;
 use super::rows::{all_tags, ending};
 use super::thrift::ThriftStruct;
-use crate::carrier::Batch;
-use crate::figures::{self, Field, Row};
+use crate::carrier::FigureBatch;
+use crate::figures::{self, FigureField, FigureRow};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 /// Magic bytes at both ends of a file.
@@ -85,7 +85,7 @@ impl Parquet {
     }
 
     /// Adds rows of an instant, in Unix nanoseconds; returns a row group when one is full.
-    fn add(&mut self, rows: &[Row<'_>], unix_ns: u64) -> Batch {
+    fn add(&mut self, rows: &[FigureRow<'_>], unix_ns: u64) -> FigureBatch {
         for row in rows {
             let tags: Vec<String> =
                 all_tags(&self.tags, row).map(|(name, value)| format!("{name}={value}")).collect();
@@ -97,28 +97,28 @@ impl Parquet {
                 tag_list.text(Some(&tags));
                 field_name.text(Some(name));
                 let number = match field {
-                    Field::Count(count) => Some(*count as f64),
-                    Field::Number(number) => Some(*number),
-                    Field::Text(_) => None,
+                    FigureField::Count(count) => Some(*count as f64),
+                    FigureField::Number(number) => Some(*number),
+                    FigureField::Text(_) => None,
                 };
                 match number {
                     Some(number) => value.number(&number.to_le_bytes()),
                     None => value.present.push(false),
                 }
-                text.text(if let Field::Text(text) = field { Some(text) } else { None });
+                text.text(if let FigureField::Text(text) = field { Some(text) } else { None });
                 self.waiting += 1;
             }
         }
         let bytes: usize = self.columns.iter().map(|column| column.values.len()).sum();
         let is_full = self.waiting >= ROWS_MAX as u64 || bytes >= GROUP_BYTES;
-        if is_full { self.group() } else { Batch::default() }
+        if is_full { self.group() } else { FigureBatch::default() }
     }
 
     /// Writes the buffered rows as a row group.
-    fn group(&mut self) -> Batch {
+    fn group(&mut self) -> FigureBatch {
         let rows = mem::take(&mut self.waiting);
         if rows == 0 {
-            return Batch::default();
+            return FigureBatch::default();
         }
         let mut bytes = if self.length == 0 { MAGIC.to_vec() } else { Vec::new() };
         let mut chunks = Vec::new();
@@ -130,7 +130,7 @@ impl Parquet {
         }
         self.groups.push(RowGroup { rows, chunks });
         self.length += bytes.len() as u64;
-        Batch { bytes, rows }
+        FigureBatch { bytes, rows }
     }
 
     fn footer(&self, created_by: &str) -> Vec<u8> {
@@ -240,27 +240,27 @@ fn levels(present: &[bool]) -> Vec<u8> {
     bytes
 }
 
-impl Format for Parquet {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
+impl FigureFormat for Parquet {
+    fn begin(&mut self, start: &ExportStart<'_>) -> FigureBatch {
         self.started = start.started_unix_ns;
         let text = format!("{} {}", start.target, start.command);
         self.add(&[figures::event("begin", text)], self.started)
     }
 
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
+    fn second(&mut self, second: &ExportSecond<'_>) -> FigureBatch {
         let at = self.started + second.at * 1_000_000_000;
         self.add(&figures::of_second(second), at)
     }
 
-    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> Batch {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> FigureBatch {
         self.add(&figures::of_readings(readings), self.started + at)
     }
 
-    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> Batch {
+    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> FigureBatch {
         self.add(&[figures::event(title, text)], self.started + at)
     }
 
-    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> FigureBatch {
         let mut rows = figures::of_run(&run.tally, &run.plan.labels);
         rows.push(figures::of_verdict(verdict));
         rows.push(figures::event("end", ending(run)));

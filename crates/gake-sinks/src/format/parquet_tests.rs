@@ -9,10 +9,10 @@ use super::*;
 fn file() -> Vec<u8> {
     let mut parquet = Parquet::new(vec![("env".to_owned(), "a".to_owned())]);
     let mut bytes = Vec::new();
-    let requests = Row {
+    let requests = FigureRow {
         measurement: "gake_requests",
         tags: vec![("name", "a; b".into())],
-        fields: vec![("due", Field::Count(4)), ("asked", Field::Number(0.5))],
+        fields: vec![("due", FigureField::Count(4)), ("asked", FigureField::Number(0.5))],
     };
     let begin = figures::event("begin", "\"x\", y\n");
     for (rows, unix_ns) in [(vec![begin, requests.clone()], 1_000), (vec![requests], 3_000_000)] {
@@ -74,11 +74,11 @@ fn wide_file() -> Vec<u8> {
     let mut bytes = Vec::new();
     for n in 0..WIDE {
         let field = match n.is_multiple_of(5) {
-            true => ("text", Field::Text(format!("x{n}").into())),
-            false => ("mean", Field::Number(n as f64 / 3.0)),
+            true => ("text", FigureField::Text(format!("x{n}").into())),
+            false => ("mean", FigureField::Number(n as f64 / 3.0)),
         };
         let tags = vec![("name", format!("t{n}").into())];
-        let row = Row { measurement: "gake_requests", tags, fields: vec![field] };
+        let row = FigureRow { measurement: "gake_requests", tags, fields: vec![field] };
         bytes.extend(parquet.add(&[row], n * 1_000).bytes);
     }
     bytes.extend(parquet.group().bytes);

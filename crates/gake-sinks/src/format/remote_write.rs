@@ -4,7 +4,7 @@ use super::native::native;
 use super::page::label_name;
 use super::protobuf::ProtoMessage;
 use super::series::{SeriesWriter, Totals, cumulative};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
 /// The resolution of native histograms: buckets grow by 2.2 %.
 const SCHEMA: i32 = 5;
@@ -50,7 +50,7 @@ impl RemoteWrite {
 }
 
 impl SeriesWriter for RemoteWrite {
-    fn write(&self, totals: &Totals, _started: u64, unix_ns: u64) -> Batch {
+    fn write(&self, totals: &Totals, _started: u64, unix_ns: u64) -> FigureBatch {
         let mut request = ProtoMessage::default();
         let mut rows = 0;
         let mut add = |name: String, labels: &[(&str, &str)], value: f64| {
@@ -72,7 +72,7 @@ impl SeriesWriter for RemoteWrite {
                 request.message(1, &series);
                 rows += 1;
             }
-            return Batch { bytes: compressed(&request.bytes), rows };
+            return FigureBatch { bytes: compressed(&request.bytes), rows };
         }
         for (name, histogram) in totals.histograms() {
             for (bound, count) in cumulative(&histogram) {
@@ -82,7 +82,7 @@ impl SeriesWriter for RemoteWrite {
             add(format!("gake_{name}_seconds_count"), &[], histogram.count() as f64);
             add(format!("gake_{name}_seconds_sum"), &[], histogram.sum() as f64 / 1e9);
         }
-        Batch { bytes: compressed(&request.bytes), rows }
+        FigureBatch { bytes: compressed(&request.bytes), rows }
     }
 }
 

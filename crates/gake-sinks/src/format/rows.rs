@@ -7,9 +7,9 @@ use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Outcome, Run};
 use serde_json::{Map, Value, json};
 
-use super::Format;
-use crate::carrier::Batch;
-use crate::figures::{self, Field, Row};
+use super::FigureFormat;
+use crate::carrier::FigureBatch;
+use crate::figures::{self, FigureField, FigureRow};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
 pub(crate) trait RowWriter: Send {
@@ -19,23 +19,23 @@ pub(crate) trait RowWriter: Send {
     }
 
     /// Writes the row of an instant, in Unix nanoseconds; false when the format has no such row.
-    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool;
+    fn write(&mut self, row: &FigureRow<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool;
 }
 
-pub(crate) struct Rows<W> {
+pub(crate) struct RowFormat<W> {
     writer: W,
     started: u64,
     raw: bool,
 }
 
-impl<W: RowWriter> Rows<W> {
+impl<W: RowWriter> RowFormat<W> {
     /// `raw`: a point for each request instead of the rows of its second.
     pub(crate) fn new(writer: W, raw: bool) -> Self {
         Self { writer, started: 0, raw }
     }
 
-    fn batch(&mut self, rows: &[Row<'_>], unix_ns: u64) -> Batch {
-        let mut batch = Batch::default();
+    fn batch(&mut self, rows: &[FigureRow<'_>], unix_ns: u64) -> FigureBatch {
+        let mut batch = FigureBatch::default();
         for row in rows {
             batch.rows += u64::from(self.writer.write(row, unix_ns, &mut batch.bytes));
         }
@@ -43,8 +43,8 @@ impl<W: RowWriter> Rows<W> {
     }
 }
 
-impl<W: RowWriter> Format for Rows<W> {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
+impl<W: RowWriter> FigureFormat for RowFormat<W> {
+    fn begin(&mut self, start: &ExportStart<'_>) -> FigureBatch {
         self.started = start.started_unix_ns;
         let text = format!("{} {}", start.target, start.command);
         let mut batch = self.batch(&[figures::event("begin", text)], self.started);
@@ -56,7 +56,7 @@ impl<W: RowWriter> Format for Rows<W> {
         batch
     }
 
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
+    fn second(&mut self, second: &ExportSecond<'_>) -> FigureBatch {
         let at = self.started + second.at * 1_000_000_000;
         let rows = figures::of_second(second);
         // With raw points only the totals of a second are written.
@@ -64,24 +64,24 @@ impl<W: RowWriter> Format for Rows<W> {
         self.batch(rows, at)
     }
 
-    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> Batch {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> FigureBatch {
         let at = self.started + at;
         self.batch(&figures::of_readings(readings), at)
     }
 
-    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> Batch {
+    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> FigureBatch {
         self.batch(&[figures::event(title, text)], self.started + at)
     }
 
-    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> FigureBatch {
         let mut rows = figures::of_run(&run.tally, &run.plan.labels);
         rows.push(figures::of_verdict(verdict));
         rows.push(figures::event("end", ending(run)));
         self.batch(&rows, self.started + run.elapsed)
     }
 
-    fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> Batch {
-        let mut batch = Batch::default();
+    fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> FigureBatch {
+        let mut batch = FigureBatch::default();
         for outcome in outcomes {
             let unix_ns = self.started + outcome.exchange.done;
             for row in figures::raw_points(outcome, labels) {
@@ -117,14 +117,14 @@ impl JsonRows {
 }
 
 impl RowWriter for JsonRows {
-    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
+    fn write(&mut self, row: &FigureRow<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
         let tags: Map<String, Value> = all_tags(&self.tags, row)
             .map(|(name, value)| (name.to_owned(), json!(value)))
             .collect();
-        let value = |field: &Field<'_>| match field {
-            Field::Count(count) => json!(count),
-            Field::Number(number) => json!(number),
-            Field::Text(text) => json!(text),
+        let value = |field: &FigureField<'_>| match field {
+            FigureField::Count(count) => json!(count),
+            FigureField::Number(number) => json!(number),
+            FigureField::Text(text) => json!(text),
         };
         let fields: Map<String, Value> =
             row.fields.iter().map(|(name, field)| ((*name).to_owned(), value(field))).collect();
@@ -154,16 +154,16 @@ impl RowWriter for CsvRows {
         "time,measurement,tags,field,value\n"
     }
 
-    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
+    fn write(&mut self, row: &FigureRow<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
         let tags: Vec<String> =
             all_tags(&self.tags, row).map(|(name, value)| format!("{name}={value}")).collect();
         let tags = cell(&tags.join(";")).into_owned();
         let (seconds, millis) = (unix_ns / 1_000_000_000, unix_ns / 1_000_000 % 1_000);
         for (name, field) in &row.fields {
             let value = match field {
-                Field::Count(count) => Cow::Owned(count.to_string()),
-                Field::Number(number) => Cow::Owned(number.to_string()),
-                Field::Text(text) => cell(text),
+                FigureField::Count(count) => Cow::Owned(count.to_string()),
+                FigureField::Number(number) => Cow::Owned(number.to_string()),
+                FigureField::Text(text) => cell(text),
             };
             let _ =
                 writeln!(out, "{seconds}.{millis:03},{},{tags},{name},{value}", row.measurement);
@@ -175,7 +175,7 @@ impl RowWriter for CsvRows {
 /// The common tags, then the row's own.
 pub(super) fn all_tags<'a>(
     tags: &'a [(String, String)],
-    row: &'a Row<'_>,
+    row: &'a FigureRow<'_>,
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
     let common = tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     common.chain(row.tags.iter().map(|(name, value)| (*name, value.as_ref())))

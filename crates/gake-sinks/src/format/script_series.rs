@@ -6,7 +6,7 @@ use gake_core::record::Histogram;
 use super::native::native;
 use super::protobuf::ProtoMessage;
 use super::remote_write::{compressed, label};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
 /// The resolution of k6's native histograms: buckets grow by 9 %.
 const SCHEMA: i32 = 3;
@@ -94,7 +94,7 @@ pub(crate) fn request(
     tags: &[(String, String)],
     trends: &Trends,
     unix_ms: u64,
-) -> Batch {
+) -> FigureBatch {
     let mut request = ProtoMessage::default();
     let mut rows = 0;
     for (key, value) in table.series() {
@@ -127,7 +127,7 @@ pub(crate) fn request(
             }
         }
     }
-    Batch { bytes: compressed(&request.bytes), rows }
+    FigureBatch { bytes: compressed(&request.bytes), rows }
 }
 
 enum SeriesContent {

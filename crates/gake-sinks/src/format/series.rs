@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Histogram, Run, Tally};
 
-use super::Format;
-use crate::carrier::Batch;
+use super::FigureFormat;
+use crate::carrier::FigureBatch;
 use crate::figures;
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
@@ -37,7 +37,7 @@ pub(crate) trait SeriesWriter: Send {
     const AT_BEGIN: bool = true;
 
     /// Writes every series of a run; instants are Unix nanoseconds.
-    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch;
+    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> FigureBatch;
 }
 
 /// A format that writes the totals each second.
@@ -52,29 +52,29 @@ impl<W: SeriesWriter> SeriesFormat<W> {
         Self { writer, totals: Totals::default(), started: 0 }
     }
 
-    fn batch(&self, since_start: u64) -> Batch {
+    fn batch(&self, since_start: u64) -> FigureBatch {
         self.writer.write(&self.totals, self.started, self.started + since_start)
     }
 }
 
-impl<W: SeriesWriter> Format for SeriesFormat<W> {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
+impl<W: SeriesWriter> FigureFormat for SeriesFormat<W> {
+    fn begin(&mut self, start: &ExportStart<'_>) -> FigureBatch {
         self.started = start.started_unix_ns;
         self.totals.begin(start.labels);
-        if W::AT_BEGIN { self.batch(0) } else { Batch::default() }
+        if W::AT_BEGIN { self.batch(0) } else { FigureBatch::default() }
     }
 
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
+    fn second(&mut self, second: &ExportSecond<'_>) -> FigureBatch {
         self.totals.second(second);
         self.batch((second.at + 1) * 1_000_000_000)
     }
 
-    fn readings(&mut self, _at: Nanos, readings: &[GaugeReading]) -> Batch {
+    fn readings(&mut self, _at: Nanos, readings: &[GaugeReading]) -> FigureBatch {
         self.totals.readings(readings);
-        Batch::default()
+        FigureBatch::default()
     }
 
-    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> FigureBatch {
         self.totals.end(run, verdict);
         // After the last second, whose number may be rounded up to the run's end.
         self.batch(run.elapsed + 1_000_000_000)

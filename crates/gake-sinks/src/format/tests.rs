@@ -4,11 +4,11 @@ use super::influx::Influx;
 use super::otlp::Otlp;
 use super::otlp_grpc::OtlpGrpc;
 use super::page::OpenMetrics;
-use super::rows::{CsvRows, JsonRows, RowWriter, Rows};
+use super::rows::{CsvRows, JsonRows, RowFormat, RowWriter};
 use super::series::SeriesFormat;
 use super::statsd::{Graphite, StatsD};
 use super::*;
-use crate::figures::{Field, Row};
+use crate::figures::{FigureField, FigureRow};
 use gake_core::plan::ExpectedStatus;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
 
@@ -52,7 +52,7 @@ fn second<'a>(tally: &'a Tally, labels: &'a [String]) -> ExportSecond<'a> {
     ExportSecond { at: 2, tally, asked: Some(100.0), open: 7, labels }
 }
 
-fn started(format: &mut dyn Format) -> Batch {
+fn started(format: &mut dyn FigureFormat) -> FigureBatch {
     let start = ExportStart {
         target: "http://h/",
         labels: &[],
@@ -62,7 +62,7 @@ fn started(format: &mut dyn Format) -> Batch {
     format.begin(&start)
 }
 
-fn lines(format: &mut dyn Format, ok: usize) -> Vec<String> {
+fn lines(format: &mut dyn FigureFormat, ok: usize) -> Vec<String> {
     started(format);
     let tally = tally(ok);
     let batch = format.second(&second(&tally, &[]));
@@ -72,7 +72,7 @@ fn lines(format: &mut dyn Format, ok: usize) -> Vec<String> {
 #[test]
 fn influx_has_one_line_per_series_and_second() {
     let tags = vec![("env".to_owned(), "a b".to_owned())];
-    let lines = lines(&mut Rows::new(Influx::new(tags), false), 3);
+    let lines = lines(&mut RowFormat::new(Influx::new(tags), false), 3);
     assert_eq!(
         lines[0],
         "gake_requests,env=a\\ b due=4i,sent=4i,ok=3i,failed=1i,unfinished=0i,dropped=0i,\
@@ -141,10 +141,13 @@ fn the_number_of_points_does_not_grow_with_the_rate() {
 #[test]
 fn a_hostile_tag_breaks_no_line() {
     let hostile = "a,b=c d\n\"e\"\u{1b}[2J\\";
-    let row = Row {
+    let row = FigureRow {
         measurement: "gake_target",
         tags: vec![("source", hostile.into()), ("level", "".into())],
-        fields: vec![("value", Field::Number(1.0)), ("text", Field::Text(hostile.into()))],
+        fields: vec![
+            ("value", FigureField::Number(1.0)),
+            ("text", FigureField::Text(hostile.into())),
+        ],
     };
     let mut written = Vec::new();
     assert!(Influx::new(Vec::new()).write(&row, 1, &mut written));
@@ -174,10 +177,10 @@ fn string(write: impl FnOnce(&mut Vec<u8>) -> bool) -> String {
 #[test]
 fn statsd_counts_and_graphite_has_the_time() {
     let tags = || vec![("env".to_owned(), "t".to_owned())];
-    let statsd = lines(&mut Rows::new(StatsD::new("p".to_owned(), tags()), false), 3);
+    let statsd = lines(&mut RowFormat::new(StatsD::new("p".to_owned(), tags()), false), 3);
     assert!(statsd.contains(&"p.requests.ok:3|c|#env:t".to_owned()), "{statsd:?}");
     assert!(statsd.iter().any(|l| l.starts_with("p.latency.p99:") && l.contains("|g|#env:t,")));
-    let graphite = lines(&mut Rows::new(Graphite::new("p".to_owned(), tags()), false), 3);
+    let graphite = lines(&mut RowFormat::new(Graphite::new("p".to_owned(), tags()), false), 3);
     assert!(graphite.contains(&"p.requests.ok;env=t 3 1700000002".to_owned()), "{graphite:?}");
 }
 
@@ -276,7 +279,7 @@ fn otlp_is_the_same_over_grpc_and_http() {
     let mut http = SeriesFormat::new(Otlp::new("shop".to_owned(), tags()));
     let mut grpc = SeriesFormat::new(OtlpGrpc::new("shop".to_owned(), tags()));
     let tally = tally(3);
-    let [http, grpc] = [&mut http as &mut dyn Format, &mut grpc].map(|format| {
+    let [http, grpc] = [&mut http as &mut dyn FigureFormat, &mut grpc].map(|format| {
         started(format);
         format.second(&second(&tally, &[]))
     });

@@ -15,13 +15,13 @@ use crate::rates::CounterRates;
 use status::{DatabaseStatus, StatusSession};
 
 #[derive(Debug)]
-pub(crate) struct Database {
+pub(crate) struct DatabaseSource {
     dsn: Dsn,
     session: Option<StatusSession>,
     rates: CounterRates,
 }
 
-impl Database {
+impl DatabaseSource {
     pub(crate) async fn open(dsn: &Dsn) -> Result<Self, String> {
         let session = Some(StatusSession::open(dsn).await?);
         Ok(Self { dsn: dsn.clone(), session, rates: CounterRates::default() })
