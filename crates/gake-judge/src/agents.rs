@@ -1,11 +1,12 @@
-//! What each agent of a fleet did, in a record of the run and in a line.
+//! The agents of a fleet: a record of each in the run, and a line of text.
 
 use gake_core::record::{AgentRecord, LatencyMetric, Run};
 use gake_text::units;
 
 use crate::validity;
 
-/// The record of the agent `name`, which did `run` by itself and was lost at `lost_ns`, if it was.
+/// The record of the agent `name` with its own share of the run; `lost_ns` is when it was lost, if
+/// it was.
 #[must_use]
 pub fn agent_record(name: String, lost_ns: Option<u64>, run: &Run) -> AgentRecord {
     let (validity, reasons) = validity::check(run);
@@ -19,10 +20,10 @@ pub fn agent_record(name: String, lost_ns: Option<u64>, run: &Run) -> AgentRecor
     }
 }
 
-/// A line about each agent: whether its figures can be believed, what it sent, how late. The one
-/// with the highest lateness is marked.
+/// A line about each agent: its validity, what it sent, its lateness. The highest lateness is
+/// marked.
 pub fn agent_lines(agents: &[AgentRecord]) -> impl Iterator<Item = String> {
-    let latest = (0..agents.len()).rev().max_by_key(|at| agents[*at].lateness_p99_ns);
+    let most_late = (0..agents.len()).rev().max_by_key(|at| agents[*at].lateness_p99_ns);
     agents.iter().enumerate().map(move |(number, agent)| {
         let state = match agent.lost_ns {
             Some(at) => format!("lost after {}", units::duration(at as f64)),
@@ -34,7 +35,7 @@ pub fn agent_lines(agents: &[AgentRecord]) -> impl Iterator<Item = String> {
             units::count(agent.sent),
             units::duration(agent.lateness_p99_ns as f64)
         );
-        if agents.len() > 1 && latest == Some(number) {
+        if agents.len() > 1 && most_late == Some(number) {
             line.push_str(" (the highest)");
         }
         for reason in &agent.reasons {
@@ -47,11 +48,11 @@ pub fn agent_lines(agents: &[AgentRecord]) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::RunSample;
+    use crate::testing::RunBuilder;
 
     #[test]
     fn the_latest_agent_is_marked_and_a_lost_one_is_not_called_valid() {
-        let run = RunSample::of(1_000, 1_000_000).run();
+        let run = RunBuilder::of(1_000, 1_000_000).run();
         let first = agent_record("a".to_owned(), None, &run);
         assert_eq!((first.validity.as_str(), first.sent), ("valid", 1_000));
         let second =

@@ -1,4 +1,4 @@
-//! What limited several runs: the findings of all, each listed once.
+//! The limits of several runs: the findings of all, each listed once.
 
 use gake_core::record::Run;
 
@@ -9,11 +9,11 @@ use crate::finding::{self, Finding};
 pub struct Cause {
     /// The finding, with the evidence of the run under the highest load.
     pub finding: Finding,
-    /// How many of the runs have it.
+    /// The number of runs that have it.
     pub runs: u64,
 }
 
-/// The findings of the runs in which a target was at its limit.
+/// Collects the findings of runs in which a target was at its limit.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Causes {
     causes: Vec<(Cause, f64)>,
@@ -30,10 +30,10 @@ impl Causes {
             let known = self.causes.iter_mut().find(|(known, _)| known.finding.id == finding.id);
             match known {
                 None => self.causes.push((Cause { finding, runs: 1 }, load)),
-                Some((cause, most)) => {
+                Some((cause, highest)) => {
                     cause.runs += 1;
-                    if load >= *most {
-                        (cause.finding, *most) = (finding, load);
+                    if load >= *highest {
+                        (cause.finding, *highest) = (finding, load);
                     }
                 }
             }
@@ -42,7 +42,7 @@ impl Causes {
 
     /// The causes, the most frequent first; then the symptoms.
     #[must_use]
-    pub fn told(mut self) -> Vec<Cause> {
+    pub fn sorted(mut self) -> Vec<Cause> {
         self.causes.sort_by_key(|(cause, _)| (cause.finding.rank, std::cmp::Reverse(cause.runs)));
         self.causes.into_iter().map(|(cause, _)| cause).collect()
     }
@@ -53,22 +53,22 @@ mod tests {
     use gake_core::record::Fault;
 
     use super::*;
-    use crate::testing::{MS, RunSample};
+    use crate::testing::{MS, RunBuilder};
 
     #[test]
     fn the_most_frequent_comes_first_with_the_evidence_of_the_highest_load() {
-        let closes = |n| RunSample::of(1_000, 5 * MS).fault(Fault::Reset, n).run();
-        let errors = RunSample::of(1_000, 5 * MS).status(503, 100).run();
-        let healthy = RunSample::of(1_000, 5 * MS).run();
+        let closes = |n| RunBuilder::of(1_000, 5 * MS).fault(Fault::Reset, n).run();
+        let errors = RunBuilder::of(1_000, 5 * MS).status(503, 100).run();
+        let healthy = RunBuilder::of(1_000, 5 * MS).run();
         let mut causes = Causes::default();
         for (run, load) in [(&errors, 1.0), (&closes(50), 9.0), (&closes(20), 5.0), (&healthy, 2.0)]
         {
             causes.add(run, load);
         }
         assert_eq!(causes.runs, 4);
-        let told = causes.told();
-        let ids: Vec<_> = told.iter().map(|cause| (cause.finding.id, cause.runs)).collect();
+        let sorted = causes.sorted();
+        let ids: Vec<_> = sorted.iter().map(|cause| (cause.finding.id, cause.runs)).collect();
         assert_eq!(ids, [("server_closes", 2), ("server_errors", 1)]);
-        assert!(told[0].finding.evidence.contains("50"), "{}", told[0].finding.evidence);
+        assert!(sorted[0].finding.evidence.contains("50"), "{}", sorted[0].finding.evidence);
     }
 }

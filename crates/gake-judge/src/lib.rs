@@ -1,8 +1,8 @@
-//! Is the run valid, were the objectives met, what was the limit?
+//! Judges a run: whether it is valid, whether it met its objectives, what limited it.
 //!
-//! Pure: facts in ([`Run`], from the record), judgement out ([`Verdict`]). Nothing here fires,
-//! prints, reads a clock or opens a socket. Every rule reports the numbers it decided on, and
-//! every threshold is a named constant beside its rule.
+//! Pure: a [`Run`] in, a [`Verdict`] out. Nothing here fires, prints, reads a clock or opens a
+//! socket. Every rule reports the numbers it decided on, and every threshold is a named constant
+//! beside its rule.
 
 pub mod advice;
 mod agents;
@@ -29,9 +29,10 @@ pub use causes::{Cause, Causes};
 pub use finding::{Finding, Rank};
 pub use nothing_ok::NothingOk;
 pub use objective::{
-    Bad, Bound, Clause, Evaluation, Objective, ObjectiveError, ScenarioView, Unit, View,
+    BadCount, Clause, ClauseBound, Evaluation, Objective, ObjectiveError, RunView, ScenarioView,
+    ValueUnit,
 };
-pub use reconcile::{Writes, reconcile};
+pub use reconcile::{WriteCounts, reconcile};
 pub use stats::trusted;
 pub use validity::{Reason, Validity};
 pub use verdict::{Conclusion, Summary, Verdict, judge};

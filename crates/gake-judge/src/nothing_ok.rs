@@ -1,4 +1,4 @@
-//! A run in which nothing succeeded: what ended its requests, and what to do.
+//! Runs without a single success: the most frequent cause, and advice.
 
 use gake_core::record::{Fault, Run};
 use gake_text::units;
@@ -8,28 +8,27 @@ use crate::advice;
 /// Why no request of a run succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NothingOk {
-    /// What ended most of the requests: a fault, a status, or the end of the run.
+    /// The most frequent end of a request: a fault, a status, or the end of the run.
     pub cause: String,
-    /// What to try, in one clause.
+    /// One clause of advice.
     pub advice: &'static str,
 }
 
-/// How a request ended without success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bad {
+enum RequestEnd {
     Fault(Fault),
     Status(u16),
     Body,
     Unfinished,
 }
 
-impl Bad {
+impl RequestEnd {
     fn name(self) -> String {
         match self {
             Self::Fault(fault) => fault.to_string(),
             Self::Status(status) => format!("status {status}"),
-            Self::Body => "no body was as --expect-body wants it".to_owned(),
-            Self::Unfinished => "no answer before the run ended".to_owned(),
+            Self::Body => "no body matched --expect-body".to_owned(),
+            Self::Unfinished => "no response before the run ended".to_owned(),
         }
     }
 
@@ -37,8 +36,8 @@ impl Bad {
         match self {
             Self::Fault(fault) => advice(fault),
             Self::Status(status) => advice_on(status),
-            Self::Body => "compare with curl --compressed, or see what came with --body-errors",
-            Self::Unfinished => "does the server answer at all? try one request with curl -v",
+            Self::Body => "compare with curl --compressed, or show the bodies with --body-errors",
+            Self::Unfinished => "does the server respond at all? try one request with curl -v",
         }
     }
 }
@@ -51,13 +50,15 @@ impl NothingOk {
         if counts.begun() == 0 || counts.ok > 0 {
             return None;
         }
-        let faults = run.tally.faults().iter().map(|&(fault, count)| (Bad::Fault(fault), count));
+        let faults =
+            run.tally.faults().iter().map(|&(fault, count)| (RequestEnd::Fault(fault), count));
         let statuses = run.tally.statuses().iter();
-        // Answers with a wrong body have a status that is as expected.
+        // Responses with a wrong body have an expected status.
         let expect = &run.plan.expect;
         let statuses = statuses.filter(|(status, _)| !expect.accepts(*status));
-        let statuses = statuses.map(|&(status, count)| (Bad::Status(status), count));
-        let others = [(Bad::Unfinished, counts.unfinished), (Bad::Body, counts.wrong_bodies)];
+        let statuses = statuses.map(|&(status, count)| (RequestEnd::Status(status), count));
+        let others =
+            [(RequestEnd::Unfinished, counts.unfinished), (RequestEnd::Body, counts.wrong_bodies)];
         let all = faults.chain(statuses).chain(others);
         let (most, count) = all.max_by_key(|(_, count)| *count)?;
         let mut cause = most.name();
@@ -69,20 +70,19 @@ impl NothingOk {
     }
 }
 
-/// What to do when every answer has this status.
 fn advice_on(status: u16) -> &'static str {
     match status {
-        100..=299 => "this status is not among those of --expect",
+        100..=299 => "--expect does not include this status",
         300..=399 => "load the final URL, or follow redirects with --max-redirs N",
         401 | 403 | 407 => "give credentials: --user NAME:PASSWORD, or -H 'Authorization: ...'",
         404 | 410 => "check the path; curl -i the URL",
         405 => "check the method (-X)",
         429 => "the server limits the rate of this client: lower the load, or lift the limit",
         400..=499 => {
-            "the server refuses the request: compare it with curl -v; --expect says which \
-                      statuses are ok"
+            "the server rejects the request: compare it with curl -v; --expect sets the statuses \
+             that are ok"
         }
-        502..=504 => "what stands in front of the server cannot reach it: look at its log",
+        502..=504 => "the proxy in front of the server cannot reach it: look at its log",
         _ => "look at the server's log; curl -i the URL",
     }
 }
@@ -90,35 +90,35 @@ fn advice_on(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MS, RunSample};
+    use crate::testing::{MS, RunBuilder};
 
     #[test]
     fn one_success_is_enough() {
-        let of = |sample: RunSample| NothingOk::of(&sample.run());
-        assert_eq!(of(RunSample::of(1, MS).status(503, 1_000)), None);
-        assert_eq!(of(RunSample::default()), None, "nothing was sent");
+        let of = |sample: RunBuilder| NothingOk::of(&sample.run());
+        assert_eq!(of(RunBuilder::of(1, MS).status(503, 1_000)), None);
+        assert_eq!(of(RunBuilder::default()), None, "nothing was sent");
     }
 
     #[test]
     fn the_most_frequent_end_is_the_cause() {
-        let of = |sample: RunSample| NothingOk::of(&sample.run()).unwrap();
-        let refused = of(RunSample::default().fault(Fault::ConnectRefused, 7));
+        let of = |sample: RunBuilder| NothingOk::of(&sample.run()).unwrap();
+        let refused = of(RunBuilder::default().fault(Fault::ConnectRefused, 7));
         assert_eq!(
             (refused.cause.as_str(), refused.advice),
             ("connect_refused", advice(Fault::ConnectRefused))
         );
-        let mixed = of(RunSample::default().status(404, 1_200).fault(Fault::Reset, 34));
+        let mixed = of(RunBuilder::default().status(404, 1_200).fault(Fault::Reset, 34));
         assert_eq!(mixed.cause, "status 404 (1,200 of 1,234)");
         assert_eq!(mixed.advice, advice_on(404));
-        assert_eq!(of(RunSample::default().status(503, 2)).cause, "status 503");
+        assert_eq!(of(RunBuilder::default().status(503, 2)).cause, "status 503");
     }
 
     #[test]
-    fn what_hangs_is_told_from_what_fails() {
-        let mut run = RunSample::default().status(500, 3).run();
+    fn unfinished_requests_are_not_failures() {
+        let mut run = RunBuilder::default().status(500, 3).run();
         run.tally.counts.sent += 4;
         run.tally.counts.unfinished += 4;
-        let seen = NothingOk::of(&run).unwrap();
-        assert_eq!(seen.cause, "no answer before the run ended (4 of 7)");
+        let found = NothingOk::of(&run).unwrap();
+        assert_eq!(found.cause, "no response before the run ended (4 of 7)");
     }
 }

@@ -1,46 +1,44 @@
-//! What happens beyond the capacity: in one run the load climbs steps past it and down again, and
-//! the seconds are judged.
+//! Behaviour beyond the capacity: in one run the load climbs in steps past it and down again.
 //!
-//! The class is decided by how much of the best throughput is left on the highest step
-//! (`retained`), with a bootstrap over the seconds of both steps; whether load is shed, by what
-//! is refused and whether the accepted are in time; recovery, by the way down.
+//! The class follows from the share of the best throughput left on the highest step (`retained`),
+//! with a bootstrap over the seconds of both steps; load shedding from the share refused and from
+//! whether accepted requests are in time; recovery from the way down.
 
 use gake_core::random::SplitMix64;
 
 use crate::random::quantile;
 use crate::search::TrialSecond;
-use crate::usl::Ranged;
+use crate::usl::IntervalEstimate;
 
-/// Levels of the way up as parts of the capacity, and their seconds.
+/// Levels of the way up, as multiples of the capacity, and their seconds.
 const UP: [(f64, u64); 6] = [(0.5, 4), (0.8, 4), (1.0, 4), (1.25, 3), (1.5, 3), (2.0, 3)];
-/// Of the way down: long enough that a backlog of the way up can drain.
+/// Levels of the way down, long enough to drain the backlog.
 const DOWN: [(f64, u64); 2] = [(0.8, 6), (0.5, 14)];
-/// From this part of the capacity on it is overload.
+/// Multiple of the capacity from which on it is overload.
 const OVERLOAD: f64 = 1.1;
 
-/// Retained throughput: a plateau is above this, ...
 const PLATEAU: f64 = 0.85;
-/// ... and below this it has collapsed.
+/// Retained throughput below which it has collapsed.
 const COLLAPSE: f64 = 0.5;
-/// A target that refuses more than this part of an overload sheds load.
+/// A target sheds load when it refuses more than this share of an overload.
 const SHEDDING: f64 = 0.05;
-/// The accepted are in time when this part of them is.
+/// Accepted requests count as in time when this share of them is.
 const IN_TIME: f64 = 0.9;
-/// A level holds while this part of what ends in it is good; below the other it is lost.
+/// A level holds down to this share of good requests ...
 const HOLDS: f64 = 0.95;
+/// ... and is lost below this one.
 const LOST: f64 = 0.5;
-/// Recovered: good again, in this part, for this many seconds on end.
+/// Recovered: this share of good requests for this many consecutive seconds.
 const RECOVERED: (f64, usize) = (0.9, 2);
-/// While a backlog drains, the target works at this part of its best at least.
+/// While a backlog drains, the target keeps at least this share of its best throughput.
 const BUSY: f64 = 0.8;
-/// Good shares of one level on the way up and down that differ by more are hysteresis.
+/// Hysteresis: the good shares of one level on the way up and down differ by more.
 const HYSTERESIS: f64 = 0.2;
-/// Resamples behind an interval.
 const RESAMPLES: usize = 500;
-/// Seconds without an answer after which the target is given up.
+/// Seconds without a response after which the target counts as gone.
 const SILENT: usize = 5;
 
-/// Which way a step is on.
+/// Whether a step belongs to the way up or down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadDirection {
     /// The load grows.
@@ -60,20 +58,20 @@ impl LoadDirection {
     }
 }
 
-/// One level of the map.
+/// One step of the overload map.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OverloadStep {
-    /// As a part of the capacity.
+    /// The level, as a multiple of the capacity.
     pub part: f64,
     /// Arrivals a second.
     pub level: f64,
-    /// How long.
+    /// The duration in seconds.
     pub seconds: u64,
-    /// Which way.
+    /// The way up or down.
     pub direction: LoadDirection,
 }
 
-/// The steps of a map around `capacity`, none over `highest`.
+/// The steps of a map around `capacity`, none above `highest`.
 #[must_use]
 pub fn steps(capacity: f64, highest: Option<f64>) -> Vec<OverloadStep> {
     let step = |direction| {
@@ -89,20 +87,20 @@ pub fn steps(capacity: f64, highest: Option<f64>) -> Vec<OverloadStep> {
     up.chain(DOWN.into_iter().map(step(LoadDirection::Down))).filter(allowed).collect()
 }
 
-/// The figures of a step: means over its seconds without the first, in which it settles.
+/// The figures of a step: means over its seconds, except the first, in which it settles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LoadLevel {
     /// The step.
     pub step: OverloadStep,
-    /// Ended ok a second.
+    /// Requests that ended ok, per second.
     pub ok: f64,
-    /// Ended ok and in time, a second.
+    /// Requests that ended ok and in time, per second.
     pub good: f64,
-    /// Did not end ok, a second.
+    /// Requests that did not end ok, per second.
     pub failed: f64,
-    /// Mean response time of the ok ones, in seconds.
+    /// Mean response time of ok requests, in seconds.
     pub response: f64,
-    /// Mean time of the others, in seconds.
+    /// Mean time of the other requests, in seconds.
     pub failure: f64,
 }
 
@@ -113,22 +111,22 @@ impl LoadLevel {
     }
 }
 
-/// What kind of cliff it is.
+/// The behaviour of a target under overload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// Throughput stays, excess load waits.
+pub enum OverloadClass {
+    /// Throughput holds; excess requests queue.
     Graceful,
-    /// Throughput stays, excess load is refused at once, accepted requests are in time.
+    /// Throughput holds; excess requests are refused immediately, accepted ones are in time.
     Shedding,
-    /// More load gives less throughput.
+    /// More load reduces throughput.
     Retrograde,
-    /// Less than half of the throughput is left, or nothing is answered.
+    /// Less than half of the throughput is left, or responses cease.
     Collapsing,
-    /// The map did not reach an overload.
+    /// The map did not reach overload.
     Unknown,
 }
 
-impl Class {
+impl OverloadClass {
     /// The stable name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -147,11 +145,11 @@ impl Class {
 pub enum Recovery {
     /// It recovered this many seconds after the overload.
     After(f64),
-    /// It was still working off its backlog at the end.
+    /// It was still draining its backlog at the end.
     Draining,
-    /// It did not recover and worked below its capacity: it does not recover by itself.
+    /// It worked below its capacity and did not recover by itself.
     Metastable,
-    /// There was no overload, or no way down.
+    /// The map had no overload, or no way down.
     Unknown,
 }
 
@@ -171,40 +169,40 @@ impl Recovery {
 /// The judgement of a map.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overload {
-    /// Every step.
+    /// The figures of every step.
     pub levels: Vec<LoadLevel>,
-    /// What kind of cliff.
-    pub class: Class,
-    /// Whether the data rule out every other class.
+    /// The behaviour under overload.
+    pub class: OverloadClass,
+    /// Whether the data exclude every other class.
     pub sure: bool,
-    /// Throughput on the highest step as a part of the best.
-    pub retained: Option<Ranged>,
-    /// Where requests begin to be late: between these levels.
+    /// Throughput on the highest step, as a share of the best.
+    pub retained: Option<IntervalEstimate>,
+    /// The levels between which requests begin to be late.
     pub knee: Option<(f64, f64)>,
-    /// Whether most of the good share is lost from one step to the next.
+    /// Whether the good share drops below half from one step to the next.
     pub cliff: bool,
-    /// The share refused during the overload.
+    /// The share of requests refused during the overload.
     pub refused: f64,
-    /// The share in time of what it accepted.
+    /// The share of accepted requests that were in time.
     pub in_time: f64,
     /// The mean time to a refusal, in seconds.
     pub refusal: f64,
     /// How the target recovered.
     pub recovery: Recovery,
-    /// A level at which the way down was worse than the way up, with both good shares.
+    /// A level at which the way down was worse than the way up, and the good shares up and down.
     pub hysteresis: Option<(f64, f64, f64)>,
-    /// Whether it stopped answering.
+    /// Whether responses ceased.
     pub gone: bool,
 }
 
-/// Whether the last seconds have no answer despite the load.
+/// Whether the last seconds have no response despite the load.
 #[must_use]
 pub fn is_gone(seconds: &[TrialSecond]) -> bool {
     let silent = |second: &TrialSecond| second.ok == 0.0;
     seconds.len() > SILENT && seconds[seconds.len() - SILENT..].iter().all(silent)
 }
 
-/// Judges the seconds of a run over `steps`, from its first on.
+/// Judges the seconds of a run over `steps`, from the first second on.
 #[must_use]
 pub fn judge(steps: &[OverloadStep], seconds: &[TrialSecond]) -> Overload {
     let parts = split(steps, seconds);
@@ -222,13 +220,14 @@ pub fn judge(steps: &[OverloadStep], seconds: &[TrialSecond]) -> Overload {
     let part = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     let (refused, in_time) = (part(failed, ok + failed), part(good, ok));
     let sheds = refused > SHEDDING && in_time >= IN_TIME;
-    let classes = |r: Ranged| [r.value, r.low, r.high].map(|retained| class(retained, sheds));
-    let [named, low, high] = retained.map_or([Class::Unknown; 3], classes);
+    let classes =
+        |r: IntervalEstimate| [r.value, r.low, r.high].map(|retained| class(retained, sheds));
+    let [named, low, high] = retained.map_or([OverloadClass::Unknown; 3], classes);
     let recovery = recovery(&parts, best.map_or(0.0, |best| levels[best].ok));
     let (knee, cliff) = knee(&up.iter().map(|i| levels[*i]).collect::<Vec<_>>());
     Overload {
-        class: if gone { Class::Collapsing } else { named },
-        sure: gone || (named == low && named == high && named != Class::Unknown),
+        class: if gone { OverloadClass::Collapsing } else { named },
+        sure: gone || (named == low && named == high && named != OverloadClass::Unknown),
         retained,
         knee,
         cliff,
@@ -236,26 +235,26 @@ pub fn judge(steps: &[OverloadStep], seconds: &[TrialSecond]) -> Overload {
         in_time,
         refusal: part(sum(|l| l.failure * l.failed), failed),
         recovery,
-        // While a backlog drains, the way down is worse for a known reason.
+        // A draining backlog explains why the way down is worse.
         hysteresis: (recovery == Recovery::Metastable).then(|| hysteresis(&levels)).flatten(),
         gone,
         levels,
     }
 }
 
-fn class(retained: f64, sheds: bool) -> Class {
+fn class(retained: f64, sheds: bool) -> OverloadClass {
     if retained < COLLAPSE {
-        Class::Collapsing
+        OverloadClass::Collapsing
     } else if retained < PLATEAU {
-        Class::Retrograde
+        OverloadClass::Retrograde
     } else if sheds {
-        Class::Shedding
+        OverloadClass::Shedding
     } else {
-        Class::Graceful
+        OverloadClass::Graceful
     }
 }
 
-/// The seconds of each step; what a drain adds belongs to none.
+/// The seconds of each step; the drain belongs to none.
 fn split<'a>(
     steps: &[OverloadStep],
     seconds: &'a [TrialSecond],
@@ -292,8 +291,8 @@ fn level(step: OverloadStep, seconds: &[TrialSecond]) -> LoadLevel {
     }
 }
 
-/// The throughput of `top` as a part of that of `best`, with a bootstrap over the seconds.
-fn ratio(top: &[TrialSecond], best: &[TrialSecond]) -> Ranged {
+/// The throughput of `top` as a share of that of `best`, with a bootstrap over the seconds.
+fn ratio(top: &[TrialSecond], best: &[TrialSecond]) -> IntervalEstimate {
     let (top, best) = (settled(top), settled(best));
     let mean = |seconds: &[TrialSecond]| {
         seconds.iter().map(|s| s.ok).sum::<f64>() / (seconds.len() as f64).max(1.0)
@@ -307,16 +306,16 @@ fn ratio(top: &[TrialSecond], best: &[TrialSecond]) -> Ranged {
     let mut ratios: Vec<f64> =
         (0..RESAMPLES).map(|_| draw(top) / draw(best).max(f64::MIN_POSITIVE)).collect();
     ratios.sort_by(f64::total_cmp);
-    Ranged { value, low: quantile(&ratios, 0.025), high: quantile(&ratios, 0.975) }
+    IntervalEstimate { value, low: quantile(&ratios, 0.025), high: quantile(&ratios, 0.975) }
 }
 
-/// The same seconds give the same interval.
+/// A seed from the data: the same seconds give the same interval.
 fn seed(top: &[TrialSecond], best: &[TrialSecond]) -> u64 {
     top.iter().chain(best).fold(1, |seed, second| seed ^ second.ok.to_bits().rotate_left(7))
 }
 
-/// Between which levels requests begin to be late or refused, and whether most are from one step
-/// to the next.
+/// The levels between which requests begin to be late or refused, and whether most are from one
+/// step to the next.
 fn knee(up: &[LoadLevel]) -> (Option<(f64, f64)>, bool) {
     let lost = up.iter().position(|level| level.share() < HOLDS);
     let Some(first) = lost else { return (None, false) };
@@ -341,7 +340,7 @@ fn recovery(parts: &[(OverloadStep, &[TrialSecond])], best: f64) -> Recovery {
     if down.is_empty() || !parts.iter().any(|part| is_over(&part)) {
         return Recovery::Unknown;
     }
-    // From when on is it good for good?
+    // The first second after which all are good.
     let bad = down.iter().rposition(|second| !is_good(second));
     let after = bad.map_or(0, |last| last + 1);
     if down.len() - after >= RECOVERED.1 {
@@ -352,7 +351,7 @@ fn recovery(parts: &[(OverloadStep, &[TrialSecond])], best: f64) -> Recovery {
     if ok >= BUSY * best { Recovery::Draining } else { Recovery::Metastable }
 }
 
-/// The level below overload at which the end of the way down is worst against the way up.
+/// The level at which the way down is worst compared with the way up.
 fn hysteresis(levels: &[LoadLevel]) -> Option<(f64, f64, f64)> {
     let down = levels.iter().filter(|level| level.step.direction == LoadDirection::Down);
     let pairs = down.filter_map(|down| {
@@ -386,40 +385,41 @@ mod tests {
         }
     }
 
-    /// The seconds of a map of a target that answers a second of each step.
+    /// The seconds of a map, in which each step has identical seconds.
     fn seconds(
         steps: &[OverloadStep],
-        answer: impl Fn(&OverloadStep) -> TrialSecond,
+        step_second: impl Fn(&OverloadStep) -> TrialSecond,
     ) -> Vec<TrialSecond> {
-        steps.iter().flat_map(|s| vec![answer(s); s.seconds as usize]).collect()
+        steps.iter().flat_map(|s| vec![step_second(s); s.seconds as usize]).collect()
     }
 
     #[test]
-    fn no_stair_is_over_the_highest_allowed() {
+    fn no_step_exceeds_the_highest_allowed() {
         let all = steps(100.0, None);
         assert_eq!(all.iter().map(|s| s.level).fold(0.0, f64::max), 200.0);
         assert!(steps(100.0, Some(130.0)).iter().all(|s| s.level <= 130.0));
         let none = judge(&[], &[]);
-        assert_eq!((none.class, none.recovery), (Class::Unknown, Recovery::Unknown));
+        assert_eq!((none.class, none.recovery), (OverloadClass::Unknown, Recovery::Unknown));
     }
 
     #[test]
-    fn each_cliff_has_its_name() {
+    fn classes_of_overload() {
         let steps = steps(100.0, None);
-        let class =
-            |answer: &dyn Fn(&OverloadStep) -> TrialSecond| judge(&steps, &seconds(&steps, answer));
+        let class = |step_second: &dyn Fn(&OverloadStep) -> TrialSecond| {
+            judge(&steps, &seconds(&steps, step_second))
+        };
         let graceful = class(&|s| second(s.level.min(110.0), s.level <= 100.0, 0.0));
-        assert_eq!((graceful.class, graceful.sure), (Class::Graceful, true));
+        assert_eq!((graceful.class, graceful.sure), (OverloadClass::Graceful, true));
         assert_eq!((graceful.knee, graceful.cliff), (Some((100.0, 125.0)), true));
         let shedding = class(&|s| second(s.level.min(110.0), true, (s.level - 110.0).max(0.0)));
-        assert_eq!(shedding.class, Class::Shedding);
+        assert_eq!(shedding.class, OverloadClass::Shedding);
         assert_eq!(shedding.recovery, Recovery::After(0.0));
         let falls = |left: f64| {
             class(&move |s| second(if s.part > 1.9 { left } else { s.level.min(100.0) }, true, 0.0))
         };
-        assert_eq!(falls(70.0).class, Class::Retrograde);
-        assert_eq!(falls(20.0).class, Class::Collapsing);
-        // A top step near the edge of two classes is told, and not sure of.
+        assert_eq!(falls(70.0).class, OverloadClass::Retrograde);
+        assert_eq!(falls(20.0).class, OverloadClass::Collapsing);
+        // Near the edge of two classes, the class is not sure.
         let mut unsure = seconds(&steps, |s| second(s.level.min(100.0), true, 0.0));
         unsure[19] = second(60.0, true, 0.0);
         unsure[20] = second(112.0, true, 0.0);
@@ -444,6 +444,6 @@ mod tests {
         assert_eq!(stuck.hysteresis.map(|h| (h.1, h.2)), Some((1.0, 0.0)));
         let gone = after(&|_| second(0.0, false, 0.0));
         assert!(gone.gone);
-        assert_eq!((gone.class, gone.sure), (Class::Collapsing, true));
+        assert_eq!((gone.class, gone.sure), (OverloadClass::Collapsing, true));
     }
 }

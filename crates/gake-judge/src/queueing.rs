@@ -1,5 +1,4 @@
-//! Exact results of queueing theory, used to test searches and to explain
-//! plateaus.
+//! Exact results of queueing theory, to test searches and explain plateaus.
 //!
 //! Notation: λ arrivals a second, c servers, mean service time s, offered load a = λ·s (Erlangs).
 
@@ -10,8 +9,8 @@ pub fn erlang_b(servers: u32, offered: f64) -> f64 {
     (1..=servers).fold(1.0, |b, k| offered * b / (f64::from(k) + offered * b))
 }
 
-/// The share of arrivals that must wait when there is room for all (Erlang C):
-/// C = c·B/(c − a·(1 − B)); 1 from saturation on.
+/// The share of arrivals that must wait in an unbounded queue (Erlang C): C = c·B/(c − a·(1 − B));
+/// 1 from saturation on.
 #[must_use]
 pub fn erlang_c(servers: u32, offered: f64) -> f64 {
     let c = f64::from(servers);
@@ -33,18 +32,19 @@ pub fn mmc_tail(servers: u32, service: f64, rate: f64, time: f64) -> f64 {
         return 1.0;
     }
     let wait = erlang_c(servers, rate * service);
-    let alone = (-mu * time).exp();
+    let service_tail = (-mu * time).exp();
     if (eta - mu).abs() < 1e-9 * mu {
-        return alone * (1.0 + wait * mu * time);
+        return service_tail * (1.0 + wait * mu * time);
     }
-    (1.0 - wait) * alone + wait * (eta * alone - mu * (-eta * time).exp()) / (eta - mu)
+    (1.0 - wait) * service_tail
+        + wait * (eta * service_tail - mu * (-eta * time).exp()) / (eta - mu)
 }
 
 /// P(waiting time > `time`) of M/D/1 with utilization ρ = λ·s < 1 (Erlang 1909):
 ///
 /// P(W ≤ t) = (1 − ρ)·Σ_{k=0}^{⌊t/s⌋} e^(−λ(ks − t))·(λ(ks − t))^k / k!
 ///
-/// The terms alternate and grow, so it is for t of some tens of service times at most.
+/// The terms alternate and grow: valid for t up to some tens of service times.
 #[must_use]
 pub fn md1_wait_tail(service: f64, rate: f64, time: f64) -> f64 {
     let utilization = rate * service;
@@ -75,26 +75,26 @@ pub fn mmck(servers: u32, places: u32, offered: f64) -> Vec<f64> {
     weights.iter().map(|weight| weight / sum).collect()
 }
 
-/// The share of arrivals to M/M/c/K (c ≥ 2) that are refused or answered after more than `time`.
+/// The share of arrivals to M/M/c/K (c ≥ 2) that are refused or take longer than `time`.
 ///
-/// One that finds n < c busy takes an exponential time; one that finds n ≥ c waits an
-/// Erlang(n − c + 1, cμ) time before.
+/// An arrival that finds n < c busy takes an exponential time; with n ≥ c it first waits an
+/// Erlang(n − c + 1, cμ) time.
 #[must_use]
 pub fn mmck_tail(servers: u32, places: u32, service: f64, rate: f64, time: f64) -> f64 {
     let states = mmck(servers, places, rate * service);
     let mu = 1.0 / service;
     let drain = f64::from(servers) * mu;
-    let alone = (-mu * time).exp();
+    let service_tail = (-mu * time).exp();
     let mut tail = states[places as usize];
     for n in 0..places {
         let late = if n < servers {
-            alone
+            service_tail
         } else {
             let stages = n - servers + 1;
             // P(W > t) + ∫ f_W(x)·e^(−μ(t − x)) dx over x < t
             let waits = erlang_tail(stages, drain * time);
             let slower = (drain / (drain - mu)).powi(stages as i32);
-            waits + slower * alone * (1.0 - erlang_tail(stages, (drain - mu) * time))
+            waits + slower * service_tail * (1.0 - erlang_tail(stages, (drain - mu) * time))
         };
         tail += states[n as usize] * late;
     }
@@ -176,7 +176,7 @@ mod tests {
         let refused = |r: f64| mmck(8, 40, r * 0.02)[40];
         let found = capacity(late, 0.01, 1.0, 800.0).min(capacity(refused, 0.001, 1.0, 800.0));
         close(found, 348.678, 0.01);
-        // Insensitivity: the loss depends on the mean service time alone.
+        // Insensitivity: the loss depends only on the mean service time.
         close(capacity(|r| erlang_b(20, r * 0.02), 0.001, 1.0, 1_000.0), 470.573, 0.01);
         // With many places it is the queue without a bound.
         close(mmck_tail(8, 400, 0.02, 300.0, 0.1), mmc_tail(8, 0.02, 300.0, 0.1), 1e-6);

@@ -1,4 +1,4 @@
-//! Random variates and quantiles, for resampling.
+//! SplitMix64 variates and quantiles, for resampling.
 
 use gake_core::random::SplitMix64;
 
@@ -8,7 +8,7 @@ pub(crate) fn normal(random: &mut SplitMix64) -> f64 {
     (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos()
 }
 
-/// The value below which `share` of the sorted `values` lie; NaN without values.
+/// The quantile `share` of sorted values; NaN without values.
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     sorted[((last as f64 * share).round() as usize).min(last)]

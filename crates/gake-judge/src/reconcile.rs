@@ -1,14 +1,14 @@
-//! Rows against answers: was every write that was acknowledged kept, and none made twice?
+//! Compares rows with responses: no acknowledged write may be lost or made twice.
 
 use gake_core::record::{Counts, Run};
 use gake_text::units;
 
-use crate::objective::{Evaluation, Unit};
+use crate::objective::{Evaluation, ValueUnit};
 
-/// The requests of a run that may each have written a row.
+/// The requests of a run, each of which may have written a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Writes {
-    /// Answers that were ok.
+pub struct WriteCounts {
+    /// Ok responses.
     pub ok: u64,
     /// Requests that failed.
     pub failed: u64,
@@ -16,8 +16,8 @@ pub struct Writes {
     pub unfinished: u64,
 }
 
-impl Writes {
-    /// Every request of a run.
+impl WriteCounts {
+    /// The requests of a run, including its warm-up.
     #[must_use]
     pub fn of(run: &Run) -> Self {
         let both = [&run.tally.counts, &run.warmup];
@@ -30,14 +30,13 @@ impl Writes {
     }
 }
 
-/// Judges the rows that a run added. An answer that was ok wrote one; a request that failed or did
-/// not finish may have written one, or not.
+/// Judges the rows that a run added: each ok response wrote one, other requests may have.
 #[must_use]
-pub fn reconcile(writes: Writes, before: u64, after: Result<u64, String>) -> Evaluation {
-    let Writes { ok, failed, unfinished } = writes;
+pub fn reconcile(writes: WriteCounts, before: u64, after: Result<u64, String>) -> Evaluation {
+    let WriteCounts { ok, failed, unfinished } = writes;
     let most = ok + failed + unfinished;
     let expected = match most - ok {
-        0 => format!("rows added = {}, the answers that were ok", units::count(ok)),
+        0 => format!("rows added = {}, the ok responses", units::count(ok)),
         _ => format!(
             "rows added = {} ok, and up to {} more ({} failed, {} did not finish)",
             units::count(ok),
@@ -63,10 +62,9 @@ pub fn reconcile(writes: Writes, before: u64, after: Result<u64, String>) -> Eva
             }
         }
     };
-    Evaluation { text: format!("{expected}; {found}"), value, unit: Unit::Count, met, problem }
+    Evaluation { text: format!("{expected}; {found}"), value, unit: ValueUnit::Count, met, problem }
 }
 
-/// What `added` rows say of `ok` answers and of `most` that may have written one.
 fn verdict(added: u64, ok: u64, most: u64) -> String {
     match added {
         _ if added < ok => format!("{} acknowledged and lost", units::plural(ok - added, "write")),
@@ -81,15 +79,15 @@ fn verdict(added: u64, ok: u64, most: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{MS, RunSample};
+    use crate::testing::{MS, RunBuilder};
 
     #[test]
-    fn lost_and_doubled_writes_are_told_from_those_that_may_have_been_made() {
-        let run = RunSample::of(100, MS).status(500, 5).run();
-        let writes = Writes::of(&run);
+    fn lost_and_duplicate_writes_are_distinguished_from_possible_ones() {
+        let run = RunBuilder::of(100, MS).status(500, 5).run();
+        let writes = WriteCounts::of(&run);
         let met = |added: u64| reconcile(writes, 7, Ok(7 + added)).met;
         assert!(met(100) && met(105));
-        assert!(!met(99), "one that was acknowledged is lost");
+        assert!(!met(99), "an acknowledged one is lost");
         assert!(!met(106), "one was made twice");
         assert!(!reconcile(writes, 7, Ok(6)).met);
         let text = |added: u64| reconcile(writes, 7, Ok(7 + added)).text;
@@ -102,7 +100,7 @@ mod tests {
         assert!(text(102).ends_with("explained"), "{}", text(102));
         assert!(text(100).ends_with("equal"), "{}: those that failed wrote none", text(100));
         assert!(text(106).ends_with("1 write too many, made twice"), "{}", text(106));
-        let all_ok = reconcile(Writes::of(&RunSample::of(100, MS).run()), 0, Ok(100));
+        let all_ok = reconcile(WriteCounts::of(&RunBuilder::of(100, MS).run()), 0, Ok(100));
         assert!(all_ok.met && all_ok.text.ends_with("equal"), "{}", all_ok.text);
         let unknown = reconcile(writes, 7, Err("it is gone".to_owned()));
         assert!(!unknown.met && unknown.shown().contains("it is gone"));

@@ -1,9 +1,8 @@
-//! Whether an open loop asks for more than the target completes, so that its queue grows.
+//! Detects an open loop that asks for more than the target completes, so that its queue grows.
 //!
-//! In an open loop the rate of arrivals λ does not depend on the target. One that completes only
-//! X < λ a second keeps λ − X more of them every second, and response times grow by λ/X − 1 seconds
-//! a second. That is a result of the run and no fault of the measurement: what was measured is a
-//! target beyond its capacity, which is X.
+//! In an open loop the arrival rate λ does not depend on the target. A target that completes only X
+//! < λ a second accumulates λ − X requests a second, and response times grow by λ/X − 1 seconds a
+//! second. That is a result of the run, not a fault of the measurement: the capacity is X.
 
 use gake_core::clock::Nanos;
 use gake_core::record::{LatencyMetric, Run, SeriesPoint};
@@ -12,32 +11,32 @@ use gake_text::units;
 use crate::lanes;
 use crate::stats::{CPU_BUSY, share};
 
-/// Points of the series needed, so that a response of the length of the run is no queue.
+/// Points of the series needed: responses as long as the run are no queue.
 const POINTS_MIN: usize = 4;
-/// Completed, of asked, over the second half of the load.
+/// Ratio of completed to asked in the second half of the load.
 const COMPLETED_MAX: f64 = 0.95;
-/// Standard deviations of a count of arrivals by which completions must stay behind.
+/// Completions must lag by this many standard deviations of the count of arrivals.
 const DEVIATIONS: f64 = 4.0;
-/// Response times of the last third against those of the first: a target that is slow and steady
-/// lags behind by its response time, which stays the same.
+/// Ratio of the response times of the last third to the first: a slow but steady target lags by its
+/// response time, which does not grow.
 const GROWTH_MIN: f64 = 1.5;
-/// Share of the requests that wait for a free connection, from which on all wait.
+/// Share of the requests that wait for a free connection, from which on connections are the limit.
 const BLOCKED_MIN: f64 = 0.01;
-/// Sent, of asked, below which the generator must have had a reason.
+/// Ratio of sent to asked, below which the generator may be too slow.
 const SENT_MIN: f64 = 0.98;
 
 /// A target beyond its capacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Saturation {
-    /// Arrivals a second that the plan asked for, once the queue grew.
+    /// Arrivals a second that the plan asked for while the queue grew.
     pub asked: f64,
-    /// Of them the target completed, a second: its capacity for these requests.
+    /// Completions a second: the target's capacity for these requests.
     pub completed: f64,
 }
 
 impl Saturation {
-    /// Whether the target of a run was beyond its capacity, and by how much. `None` in a closed loop,
-    /// which asks for no rate, and where the generator itself may be what was too slow.
+    /// The saturation of a run's target, if it was beyond its capacity. `None` in a closed loop,
+    /// and when the generator may have been too slow.
     #[must_use]
     pub fn of(run: &Run) -> Option<Self> {
         run.asked_rate?;
@@ -53,7 +52,7 @@ impl Saturation {
             false => (run.series.tenths(), 0.1),
         };
         let asked: Vec<&SeriesPoint> = points.iter().filter(is_loaded).collect();
-        // The last one ends with the load, whenever that is.
+        // The last point ends with the load and may be partial.
         let full = asked.len().checked_sub(1).filter(|full| *full >= POINTS_MIN)?;
         let (first, second) = asked[..full].split_at(full / 2);
         let sum = |points: &[&SeriesPoint], of: &dyn Fn(&SeriesPoint) -> f64| {
@@ -63,12 +62,12 @@ impl Saturation {
         let done = sum(second, &|point| completed(point) as f64);
         let time = sum(second, &|point| point.seconds as f64) * unit;
         let behind = due - done;
-        // One that hangs completes nothing, which is another thing.
+        // A target that hangs is not overloaded.
         let is_alive = second.iter().all(|point| completed(point) > 0);
         let is_behind = is_alive
             && done < COMPLETED_MAX * due
             && behind > DEVIATIONS * due.sqrt()
-            // What the first half left behind is not caught up either.
+            // The second half does not catch up with a lag of the first.
             && sum(first, &|point| point.asked.unwrap_or(0.0) - completed(point) as f64) >= 0.0;
         if !is_behind || !waits_longer(run, &asked) || is_generators(run) {
             return None;
@@ -76,18 +75,18 @@ impl Saturation {
         Some(Self { asked: due / time, completed: done / time })
     }
 
-    /// How many more requests wait each second.
+    /// The growth of the queue, in requests a second.
     #[must_use]
     pub fn growth(&self) -> f64 {
         self.asked - self.completed
     }
 
-    /// It in a sentence.
+    /// The evidence, in a sentence.
     #[must_use]
     pub fn text(&self, run: &Run) -> String {
         let dropped = share(run.tally.counts.dropped, run.tally.counts.due());
         let excess = match dropped >= share(self.growth() as u64, self.asked as u64) / 2.0 {
-            true => format!("{}s were all busy, and the rest was dropped", lanes::noun(&run.plan)),
+            true => format!("all {}s were busy, and the rest was dropped", lanes::noun(&run.plan)),
             false => format!("the queue grew by {}", units::rate(self.growth())),
         };
         format!(
@@ -98,7 +97,7 @@ impl Saturation {
     }
 }
 
-/// Whether response times grow, or arrivals wait for a free connection, or are dropped without one.
+/// Whether response times grow, or arrivals wait for a free connection or are dropped.
 fn waits_longer(run: &Run, points: &[&SeriesPoint]) -> bool {
     let counts = &run.tally.counts;
     let blocked = run.tally.latency.of(LatencyMetric::Blocked).count();
@@ -113,7 +112,7 @@ fn waits_longer(run: &Run, points: &[&SeriesPoint]) -> bool {
         && mean(&medians[medians.len() - third..]) >= GROWTH_MIN * mean(&medians[..third])
 }
 
-/// Whether the generator may be what was too slow.
+/// Whether the generator may have been too slow.
 fn is_generators(run: &Run) -> bool {
     let (counts, latency) = (&run.tally.counts, &run.tally.latency);
     let lateness = latency.of(LatencyMetric::Lateness).quantile(0.99) as f64;
@@ -128,17 +127,17 @@ fn is_generators(run: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use expect_test::expect;
     use gake_core::clock::SECOND;
     use gake_core::record::{Counts, Series};
 
     use super::*;
-    use crate::testing::{MS, RunSample};
+    use crate::testing::{MS, RunBuilder};
     use crate::validity;
 
-    /// A run of 8 s at 260/s of which the target completes what `completed` says in each second, in
-    /// the times of `p50`.
+    /// A run of 8 s at 260/s with these completions and medians in each second.
     fn run(completed: impl Fn(u64) -> u64, p50: impl Fn(u64) -> Nanos) -> Run {
-        let mut run = RunSample::of(2_080, 5 * MS).asked(2_600.0).run();
+        let mut run = RunBuilder::of(2_080, 5 * MS).asked(2_600.0).run();
         run.measured = 8 * SECOND;
         run.asked_rate = Some(260.0);
         let mut series = Series::default();
@@ -157,22 +156,22 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_grows_is_the_targets() {
+    fn a_growing_queue_is_saturation() {
         let overloaded = run(|_| 180, |second| (second + 1) * 300 * MS);
         let found = Saturation::of(&overloaded).unwrap();
         assert!((found.completed - 180.0).abs() < 1.0 && (found.growth() - 80.0).abs() < 1.0);
-        let text = found.text(&overloaded);
-        assert!(text.contains("180/s of 260/s") && text.contains("grew by 80/s"), "{text}");
+        expect!["the target completed 180/s of 260/s asked for: the queue grew by 80/s"]
+            .assert_eq(&found.text(&overloaded));
         let (validity, reasons) = validity::check(&overloaded);
         assert_eq!(validity, validity::Validity::Valid, "{reasons:?}");
     }
 
     #[test]
-    fn a_target_that_is_slow_and_steady_is_not_beyond_its_capacity() {
+    fn a_slow_but_steady_target_is_not_saturated() {
         // Each response takes two seconds, from the first to the last.
         let slow = |second| if second < 2 { 0 } else { 260 };
         assert_eq!(Saturation::of(&run(slow, |_| 2 * SECOND)), None);
-        // Five seconds: the second half does not have all of its responses, and none takes longer.
+        // Five seconds: the second half lacks responses, but none takes longer.
         let slower = |second| if second < 5 { 0 } else { 260 };
         assert_eq!(Saturation::of(&run(slower, |_| 5 * SECOND)), None);
         // A pause that is caught up.
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_generator_is_not_taken_for_the_target() {
+    fn a_slow_generator_is_not_blamed_on_the_target() {
         let grows = |second: u64| (second + 1) * 300 * MS;
         let mut busy = run(|_| 180, grows);
         busy.generator.busiest = 0.99;

@@ -1,4 +1,4 @@
-//! The few statistics that rules share.
+//! Statistics that rules share.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{LatencyMetric, Run, Tally};
@@ -9,34 +9,34 @@ pub(crate) const CPU_BUSY: f64 = 0.85;
 /// Samples that must lie beyond a percentile for it to be reported.
 pub const BEYOND_MIN: f64 = 10.0;
 
-/// Whether `quantile` (0 to 1) of `count` samples has enough samples beyond it to be more than
-/// the luck of a few: `count · (1 − quantile) ≥ 10`.
+/// Whether `quantile` (0 to 1) of `count` samples is reliable: `count · (1 − quantile) ≥ 10`
+/// samples lie beyond it.
 #[must_use]
 pub fn trusted(quantile: f64, count: u64) -> bool {
-    // 1 − 0.9 is a hair under 0.1 in binary.
+    // 1 − 0.9 is slightly below 0.1 in binary.
     count as f64 * (1.0 - quantile) >= BEYOND_MIN - 1e-6
 }
 
-/// `part` of `whole`, 0 to 1; 0 when there is no whole.
+/// `part / whole`, or 0 when `whole` is 0.
 #[must_use]
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// `count` per second over `time`; 0 when there is no time.
+/// `count` per second over `time`, or 0 when `time` is 0.
 #[must_use]
 pub fn per_second(count: f64, time: Nanos) -> f64 {
     if time == 0 { 0.0 } else { count * SECOND as f64 / time as f64 }
 }
 
-/// P(X ≥ `count`) for X of a Poisson distribution with this mean.
+/// P(X ≥ `count`) for a Poisson variable X with this mean.
 #[must_use]
 pub fn poisson_at_least(count: f64, mean: f64) -> f64 {
     if count <= 0.0 {
         return 1.0;
     }
     if mean > 500.0 {
-        // The normal approximation; e^(−mean) would vanish.
+        // The normal approximation; e^(−mean) would underflow.
         return normal_above((count - 0.5 - mean) / mean.sqrt());
     }
     let mut term = (-mean).exp();
@@ -65,20 +65,20 @@ pub fn normal_above(z: f64) -> f64 {
     density * B.iter().rev().fold(0.0, |sum, b| (sum + b) * t)
 }
 
-/// A run's rates, each a second over its own time: see [`Run`].
+/// A run's rates per second, each over its own duration: see [`Run`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rates {
-    /// What the plan asked for; `None` in a closed loop.
+pub struct RunRates {
+    /// The rate that the plan asked for; `None` in a closed loop.
     pub asked: Option<f64>,
-    /// Requests sent, over the time of sending.
+    /// Requests sent, over the duration of sending.
     pub sent: f64,
-    /// Requests that ended, over the time in which they did.
+    /// Requests that ended, over the duration of completing.
     pub completed: f64,
-    /// Requests that ended ok, over the same time.
+    /// Requests that ended ok, over the same duration.
     pub goodput: f64,
 }
 
-impl Rates {
+impl RunRates {
     /// The rates of a run.
     #[must_use]
     pub fn of(run: &Run) -> Self {
@@ -99,16 +99,16 @@ pub fn span(run: &Run) -> Nanos {
     run.elapsed.saturating_sub(warmup)
 }
 
-/// Mean number in flight over the measured part; 0 when nothing was measured.
+/// Mean number in flight over the measured interval; 0 when nothing was measured.
 #[must_use]
 pub fn mean_in_flight(run: &Run) -> f64 {
     if run.measured == 0 { 0.0 } else { run.tally.in_flight_ns as f64 / run.measured as f64 }
 }
 
-/// Σ(done − fired) of every arrival sent, exactly: the sum of their times from due to done,
-/// without the generator's delay and the wait for a free connection.
+/// Σ(done − fired) of every arrival sent, exactly: the sum of the times from due to done, less the
+/// generator's delay and the wait for a free connection.
 ///
-/// Dropped arrivals have a waited time but were never fired; with drops this is an upper bound.
+/// With dropped arrivals, which waited but were never fired, this is an upper bound.
 #[must_use]
 pub fn fired_time(tally: &Tally) -> u128 {
     let sum = |metric| tally.latency.of(metric).sum();
@@ -140,7 +140,7 @@ mod tests {
         {
             assert!((poisson_at_least(count, mean) - tail).abs() < 1e-6, "{count} {mean}");
         }
-        // 1,000 of a mean of 1,000, and two standard deviations above.
+        // At the mean of 1,000, and two standard deviations above.
         assert!((poisson_at_least(1_000.0, 1_000.0) - 0.504_2).abs() < 0.01);
         assert!((poisson_at_least(1_063.75, 1_000.0) - 0.022_75).abs() < 0.002);
         assert!((normal_above(1.959_964) - 0.025).abs() < 1e-7);
@@ -148,17 +148,17 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_over_the_time_in_which_it_came() {
+    fn completions_are_over_the_duration_of_completing() {
         let mut run = crate::testing::healthy();
         let completed = run.tally.counts.completed() as f64;
-        // A drain that waited five seconds for what never came.
+        // A drain of five seconds in which nothing completed.
         (run.completing, run.elapsed) = (11 * SECOND, 15 * SECOND);
-        assert_eq!(Rates::of(&run).completed, completed / 11.0);
+        assert_eq!(RunRates::of(&run).completed, completed / 11.0);
         assert_eq!(span(&run), 15 * SECOND);
     }
 
     #[test]
-    fn nothing_of_nothing_is_nothing() {
+    fn ratios_of_zero_are_zero() {
         assert_eq!(share(0, 0), 0.0);
         assert_eq!(per_second(5.0, 0), 0.0);
         assert_eq!(per_second(5.0, SECOND / 2), 10.0);

@@ -1,4 +1,4 @@
-//! Synthetic runs for the tests: a small builder on the real recorder.
+//! Synthetic runs for tests, built with the real recorder.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use gake_core::work::Arrival;
 
 pub(crate) const MS: Nanos = 1_000_000;
 
-/// A run in the making. Requests are counted as if they were spread evenly over 10 s.
+/// Builds a run of 10 s.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RunSample {
+pub(crate) struct RunBuilder {
     pub(crate) outcomes: Vec<(Outcome, u64)>,
     labels: Vec<String>,
     asked: Option<f64>,
@@ -24,8 +24,8 @@ pub(crate) struct RunSample {
     in_flight: Option<f64>,
 }
 
-/// One answered request: due at 0, written after `late`, its first byte after `first`, its last
-/// after `done`.
+/// One request with a response: due at 0, written after `late`, its first byte after `first`, its
+/// last after `done`.
 pub(crate) fn answered(late: Nanos, first: Nanos, done: Nanos, status: u16) -> Outcome {
     Outcome {
         arrival: Arrival { number: 0, due: 0 },
@@ -44,8 +44,8 @@ pub(crate) fn answered(late: Nanos, first: Nanos, done: Nanos, status: u16) -> O
     }
 }
 
-impl RunSample {
-    /// `count` requests that are answered with 200 after `took`.
+impl RunBuilder {
+    /// `count` requests with status 200 after `took`.
     pub(crate) fn of(count: u64, took: Nanos) -> Self {
         Self::default().more(count, took)
     }
@@ -98,7 +98,7 @@ impl RunSample {
         self
     }
 
-    /// Overrides the mean in flight, which otherwise obeys Little's law exactly.
+    /// Overrides the mean in flight, which otherwise follows Little's law exactly.
     pub(crate) fn in_flight(mut self, mean: f64) -> Self {
         self.in_flight = Some(mean);
         self
@@ -171,7 +171,7 @@ fn plan(load: Load, labels: Vec<String>) -> Plan {
     }
 }
 
-/// 1,000 requests a second for 10 s, answered in about 5 ms over a few connections.
+/// 1,000 requests a second for 10 s, with responses in about 5 ms over a few connections.
 pub(crate) fn healthy() -> Run {
-    RunSample::of(9_000, 5 * MS).more(990, 8 * MS).connects(10, MS / 2).run()
+    RunBuilder::of(9_000, 5 * MS).more(990, 8 * MS).connects(10, MS / 2).run()
 }

@@ -1,4 +1,5 @@
-//! How throughput grows with concurrency: the universal scalability law, and what a plateau says.
+//! Throughput as a function of concurrency: the universal scalability law, and pools behind
+//! plateaus.
 //!
 //! Gunther's law gives the throughput of N users (or requests in flight) as
 //!
@@ -6,15 +7,15 @@
 //! X(N) = γN / (1 + σ(N − 1) + κN(N − 1))
 //! ```
 //!
-//! with γ the throughput of one, σ the contention (what must wait for its turn) and κ the
-//! coherency (what must agree with all others). It peaks at N* = √((1 − σ)/κ).
+//! with γ the throughput of one user, σ the contention (queueing for shared resources) and κ the
+//! coherency (agreement between all users). It peaks at N* = √((1 − σ)/κ).
 //!
-//! It is linear in disguise: N/X = a + b(N − 1) + cN(N − 1) with γ = 1/a, σ = b/a, κ = c/a. So the
-//! fit in relative error, with σ and κ not negative, is a weighted least-squares problem of three
-//! unknowns, solved exactly: no start values, no iteration, no local minimum.
+//! It is linear after a transformation: N/X = a + b(N − 1) + cN(N − 1) with γ = 1/a, σ = b/a, κ =
+//! c/a. So the fit in relative error with σ, κ ≥ 0 is a weighted least-squares problem of three
+//! unknowns with an exact solution.
 //!
-//! The law describes but proves nothing: a pool of a fixed size fits some σ and κ too. So the
-//! size that would explain a plateau is computed too ([`pool`]).
+//! A good fit proves nothing: a pool of a fixed size fits some σ and κ, too. So [`pool`] computes
+//! the pool size that would explain a plateau.
 
 use gake_core::random::SplitMix64;
 
@@ -27,65 +28,63 @@ pub struct UslPoint {
     pub users: f64,
     /// Ok responses a second.
     pub throughput: f64,
-    /// Their number, which bounds how well the throughput is known.
+    /// Their number, which limits the precision of the throughput.
     pub count: u64,
 }
 
 /// A value with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ranged {
+pub struct IntervalEstimate {
     /// The value.
     pub value: f64,
-    /// The interval's lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Its upper end; infinite when it has none.
+    /// The upper end of the interval; may be infinite.
     pub high: f64,
 }
 
 /// A fitted law.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Usl {
-    /// γ: throughput of one user, a second.
-    pub gamma: Ranged,
+    /// γ: throughput of one user, per second.
+    pub gamma: IntervalEstimate,
     /// σ: contention.
-    pub sigma: Ranged,
+    pub sigma: IntervalEstimate,
     /// κ: coherency.
-    pub kappa: Ranged,
-    /// N*: where throughput peaks, when κ is not 0.
-    pub peak_users: Option<Ranged>,
-    /// The throughput there.
-    pub peak_throughput: Option<Ranged>,
-    /// Whether the points determine the peak: they reach far enough, and agree.
+    pub kappa: IntervalEstimate,
+    /// N*: the users at the peak of the throughput, unless κ is 0.
+    pub peak_users: Option<IntervalEstimate>,
+    /// The throughput at the peak.
+    pub peak_throughput: Option<IntervalEstimate>,
+    /// Whether the points determine the peak: its interval is not far beyond them.
     pub peak_determined: bool,
 }
 
-/// Fewer points say nothing of three unknowns.
 const POINTS_MIN: usize = 4;
-/// Resamples behind an interval.
 const RESAMPLES: usize = 400;
-/// The peak is determined when its upper end is within this multiple of the highest point's users.
+/// The peak is determined when its upper bound is within this multiple of the most users measured.
 const REACH: f64 = 1.5;
-/// A point is never known better than this, as a part of it.
+/// Minimum relative error of a point.
 const NOISE_MIN: f64 = 0.01;
 
 impl Usl {
     /// The throughput of `users`.
     #[must_use]
     pub fn throughput(&self, users: f64) -> f64 {
-        Line { a: 1.0, b: self.sigma.value, c: self.kappa.value }.throughput(users)
+        UslCoefficients { a: 1.0, b: self.sigma.value, c: self.kappa.value }.throughput(users)
             * self.gamma.value
     }
 }
 
 /// N/X = a + b(N − 1) + cN(N − 1).
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Line {
+struct UslCoefficients {
     a: f64,
     b: f64,
     c: f64,
 }
 
-impl Line {
+impl UslCoefficients {
     fn throughput(self, users: f64) -> f64 {
         users / (self.a + self.b * (users - 1.0) + self.c * users * (users - 1.0))
     }
@@ -96,7 +95,7 @@ impl Line {
     }
 }
 
-/// Fits the law; `None` when the points are too few or hold no throughput.
+/// Fits the law; `None` with too few points of positive throughput.
 #[must_use]
 pub fn fit(points: &[UslPoint]) -> Option<Usl> {
     let points: Vec<UslPoint> =
@@ -115,12 +114,16 @@ pub fn fit(points: &[UslPoint]) -> Option<Usl> {
         });
         lines.extend(line(&again.collect::<Vec<_>>()));
     }
-    let ranged = |of: &dyn Fn(Line) -> f64| {
+    let ranged = |of: &dyn Fn(UslCoefficients) -> f64| {
         let mut values: Vec<f64> = lines.iter().map(|line| of(*line)).collect();
         values.sort_by(f64::total_cmp);
-        Ranged { value: of(best), low: quantile(&values, 0.025), high: quantile(&values, 0.975) }
+        IntervalEstimate {
+            value: of(best),
+            low: quantile(&values, 0.025),
+            high: quantile(&values, 0.975),
+        }
     };
-    let peak = ranged(&Line::peak);
+    let peak = ranged(&UslCoefficients::peak);
     let farthest = points.iter().map(|p| p.users).fold(0.0, f64::max);
     let has_peak = peak.value.is_finite();
     Some(Usl {
@@ -133,25 +136,29 @@ pub fn fit(points: &[UslPoint]) -> Option<Usl> {
     })
 }
 
-/// The relative deviation of the points from the law, as far as three unknowns leave one to see.
-fn noise(points: &[UslPoint], line: Line) -> f64 {
+/// The relative deviation of the points from the fitted law.
+fn noise(points: &[UslPoint], line: UslCoefficients) -> f64 {
     let off = |p: &UslPoint| (p.throughput / line.throughput(p.users)).ln().powi(2);
     let free = points.len().saturating_sub(3).max(1) as f64;
-    let seen = (points.iter().map(off).sum::<f64>() / free).sqrt();
+    let residual = (points.iter().map(off).sum::<f64>() / free).sqrt();
     let counted = points.iter().map(|p| 1.0 / (p.count.max(1) as f64).sqrt());
     let counted = counted.sum::<f64>() / points.len() as f64;
-    seen.max(counted).max(NOISE_MIN)
+    residual.max(counted).max(NOISE_MIN)
 }
 
-/// The least-squares line in relative error with b, c ≥ 0: of the solutions in which some of them
-/// are 0, the feasible one with the least error.
-fn line(points: &[UslPoint]) -> Option<Line> {
+/// The least-squares line in relative error with b, c ≥ 0: the best feasible solution over all
+/// choices of coefficients fixed at 0.
+fn line(points: &[UslPoint]) -> Option<UslCoefficients> {
     let free: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
     let feasible = free.iter().filter_map(|columns| {
         let x = least_squares(points, columns)?;
-        (x[0] > 0.0 && x[1] >= 0.0 && x[2] >= 0.0).then_some(Line { a: x[0], b: x[1], c: x[2] })
+        (x[0] > 0.0 && x[1] >= 0.0 && x[2] >= 0.0).then_some(UslCoefficients {
+            a: x[0],
+            b: x[1],
+            c: x[2],
+        })
     });
-    let error = |line: &Line| {
+    let error = |line: &UslCoefficients| {
         points.iter().map(|p| (p.throughput / line.throughput(p.users) - 1.0).powi(2)).sum::<f64>()
     };
     feasible.min_by(|a, b| error(a).total_cmp(&error(b)))
@@ -203,37 +210,37 @@ fn solve(matrix: &mut [[f64; 4]; 3], size: usize) -> Option<[f64; 3]> {
 
 /// A plateau of the throughput, and the pool that explains it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pool {
+pub struct PoolFit {
     /// Ok responses a second on the plateau.
     pub throughput: f64,
     /// Mean response time without load, in seconds.
     pub service: f64,
-    /// How many are served at once: plateau × time without load (Little's law inside the pool).
-    pub slots: Ranged,
+    /// The number served at once: plateau × time without load (Little's law inside the pool).
+    pub slots: IntervalEstimate,
 }
 
-/// Throughput within this part of the highest is on the plateau.
+/// The plateau begins at this share of the highest throughput.
 const PLATEAU: f64 = 0.92;
-/// On a plateau, response is at least this multiple of the one without load.
+/// Minimum ratio of the response time on a plateau to the one without load.
 const QUEUED: f64 = 1.5;
-/// Below the plateau a request takes as long as alone, give or take this: nobody waits before every
-/// slot is taken.
-const ALONE: f64 = 1.3;
-/// A rung is below the plateau up to this part of the slots.
+/// Maximum ratio of the response time below the plateau to the one without load: no request waits
+/// while slots are free.
+const UNQUEUED: f64 = 1.3;
+/// A rung is below the plateau up to this share of the slots.
 const BELOW: f64 = 0.7;
 
-/// The pool that explains a plateau: more users, no more throughput, longer responses; while below
-/// it a request takes as long as alone, and the target has CPU to spare on it. A server that runs
-/// out of CPU or slows down gradually has a plateau too, but no pool. `None` without one, or if
-/// the CPU is not known. `rungs` are users, throughput and count, mean response, and whether
-/// the target had CPU to spare; users rising.
+/// The pool that explains a plateau: more users, the same throughput, longer responses; below it no
+/// request waits, and on it the target has CPU to spare. A server that runs out of CPU or slows
+/// down gradually has a plateau, too, but no pool. `None` without a pool, or if the CPU is unknown.
+/// `rungs` are users, throughput and count, mean response, and whether the target had CPU to spare,
+/// by rising users.
 #[must_use]
-pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {
+pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<PoolFit> {
     let (first, service, _) = rungs.first().copied()?;
     let best = rungs.iter().map(|(p, ..)| p.throughput).fold(0.0, f64::max);
     let flat: Vec<_> = rungs.iter().skip_while(|(p, ..)| p.throughput < PLATEAU * best).collect();
     let queued = flat.last().is_some_and(|(_, response, _)| *response > QUEUED * service);
-    // Neither falling throughput nor a single point is a plateau.
+    // Falling throughput or a single point is no plateau.
     let falls = flat.iter().any(|(p, ..)| p.throughput < PLATEAU * best);
     let idle = flat.iter().all(|(.., idle)| *idle == Some(true));
     if flat.len() < 2 || !queued || falls || !idle || service <= 0.0 {
@@ -242,20 +249,20 @@ pub fn pool(rungs: &[(UslPoint, f64, Option<bool>)]) -> Option<Pool> {
     let throughput = flat.iter().map(|(p, ..)| p.throughput).sum::<f64>() / flat.len() as f64;
     let slots = throughput * service;
     let below = rungs.iter().filter(|(p, ..)| p.users <= BELOW * slots);
-    if below.clone().any(|(_, response, _)| *response > ALONE * service) {
+    if below.clone().any(|(_, response, _)| *response > UNQUEUED * service) {
         return None;
     }
     let count: u64 = flat.iter().map(|(p, ..)| p.count).sum();
     let error = (1.0 / count.max(1) as f64 + 1.0 / first.count.max(1) as f64).sqrt();
     let aside = (1.96 * error).exp();
-    Some(Pool {
+    Some(PoolFit {
         throughput,
         service,
-        slots: Ranged { value: slots, low: slots / aside, high: slots * aside },
+        slots: IntervalEstimate { value: slots, low: slots / aside, high: slots * aside },
     })
 }
 
-/// By how much users and throughput × response disagree, as a part of the users: Little's law.
+/// The relative difference between throughput × response and users, equal by Little's law.
 #[must_use]
 pub fn littles_gap(users: f64, throughput: f64, response: f64) -> f64 {
     if users > 0.0 { (throughput * response / users - 1.0).abs() } else { 0.0 }
@@ -265,10 +272,9 @@ pub fn littles_gap(users: f64, throughput: f64, response: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Points of a law, each off by a factor drawn around 1.
     fn points(sigma: f64, kappa: f64, users: &[f64], noise: f64, seed: u64) -> Vec<UslPoint> {
         let mut random = SplitMix64::new(seed);
-        let law = Line { a: 0.01, b: 0.01 * sigma, c: 0.01 * kappa };
+        let law = UslCoefficients { a: 0.01, b: 0.01 * sigma, c: 0.01 * kappa };
         let point = |n: &f64| UslPoint {
             users: *n,
             throughput: law.throughput(*n) * (noise * normal(&mut random)).exp(),
@@ -286,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exact_law_is_found_exactly() {
+    fn an_exact_law_is_fitted_exactly() {
         let law = fit(&points(0.02, 0.0005, &doubling(128.0), 0.0, 1)).unwrap();
         assert!((law.gamma.value - 100.0).abs() < 1e-6);
         assert!((law.sigma.value - 0.02).abs() < 1e-9);
@@ -314,13 +320,13 @@ mod tests {
 
     #[test]
     fn points_before_the_peak_do_not_determine_it() {
-        let told = (0..50)
+        let determined = (0..50)
             .filter(|seed| {
                 fit(&points(0.02, 0.0005, &doubling(16.0), 0.1, *seed)).unwrap().peak_determined
             })
             .count();
-        // By luck one in some may look determined.
-        assert!(told <= 10, "{told}");
+        // A few may look determined by chance.
+        assert!(determined <= 10, "{determined}");
     }
 
     #[test]
@@ -341,12 +347,12 @@ mod tests {
         let rungs: Vec<_> = doubling(1_024.0).iter().map(|n| rung(n.floor())).collect();
         let found = pool(&rungs).unwrap();
         assert!((found.slots.value - 200.0).abs() < 2.0, "{found:?}");
-        // Before the plateau, and on a fall, there is none.
+        // There is no pool before a plateau or with falling throughput.
         assert_eq!(pool(&rungs[..10]), None);
         let mut falling = rungs.clone();
         falling.push((UslPoint { users: 2_000.0, throughput: 20.0, count: 100 }, 50.0, Some(true)));
         assert_eq!(pool(&falling), None);
-        // A target without CPU to spare, or an unknown one.
+        // A target without CPU to spare, or with unknown CPU.
         for idle in [Some(false), None] {
             let busy = rungs.iter().map(|(point, response, _)| (*point, *response, idle));
             assert_eq!(pool(&busy.collect::<Vec<_>>()), None, "{idle:?}");
@@ -355,9 +361,9 @@ mod tests {
     }
 
     #[test]
-    fn a_plateau_that_is_reached_bit_by_bit_is_no_pool() {
-        // Contention: every further user makes all others slower, from the second on.
-        let law = Line { a: 0.01, b: 0.002, c: 0.0 };
+    fn a_gradual_plateau_is_no_pool() {
+        // Contention: every user from the second on slows all others down.
+        let law = UslCoefficients { a: 0.01, b: 0.002, c: 0.0 };
         let rung = |users: f64| {
             let throughput = law.throughput(users);
             (UslPoint { users, throughput, count: 2_000 }, users / throughput, Some(true))

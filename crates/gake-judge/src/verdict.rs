@@ -1,49 +1,49 @@
-//! The judgement as a whole.
+//! The verdict on a run.
 
 use gake_core::record::Run;
 
 use crate::finding::{self, Finding};
 use crate::nothing_ok::NothingOk;
-use crate::objective::{Evaluation, Objective, ObjectiveError, View};
+use crate::objective::{Evaluation, Objective, ObjectiveError, RunView};
 use crate::saturation::Saturation;
 use crate::validity::{self, Reason, Validity};
 
 /// The judgement of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// Why no request succeeded, if none did; this is the headline then.
+    /// Why no request succeeded, if none did; it is the headline then.
     pub nothing_ok: Option<NothingOk>,
     /// Whether the figures can be trusted.
     pub validity: Validity,
-    /// That an open loop asked for more than the target completes, if it did.
+    /// The target beyond its capacity, if an open loop asked for more than it completes.
     pub saturation: Option<Saturation>,
-    /// Why they cannot, the worst first; empty when the run is valid.
+    /// The reasons against trusting the figures, the worst first; empty when the run is valid.
     pub reasons: Vec<Reason>,
-    /// What limited the run; empty on a healthy one.
+    /// The limits of the run; empty for a healthy one.
     pub findings: Vec<Finding>,
     /// The objectives with their values, in the order they were given.
     pub objectives: Vec<Evaluation>,
 }
 
-/// A run with its verdict: what every format shows.
+/// A run with its verdict, which every format shows.
 #[derive(Debug, Clone)]
 pub struct Summary {
-    /// The facts.
+    /// The run.
     pub run: Run,
-    /// The judgement.
+    /// Its verdict.
     pub verdict: Verdict,
 }
 
-/// The verdict in one word, from which the exit code follows.
+/// The verdict in one word, which determines the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Done and every objective met.
+    /// Every objective was met.
     Done,
-    /// Requests were sent and none succeeded. This wins: there is nothing to judge.
+    /// Requests were sent and none succeeded; takes precedence over the others.
     NothingOk,
-    /// The run is invalid, so its objectives are not decided: this wins over them.
+    /// The run is invalid, so its objectives are not decided.
     Invalid,
-    /// The run can be trusted and an objective was missed.
+    /// The run can be trusted, and an objective was missed.
     ObjectiveFailed,
 }
 
@@ -51,7 +51,7 @@ pub enum Conclusion {
 #[must_use]
 pub fn judge(run: &Run, objectives: &[Objective]) -> Verdict {
     let (validity, reasons) = validity::check(run);
-    let view = View::of(run);
+    let view = RunView::of(run);
     let objectives: Vec<_> = objectives.iter().map(|o| o.evaluate(&view)).collect();
     let findings = finding::find(run, &objectives);
     Verdict {
@@ -87,33 +87,32 @@ impl Verdict {
 }
 
 impl Summary {
-    /// Judges `run` and keeps it beside its verdict.
+    /// Judges `run` against the objectives.
     #[must_use]
     pub fn new(run: Run, objectives: &[Objective]) -> Self {
         let verdict = judge(&run, objectives);
         Self { run, verdict }
     }
 
-    /// Judges `run` against the objectives that it was judged against when it was recorded. Those
-    /// that this version cannot read are left out and returned.
+    /// Judges `run` against its recorded objectives. Returns those that this version cannot parse.
     #[must_use]
     pub fn as_recorded(run: Run) -> (Self, Vec<ObjectiveError>) {
         let mut objectives = Vec::with_capacity(run.origin.objectives.len());
-        let mut unread = Vec::new();
+        let mut unparsed = Vec::new();
         for text in &run.origin.objectives {
             match text.parse::<Objective>() {
                 Ok(objective) => objectives.push(objective.of_plan(&run.plan)),
-                Err(error) => unread.push(error),
+                Err(error) => unparsed.push(error),
             }
         }
-        (Self::new(run, &objectives), unread)
+        (Self::new(run, &objectives), unparsed)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{RunSample, healthy};
+    use crate::testing::{RunBuilder, healthy};
 
     fn objectives(texts: &[&str]) -> Vec<Objective> {
         texts.iter().map(|text| text.parse().unwrap()).collect()
@@ -131,10 +130,10 @@ mod tests {
     fn a_recorded_run_is_judged_by_its_own_objectives() {
         let mut run = healthy();
         run.origin.objectives = ["p99<1us", "of another version"].map(str::to_owned).to_vec();
-        let (summary, unread) = Summary::as_recorded(run);
+        let (summary, unparsed) = Summary::as_recorded(run);
         assert_eq!(summary.verdict.conclusion(), Conclusion::ObjectiveFailed);
         assert_eq!(summary.verdict.objectives.len(), 1);
-        assert!(unread[0].to_string().contains("of another version"), "{unread:?}");
+        assert!(unparsed[0].to_string().contains("of another version"), "{unparsed:?}");
     }
 
     #[test]
@@ -149,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_run_without_success_is_neither_done_nor_invalid() {
-        let mut run = RunSample::default().status(404, 5_000).run();
+        let mut run = RunBuilder::default().status(404, 5_000).run();
         assert_eq!(judge(&run, &[]).conclusion(), Conclusion::NothingOk);
         let missed = objectives(&["errors<1%"]);
         assert_eq!(judge(&run, &missed).conclusion(), Conclusion::NothingOk);
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_which_nothing_came_is_judged_without_panic() {
+    fn an_empty_run_is_judged_without_panic() {
         let mut run = healthy();
         run.tally = gake_core::record::Tally::new(0);
         (run.measured, run.sending, run.completing, run.elapsed) = (0, 0, 0, 0);
@@ -171,7 +170,7 @@ mod tests {
 
     #[test]
     fn one_failure_in_thousands_is_not_a_finding() {
-        let run = RunSample::of(10_000, 5_000_000).fault(gake_core::record::Fault::Reset, 1).run();
+        let run = RunBuilder::of(10_000, 5_000_000).fault(gake_core::record::Fault::Reset, 1).run();
         assert_eq!(judge(&run, &[]).findings, []);
     }
 }

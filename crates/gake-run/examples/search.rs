@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use gake_lab::{Lab, LabConfig};
-use gake_run::search::{CapacityOptions, Found, capacity};
+use gake_run::search::{CapacityOptions, CapacityResult, capacity};
 use gake_run::spec::{Load, RequestSource, RunSpec, ScenarioSpec};
 
 #[allow(clippy::print_stdout, reason = "an example is a program")]
@@ -27,7 +27,7 @@ pub fn found() -> Result<String, Box<dyn Error>> {
     let report = capacity(&spec, &options, |_| ())?;
     lab.shutdown();
     Ok(match report.answer.found {
-        Found::Capacity(rate) => {
+        CapacityResult::Capacity(rate) => {
             format!("{:.0}/s ({:.0} to {:.0})", rate.capacity, rate.low, rate.high)
         }
         other => format!("{other:?} after {} steps", report.steps.len()),

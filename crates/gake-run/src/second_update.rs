@@ -5,7 +5,7 @@ use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{GaugeReading, WatchRecord};
 use gake_engine::{Collector, JoinedSecond};
-use gake_judge::{ScenarioView, View};
+use gake_judge::{RunView, ScenarioView};
 
 /// One second of a run in progress.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ pub struct SecondUpdate<'a> {
 impl<'a> SecondUpdate<'a> {
     /// The view of the run so far that objectives are evaluated on.
     #[must_use]
-    pub fn view(&self, plan: &'a Plan) -> View<'a> {
+    pub fn view(&self, plan: &'a Plan) -> RunView<'a> {
         let warmup = nanos(plan.warmup);
         let now = self.second.second * SECOND;
         let measured = now.saturating_sub(warmup);
@@ -35,7 +35,7 @@ impl<'a> SecondUpdate<'a> {
             let span = now.saturating_sub(begun);
             ScenarioView { tally, begun, sending: span, span }
         });
-        View {
+        RunView {
             tally: self.so_far.tally(),
             sending: measured,
             span: measured,

@@ -7,7 +7,7 @@ use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{GaugeReading, Run, RunEvent, TargetSetting, WatchRecord};
 use gake_engine::{belongs_in_background, lower_class};
-use gake_watch::{Batch, Sampler, WatchSource};
+use gake_watch::{Sampler, WatchEvent, WatchSource};
 use gake_wire::Address;
 
 use crate::{ResolvedRun, RunError};
@@ -84,7 +84,7 @@ impl TargetWatcher {
         let mut first = Vec::new();
         for batch in sampler.refresh(PATIENCE) {
             match batch {
-                Batch::Settings(settings) => self.settings.extend(settings),
+                WatchEvent::Settings(settings) => self.settings.extend(settings),
                 batch => first.push(batch),
             }
         }
@@ -115,18 +115,18 @@ impl TargetWatcher {
         let mut fresh = NewReadings::default();
         for batch in batches {
             match batch {
-                Batch::Readings { at, readings } => {
+                WatchEvent::Readings { at, readings } => {
                     let at = at.saturating_sub(self.began);
                     self.watched.add(at, &readings);
                     fresh.readings.extend(readings.iter().cloned());
                     fresh.samples.push((at, readings));
                 }
-                Batch::Settings(settings) => self.settings.extend(settings),
-                Batch::Failed { at, reason } => {
+                WatchEvent::Settings(settings) => self.settings.extend(settings),
+                WatchEvent::Failed { at, reason } => {
                     let at = at.saturating_sub(self.began);
                     self.failures.push(RunEvent { at, text: reason });
                 }
-                Batch::Refreshed => {}
+                WatchEvent::Refreshed => {}
             }
         }
         fresh
@@ -157,7 +157,7 @@ fn addresses(prepared: &ResolvedRun) -> Vec<SocketAddr> {
 }
 
 /// Whether a batch has readings of one of these sources.
-fn is_of(batch: &Batch, sources: &[String]) -> bool {
-    let Batch::Readings { readings, .. } = batch else { return false };
+fn is_of(batch: &WatchEvent, sources: &[String]) -> bool {
+    let WatchEvent::Readings { readings, .. } = batch else { return false };
     readings.first().is_some_and(|reading| sources.contains(&reading.source))
 }

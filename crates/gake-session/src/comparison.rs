@@ -5,7 +5,8 @@ use std::path::Path;
 
 use gake_core::record::Run;
 use gake_judge::compare::{
-    ComparedFigures, Comparison, ComparisonOutcome, Known, Pieces, Question, RunSample, compare,
+    CompareOptions, ComparedRun, Comparison, ComparisonOutcome, FigureSelection, RunMetrics,
+    RunObservations, compare,
 };
 use gake_report::compare::{CompareReport, json, markdown, text};
 use gake_report::{Format, ReadError, RunSeconds, html, read_run};
@@ -19,7 +20,7 @@ use crate::{Console, Exit, Failure, Results};
 /// When a file cannot be read, or lacks a requested figure.
 pub fn files(
     names: [&str; 2],
-    question: &Question,
+    question: &CompareOptions,
     console: &Console,
 ) -> Result<(Comparison, [Run; 2]), Failure> {
     let (a, b) = (read(names[0], console)?, read(names[1], console)?);
@@ -84,10 +85,10 @@ fn read(name: &str, console: &Console) -> Result<Run, Failure> {
 /// Second pass over a run file: it counts against quantiles of the whole run.
 fn sample(name: &str, run: Run, figures: &ComparedFigures) -> Result<RunSample, Failure> {
     let wrong = |error| unread(name, &error);
-    let mut pieces = Pieces::new(&run, figures);
+    let mut observations = RunObservations::new(&run, figures);
     let mut seconds = RunSeconds::open(Path::new(name)).map_err(wrong)?;
     while let Some(second) = seconds.next_second().map_err(wrong)? {
-        pieces.add(second.at, second.asked, &second.tally, &second.scenarios);
+        observations.add(second.at, second.asked, &second.tally, &second.scenarios);
     }
-    Ok(RunSample { run, pieces })
+    Ok(ComparedRun { run, observations })
 }

@@ -1,4 +1,4 @@
-//! A destination as a user writes it: `KIND=ADDRESS?OPTION=VALUE&...`.
+//! The address of a sink, as the user writes it: `KIND=ADDRESS?OPTION=VALUE&...`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,8 @@ use std::str::FromStr;
 use thiserror::Error;
 use url::{Url, form_urlencoded};
 
-use crate::carrier::{self, Nats};
+use crate::carrier::{self, NatsCarrier};
 
-/// The schemes of what is posted.
 const WEB: &[&str] = &["http", "https"];
 
 /// The kind of a destination.
@@ -28,7 +27,7 @@ pub enum SinkKind {
     StatsD,
     /// Graphite's plain text.
     Graphite,
-    /// Messages in JSON on a subject of NATS.
+    /// JSON messages on a NATS subject.
     Nats,
     /// Lines of JSON in a file.
     Json,
@@ -36,7 +35,7 @@ pub enum SinkKind {
     Csv,
     /// Parquet in a file.
     Parquet,
-    /// Annotations of a Grafana: events alone.
+    /// Annotations in Grafana: only events.
     Grafana,
 }
 
@@ -126,9 +125,9 @@ pub enum SinkAddressError {
         /// What was given.
         address: String,
     },
-    /// A file of Parquet is to be compressed once more.
-    #[error("parquet: {0:?}: Parquet is compressed within: leave out the .gz or .zst")]
-    Packed(String),
+    /// A Parquet file with the name of a compressed one.
+    #[error("parquet: {0:?}: Parquet is already compressed: leave out the .gz or .zst")]
+    DoubleCompression(String),
     /// The kind has no such option.
     #[error("{kind} has no option {option:?}; it has {known}", kind = kind.name(),
             known = known(*kind))]
@@ -145,7 +144,7 @@ pub enum SinkAddressError {
         option: &'static str,
         /// What was given.
         value: String,
-        /// What it takes.
+        /// The expected values.
         expected: &'static str,
     },
 }
@@ -176,7 +175,7 @@ fn example(kind: SinkKind) -> &'static str {
     }
 }
 
-/// A text without what may be a user and a password.
+/// A text without a possible user and password.
 fn without_user(text: &str) -> String {
     match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
@@ -185,7 +184,7 @@ fn without_user(text: &str) -> String {
     }
 }
 
-/// Where figures go.
+/// The destination of figures.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SinkAddress {
     kind: SinkKind,
@@ -200,12 +199,11 @@ impl SinkAddress {
         self.kind
     }
 
-    /// The address without its options, and with what it has of secrets.
+    /// The address without its options, but with its secrets.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// The value of an option.
     pub(crate) fn option(&self, name: &str) -> Option<&str> {
         let found = self.options.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
@@ -220,22 +218,20 @@ impl SinkAddress {
             .collect()
     }
 
-    /// Whether samples of a script are to be a point for each series and second.
+    /// Whether samples of a script become one point per series and second.
     #[must_use]
     pub fn is_aggregated(&self) -> bool {
         self.option("aggregate").is_some()
     }
 
-    /// Whether histograms are to be Prometheus' native ones.
     pub(crate) fn is_native(&self) -> bool {
         matches!(self.option("native"), Some("" | "true"))
     }
 
-    /// The subject at a server of NATS.
-    pub(crate) fn nats(&self) -> Result<Nats, String> {
+    pub(crate) fn nats(&self) -> Result<NatsCarrier, String> {
         let url = Url::parse(&self.address).map_err(|error| error.to_string())?;
         let subject = self.option("subject").unwrap_or("gake");
-        Ok(Nats::new(&url, subject, self.option("token")))
+        Ok(NatsCarrier::new(&url, subject, self.option("token")))
     }
 
     /// Adds a token for destinations that take one, unless one is set.
@@ -251,17 +247,17 @@ impl SinkAddress {
         self
     }
 
-    /// The file it writes, if it writes one.
+    /// The path of its file, if it writes one.
     #[must_use]
     pub fn file(&self) -> Option<&str> {
         let is_file = matches!(self.kind, SinkKind::Json | SinkKind::Csv | SinkKind::Parquet);
         is_file.then_some(&self.address)
     }
 
-    /// Whether its name asks to compress what is compressed within, and would not be read then.
-    fn is_packed_twice(&self) -> bool {
-        let is_packed = |ending| self.address.ends_with(ending);
-        self.kind == SinkKind::Parquet && [".gz", ".zst"].into_iter().any(is_packed)
+    /// Whether the name asks for compression of a Parquet file, which readers could not open.
+    fn is_double_compressed(&self) -> bool {
+        let has_ending = |ending| self.address.ends_with(ending);
+        self.kind == SinkKind::Parquet && [".gz", ".zst"].into_iter().any(has_ending)
     }
 
     fn check(&self) -> Result<(), SinkAddressError> {
@@ -276,7 +272,7 @@ impl SinkAddress {
             Err(SinkAddressError::Value { option, value, expected })
         };
         if self.option("tags").is_some_and(|tags| tags.split(',').any(|t| !t.contains(':'))) {
-            return value("tags", "NAME:VALUE pairs with commas between them");
+            return value("tags", "NAME:VALUE pairs, separated by commas");
         }
         for option in ["retry", "linger"] {
             let bad = |text: &str| gake_text::duration::parse_duration(text).is_err();
@@ -292,7 +288,7 @@ impl SinkAddress {
         }
         let is_raw = self.option("raw").is_some();
         if self.option("aggregate").is_some_and(|time| time != "1s" || is_raw) {
-            return value("aggregate", "1s, without raw beside it");
+            return value("aggregate", "1s, and not together with raw");
         }
         for option in ["raw", "native"] {
             if self.option(option).is_some_and(|is| !["", "true", "false"].contains(&is)) {
@@ -314,8 +310,8 @@ impl SinkAddress {
             if !matches!(port, Some(Ok(_))) {
                 return Err(SinkAddressError::Address { kind, address: address() });
             }
-        } else if self.is_packed_twice() {
-            return Err(SinkAddressError::Packed(address()));
+        } else if self.is_double_compressed() {
+            return Err(SinkAddressError::DoubleCompression(address()));
         } else if self.address.is_empty() {
             return Err(SinkAddressError::Address { kind, address: address() });
         }
@@ -327,7 +323,7 @@ impl FromStr for SinkAddress {
     type Err = SinkAddressError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // What follows the question mark may be a token.
+        // The query may contain a token.
         let shown = text.split_once('?').map_or(text, |(shown, _)| shown);
         let bad = || SinkAddressError::Kind(without_user(shown));
         let (kind, rest) = text.split_once('=').ok_or_else(bad)?;
@@ -390,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_destination_is_told_without_its_secrets() {
+    fn errors_contain_no_secrets() {
         for text in ["nats=tls://secret@h:4222", "nats://secret@h", "statsd=me:secret@h"] {
             let error = parse(text).unwrap_err();
             assert!(!error.contains("secret"), "{error}");
@@ -398,26 +394,41 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_destination_says_what_is_expected() {
-        for (text, expected) in [
-            ("influx", "KIND=ADDRESS with one of influxdb, prometheus-rw"),
-            ("kafka=h:1", "\"kafka=h:1\" is not a sink"),
-            ("influxdb=h:8086", "is not a URL such as http://127.0.0.1:8086/gake"),
-            ("influxdb=http://h:8086", "is not a URL such as http://127.0.0.1:8086/gake"),
-            ("statsd=localhost", "is not an address such as 127.0.0.1:8125"),
-            ("nats=h:4222", "is not a URL such as nats://127.0.0.1:4222"),
-            ("nats=nats://h?subject=a.*", "a subject such as gake.figures"),
-            ("json=", "is not an address such as figures.json"),
-            ("graphite=h:2003?raw=true", "graphite has no option \"raw\"; it has tags, prefix"),
-            ("otlp=http://h:1?retry=soon", "retry=\"soon\": a time such as 30s"),
-            ("otlp=http://h:1?tags=a", "NAME:VALUE pairs"),
-            ("influxdb=http://h:1/d?aggregate=5s", "1s, without raw beside it"),
-            ("influxdb=http://h:1/d?aggregate=1s&raw", "1s, without raw beside it"),
-            ("parquet=", "is not an address such as figures.parquet"),
-            ("parquet=a.parquet.gz", "\"a.parquet.gz\": Parquet is compressed within: leave out"),
-        ] {
-            let error = parse(text).unwrap_err();
-            assert!(error.contains(expected), "{text}: {error}");
-        }
+    fn invalid_addresses() {
+        let texts = [
+            "influx",
+            "kafka=h:1",
+            "influxdb=h:8086",
+            "influxdb=http://h:8086",
+            "statsd=localhost",
+            "nats=h:4222",
+            "nats=nats://h?subject=a.*",
+            "json=",
+            "graphite=h:2003?raw=true",
+            "otlp=http://h:1?retry=soon",
+            "otlp=http://h:1?tags=a",
+            "influxdb=http://h:1/d?aggregate=5s",
+            "influxdb=http://h:1/d?aggregate=1s&raw",
+            "parquet=",
+            "parquet=a.parquet.gz",
+        ];
+        let line = |text: &&str| format!("{text} → {}\n", parse(text).unwrap_err());
+        expect_test::expect![[r#"
+            influx → "influx" is not a sink: KIND=ADDRESS with one of influxdb, prometheus-rw, prometheus, otlp, otlp-grpc, statsd, graphite, nats, json, csv, parquet, grafana
+            kafka=h:1 → "kafka=h:1" is not a sink: KIND=ADDRESS with one of influxdb, prometheus-rw, prometheus, otlp, otlp-grpc, statsd, graphite, nats, json, csv, parquet, grafana
+            influxdb=h:8086 → influxdb: "h:8086" is not a URL such as http://127.0.0.1:8086/gake
+            influxdb=http://h:8086 → influxdb: "http://h:8086" is not a URL such as http://127.0.0.1:8086/gake
+            statsd=localhost → statsd: "localhost" is not an address such as 127.0.0.1:8125
+            nats=h:4222 → nats: "h:4222" is not a URL such as nats://127.0.0.1:4222
+            nats=nats://h?subject=a.* → subject="a.*": a subject such as gake.figures
+            json= → json: "" is not an address such as figures.json
+            graphite=h:2003?raw=true → graphite has no option "raw"; it has tags, prefix
+            otlp=http://h:1?retry=soon → retry="soon": a time such as 30s
+            otlp=http://h:1?tags=a → tags="a": NAME:VALUE pairs, separated by commas
+            influxdb=http://h:1/d?aggregate=5s → aggregate="5s": 1s, and not together with raw
+            influxdb=http://h:1/d?aggregate=1s&raw → aggregate="1s": 1s, and not together with raw
+            parquet= → parquet: "" is not an address such as figures.parquet
+            parquet=a.parquet.gz → parquet: "a.parquet.gz": Parquet is already compressed: leave out the .gz or .zst
+        "#]].assert_eq(&texts.iter().map(line).collect::<String>());
     }
 }

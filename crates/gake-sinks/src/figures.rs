@@ -1,4 +1,4 @@
-//! Seconds, readings and whole runs as rows, the form that all line formats share.
+//! Seconds, readings and whole runs as rows, shared by all line formats.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub struct ExportStart<'a> {
     pub target: &'a str,
     /// The names of its endpoints.
     pub labels: &'a [String],
-    /// When it starts, in Unix nanoseconds.
+    /// The start, in Unix nanoseconds.
     pub started_unix_ns: u64,
     /// The command, without secrets.
     pub command: &'a str,
@@ -22,11 +22,11 @@ pub struct ExportStart<'a> {
 /// One second of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct ExportSecond<'a> {
-    /// Its number, from 0.
+    /// The number, from 0.
     pub at: u64,
-    /// What was recorded in it, after the warm-up.
+    /// The records of the second, after the warm-up.
     pub tally: &'a Tally,
-    /// Arrivals that the plan asked for in it; `None` in a closed loop.
+    /// Arrivals asked for in this second; `None` in a closed loop.
     pub asked: Option<f64>,
     /// Connections open.
     pub open: u64,
@@ -34,7 +34,7 @@ pub struct ExportSecond<'a> {
     pub labels: &'a [String],
 }
 
-/// The verdict of a run that is over.
+/// The verdict of a finished run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportVerdict {
     /// `valid`, `suspect` or `invalid`.
@@ -47,39 +47,36 @@ pub struct ExportVerdict {
     pub missed: u64,
 }
 
-/// A measurement with its tags and fields.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Row<'a> {
+pub(crate) struct FigureRow<'a> {
     pub(crate) measurement: &'static str,
     pub(crate) tags: Vec<(&'static str, Cow<'a, str>)>,
-    pub(crate) fields: Vec<(&'static str, Field<'a>)>,
+    pub(crate) fields: Vec<(&'static str, FigureField<'a>)>,
 }
 
-/// The value of a field.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Field<'a> {
+pub(crate) enum FigureField<'a> {
     Count(u64),
     Number(f64),
     Text(Cow<'a, str>),
 }
 
-/// What rows are of: names of their measurements.
 #[derive(Debug, Clone, Copy)]
-struct Names {
+struct Measurements {
     requests: &'static str,
     latency: &'static str,
     statuses: &'static str,
     faults: &'static str,
 }
 
-const OF_SECOND: Names = Names {
+const OF_SECOND: Measurements = Measurements {
     requests: "gake_requests",
     latency: "gake_latency",
     statuses: "gake_statuses",
     faults: "gake_faults",
 };
 
-const OF_RUN: Names = Names {
+const OF_RUN: Measurements = Measurements {
     requests: "gake_run_requests",
     latency: "gake_run_latency",
     statuses: "gake_run_statuses",
@@ -90,8 +87,8 @@ const OF_RUN: Names = Names {
 const PERCENTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-/// The parts of a response time that are told beside it.
-const PARTS: [LatencyMetric; 7] = [
+/// The phases of a response time that are exported.
+const PHASES: [LatencyMetric; 7] = [
     LatencyMetric::Service,
     LatencyMetric::Lateness,
     LatencyMetric::Blocked,
@@ -101,79 +98,74 @@ const PARTS: [LatencyMetric; 7] = [
     LatencyMetric::Download,
 ];
 
-/// Milliseconds in a nanosecond.
 const MS: f64 = 1e-6;
 
-/// The rows of a second.
-pub(crate) fn of_second<'a>(second: &ExportSecond<'a>) -> Vec<Row<'a>> {
+pub(crate) fn of_second<'a>(second: &ExportSecond<'a>) -> Vec<FigureRow<'a>> {
     let mut rows = of_tally(second.tally, second.labels, OF_SECOND);
     if let Some(total) = rows.first_mut() {
-        total.fields.extend(second.asked.map(|asked| ("asked", Field::Number(asked))));
-        total.fields.push(("fired", Field::Count(second.tally.fired)));
+        total.fields.extend(second.asked.map(|asked| ("asked", FigureField::Number(asked))));
+        total.fields.push(("fired", FigureField::Count(second.tally.fired)));
         let in_flight = second.tally.in_flight_ns as f64 / 1e9;
-        total.fields.push(("in_flight", Field::Number(in_flight)));
-        total.fields.push(("connections", Field::Count(second.open)));
+        total.fields.push(("in_flight", FigureField::Number(in_flight)));
+        total.fields.push(("connections", FigureField::Count(second.open)));
     }
     rows
 }
 
-/// The rows of a whole run: its percentiles are the run's, which those of its seconds do not give.
-pub(crate) fn of_run<'a>(tally: &'a Tally, labels: &'a [String]) -> Vec<Row<'a>> {
+/// The rows of a whole run, with its own percentiles.
+pub(crate) fn of_run<'a>(tally: &'a Tally, labels: &'a [String]) -> Vec<FigureRow<'a>> {
     of_tally(tally, labels, OF_RUN)
 }
 
-/// The row of a run's verdict.
-pub(crate) fn of_verdict(verdict: &ExportVerdict) -> Row<'static> {
-    Row {
+pub(crate) fn of_verdict(verdict: &ExportVerdict) -> FigureRow<'static> {
+    FigureRow {
         measurement: "gake_run_verdict",
         tags: Vec::new(),
         fields: vec![
-            ("validity", Field::Text(Cow::Borrowed(verdict.validity))),
-            ("level", Field::Count(verdict.level)),
-            ("met", Field::Count(verdict.met)),
-            ("missed", Field::Count(verdict.missed)),
+            ("validity", FigureField::Text(Cow::Borrowed(verdict.validity))),
+            ("level", FigureField::Count(verdict.level)),
+            ("met", FigureField::Count(verdict.met)),
+            ("missed", FigureField::Count(verdict.missed)),
         ],
     }
 }
 
-/// What a watched target said.
-pub(crate) fn of_readings(readings: &[GaugeReading]) -> Vec<Row<'_>> {
-    let row = |reading: &'_ GaugeReading| Row {
+pub(crate) fn of_readings(readings: &[GaugeReading]) -> Vec<FigureRow<'_>> {
+    let row = |reading: &'_ GaugeReading| FigureRow {
         measurement: "gake_target",
         tags: vec![
             ("source", Cow::Owned(reading.source.clone())),
             ("level", Cow::Owned(reading.name.clone())),
         ],
-        fields: vec![("value", Field::Number(reading.value))],
+        fields: vec![("value", FigureField::Number(reading.value))],
     };
     readings.iter().map(row).collect()
 }
 
-/// Something that happened at an instant.
-pub(crate) fn event<'a>(title: &'static str, text: impl Into<Cow<'a, str>>) -> Row<'a> {
-    Row {
+pub(crate) fn event<'a>(title: &'static str, text: impl Into<Cow<'a, str>>) -> FigureRow<'a> {
+    FigureRow {
         measurement: "gake_events",
         tags: Vec::new(),
         fields: vec![
-            ("title", Field::Text(Cow::Borrowed(title))),
-            ("text", Field::Text(text.into())),
+            ("title", FigureField::Text(Cow::Borrowed(title))),
+            ("text", FigureField::Text(text.into())),
         ],
     }
 }
 
-fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Names) -> Vec<Row<'a>> {
+fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Measurements) -> Vec<FigureRow<'a>> {
     let mut rows = vec![requests(tally, names)];
     rows.push(latency("response", &tally.latency.response(), names));
-    for metric in PARTS {
+    for metric in PHASES {
         let histogram = tally.latency.of(metric);
         if !histogram.is_empty() {
             rows.push(latency(metric.name(), histogram, names));
         }
     }
-    let count = |measurement, tag, value: Cow<'a, str>, count| Row {
+    let count = |measurement, tag, value: Cow<'a, str>, count| FigureRow {
         measurement,
         tags: vec![(tag, value)],
-        fields: vec![("count", Field::Count(count))],
+        fields: vec![("count", FigureField::Count(count))],
     };
     let status = |&(status, n): &(u16, u64)| {
         count(names.statuses, "status", Cow::Owned(status.to_string()), n)
@@ -186,18 +178,18 @@ fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Names) -> Vec<Row
             continue;
         }
         let tag = || ("name", Cow::Borrowed(name.as_str()));
-        let of_label = |mut row: Row<'a>| {
+        let of_label = |mut row: FigureRow<'a>| {
             row.tags.push(tag());
             row
         };
-        let counts = Row {
+        let counts = FigureRow {
             measurement: names.requests,
             tags: vec![tag()],
             fields: vec![
-                ("due", Field::Count(label.counts.due())),
-                ("sent", Field::Count(label.counts.sent)),
-                ("ok", Field::Count(label.counts.ok)),
-                ("failed", Field::Count(label.counts.failed)),
+                ("due", FigureField::Count(label.counts.due())),
+                ("sent", FigureField::Count(label.counts.sent)),
+                ("ok", FigureField::Count(label.counts.ok)),
+                ("failed", FigureField::Count(label.counts.failed)),
             ],
         };
         rows.push(counts);
@@ -207,7 +199,7 @@ fn of_tally<'a>(tally: &'a Tally, labels: &'a [String], names: Names) -> Vec<Row
     rows
 }
 
-fn requests<'a>(tally: &Tally, names: Names) -> Row<'a> {
+fn requests<'a>(tally: &Tally, names: Measurements) -> FigureRow<'a> {
     let counts = &tally.counts;
     let fields = [
         ("due", counts.due()),
@@ -220,15 +212,15 @@ fn requests<'a>(tally: &Tally, names: Names) -> Row<'a> {
         ("bytes_out", counts.bytes_out),
         ("opened", counts.opened),
     ];
-    let fields = fields.map(|(name, count)| (name, Field::Count(count))).to_vec();
-    Row { measurement: names.requests, tags: Vec::new(), fields }
+    let fields = fields.map(|(name, count)| (name, FigureField::Count(count))).to_vec();
+    FigureRow { measurement: names.requests, tags: Vec::new(), fields }
 }
 
-/// A histogram in milliseconds. An empty one has its count alone.
-fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Names) -> Row<'a> {
-    let mut fields = vec![("count", Field::Count(histogram.count()))];
+/// A histogram in milliseconds. An empty one has only its count.
+fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Measurements) -> FigureRow<'a> {
+    let mut fields = vec![("count", FigureField::Count(histogram.count()))];
     if !histogram.is_empty() {
-        let ms = |nanos: f64| Field::Number(nanos * MS);
+        let ms = |nanos: f64| FigureField::Number(nanos * MS);
         fields.push(("sum", ms(histogram.sum() as f64)));
         fields.push(("min", ms(histogram.min() as f64)));
         fields.push(("max", ms(histogram.max() as f64)));
@@ -236,10 +228,10 @@ fn latency<'a>(metric: &'static str, histogram: &Histogram, names: Names) -> Row
         fields.extend(PERCENTILES.map(|(name, q)| (name, quantile(q))));
     }
     let tags = vec![("metric", Cow::Borrowed(metric))];
-    Row { measurement: names.latency, tags, fields }
+    FigureRow { measurement: names.latency, tags, fields }
 }
 
-/// The histograms that monitoring systems are given whole, in seconds, with their names.
+/// The histograms exported as such, with their names.
 pub(crate) fn histograms(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histogram>)> {
     let mut all = vec![("response", latency.response())];
     let parts = [LatencyMetric::Service, LatencyMetric::Lateness];
@@ -247,8 +239,8 @@ pub(crate) fn histograms(latency: &Latency) -> Vec<(&'static str, Cow<'_, Histog
     all
 }
 
-/// The points of one request, as k6 writes them: times in milliseconds.
-pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<Row<'a>> {
+/// The points of one request in k6's form: times in milliseconds.
+pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<FigureRow<'a>> {
     let exchange = &outcome.exchange;
     let mut tags: Vec<(&'static str, Cow<'a, str>)> = Vec::new();
     if let Some(name) = labels.get(usize::from(exchange.label)) {
@@ -269,10 +261,10 @@ pub(crate) fn raw_points<'a>(outcome: &'a Outcome, labels: &'a [String]) -> Vec<
         }
     };
     tags.push(("expected_response", Cow::Borrowed(if is_expected { "true" } else { "false" })));
-    let point = |measurement, value| Row {
+    let point = |measurement, value| FigureRow {
         measurement,
         tags: tags.clone(),
-        fields: vec![("value", Field::Number(value))],
+        fields: vec![("value", FigureField::Number(value))],
     };
     let ms = |nanos: u64| nanos as f64 * MS;
     let mut points = vec![

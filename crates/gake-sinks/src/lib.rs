@@ -1,10 +1,10 @@
-//! Where figures go during a run: databases, monitoring systems, files.
+//! Exports figures during a run to databases, monitoring systems and files.
 //!
-//! An [`Exporter`] is a format and a carrier. The format (`format/`) turns what a second recorded
-//! into bytes; the carrier (`carrier/`) delivers them to a destination. A carrier keeps what its
-//! destination cannot take now in a bounded queue, tries again, and counts what it loses. How much
-//! is sent does not grow with the request rate, except for raw points. A [`LiveServer`] shows the
-//! run in browsers instead. [`dashboard`] makes dashboards that show what a database was sent.
+//! An [`Exporter`] is a format (`format/`), which turns figures into bytes, and a carrier
+//! (`carrier/`), which delivers them. A carrier keeps undelivered data in a bounded queue, retries,
+//! and counts losses. The volume does not grow with the request rate, except for raw points. A
+//! [`LiveServer`] shows the run in browsers instead. [`dashboard`] makes dashboards for the
+//! exported data.
 
 mod address;
 mod carrier;

@@ -1,16 +1,16 @@
-//! Single samples for InfluxDB in k6's form, so that dashboards made for k6 work.
+//! Single samples for InfluxDB in k6's form, for dashboards made for k6.
 
 use std::time::{Duration, Instant};
 
 use crate::address::SinkAddress;
-use crate::carrier::{Batch, Carrier, Push, RETRY};
-use crate::format::{self, escape};
+use crate::carrier::{Carrier, FigureBatch, Push, RETRY};
+use crate::format::{self, escape, write_tags};
 
 /// A batch is sent when it has this many bytes ...
 const BATCH_BYTES: usize = 256 << 10;
 /// ... or is this old.
 const BATCH_AGE: Duration = Duration::from_secs(1);
-/// Tags whose values are too many for an index; they are fields.
+/// Tags with too many values for an index, written as fields.
 const FIELDS: [&str; 3] = ["url", "vu", "iter"];
 
 /// A sample.
@@ -22,7 +22,7 @@ pub struct InfluxPoint<'a> {
     pub tags: &'a [(String, String)],
     /// The value; times in milliseconds.
     pub value: f64,
-    /// When it was taken, in Unix nanoseconds.
+    /// The instant in Unix nanoseconds.
     pub unix_ns: i128,
 }
 
@@ -31,7 +31,7 @@ pub struct InfluxPoints {
     name: String,
     tags: Vec<(String, String)>,
     push: Push,
-    batch: Batch,
+    batch: FigureBatch,
     begun: Instant,
     line: String,
 }
@@ -44,21 +44,20 @@ impl InfluxPoints {
             name: address.to_string(),
             tags: address.tags(),
             push: Push::new(&format::post(address), RETRY),
-            batch: Batch::default(),
+            batch: FigureBatch::default(),
             begun: Instant::now(),
             line: String::new(),
         }
     }
 
-    /// Checks that the database answers; creates it if necessary.
+    /// Checks that the database responds; creates it if necessary.
     ///
-    /// # Errors
-    /// What is wrong with it, in a sentence.
+    /// One sentence on what is wrong.
     pub fn check(&mut self) -> Result<(), String> {
         self.push.check()
     }
 
-    /// Takes a sample.
+    /// Adds a sample.
     pub fn write(&mut self, point: &InfluxPoint<'_>) {
         if !point.value.is_finite() {
             return;
@@ -67,13 +66,8 @@ impl InfluxPoints {
         line.clear();
         escape(point.metric, line);
         let is_field = |name: &str| FIELDS.contains(&name);
-        let tags = self.tags.iter().chain(point.tags);
-        for (name, value) in tags.filter(|(name, value)| !is_field(name) && !value.is_empty()) {
-            line.push(',');
-            escape(name, line);
-            line.push('=');
-            escape(value, line);
-        }
+        let pairs = self.tags.iter().chain(point.tags).filter(|(name, _)| !is_field(name));
+        write_tags(pairs.map(|(name, value)| (name.as_str(), value.as_str())), line);
         line.push_str(&format!(" value={}", point.value));
         for (name, value) in point.tags.iter().filter(|(name, _)| is_field(name)) {
             match value.parse::<u64>() {
@@ -95,15 +89,15 @@ impl InfluxPoints {
         }
     }
 
-    /// Sends samples that have waited long enough; call it about once a second.
+    /// Sends samples older than a second; call it about once a second.
     pub fn tick(&mut self) {
         if self.batch.rows > 0 && self.begun.elapsed() >= BATCH_AGE {
             self.flush();
         }
     }
 
-    /// Ends the writing. Waits until all samples are delivered or given up; returns what was lost,
-    /// in a sentence.
+    /// Ends the writing. Blocks until all samples are delivered or given up; returns one sentence
+    /// on losses.
     pub fn finish(&mut self) -> Option<String> {
         self.flush();
         self.push.finish();

@@ -1,4 +1,4 @@
-//! The metrics of a script for Prometheus, in k6's form, so that dashboards made for k6 work.
+//! The metrics of a script for Prometheus in k6's form, for dashboards made for k6.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,9 @@ use crate::address::SinkAddress;
 use crate::carrier::{Carrier, Push, RETRY};
 use crate::format::{self, TrendFigure, Trends, script_request};
 
-/// What k6 writes of trends unless it is told otherwise.
 const USUAL_FIGURES: &str = "p(99)";
 
-/// Tags whose values are too many for an index.
+/// Tags with too many values for an index.
 const UNLABELLED: [&str; 2] = ["vu", "iter"];
 
 /// Sends the series of a script's metrics to a database during a run: totals so far, at intervals.
@@ -23,19 +22,19 @@ pub struct ScriptSeries {
     trends: Trends,
     every: Duration,
     push: Push,
-    /// Bounded in the number of series.
+    /// The totals, bounded in the number of series.
     table: SeriesTable,
     written: Instant,
     /// The instant of the newest sample, in Unix milliseconds.
     newest: u64,
-    /// The instant of the last write: a database takes a series once an instant.
+    /// The instant of the last write: a database accepts one sample per series and instant.
     written_ms: u64,
     is_new: bool,
 }
 
 impl ScriptSeries {
-    /// Prepares to write to a database of the kind `prometheus-rw`, once every interval. `figures`
-    /// are those of trends, such as `p(99),avg`; native histograms take their place.
+    /// Prepares to write to a `prometheus-rw` database at intervals. `figures` selects the figures
+    /// of trends, such as `p(99),avg`; ignored with native histograms.
     ///
     /// # Errors
     /// When one of them is unknown.
@@ -46,7 +45,7 @@ impl ScriptSeries {
     ) -> Result<Self, String> {
         let text = figures.unwrap_or(USUAL_FIGURES);
         let figures = TrendFigure::list(text).ok_or_else(|| {
-            format!("{text:?}: write avg, min, max, med, count, sum and p(N), with commas")
+            format!("{text:?}: write avg, min, max, med, count, sum and p(N), separated by commas")
         })?;
         let trends = if address.is_native() { Trends::Native } else { Trends::Figures(figures) };
         Ok(Self {
@@ -63,17 +62,16 @@ impl ScriptSeries {
         })
     }
 
-    /// Checks that the database answers.
+    /// Checks that the database responds.
     ///
-    /// # Errors
-    /// What is wrong with it, in a sentence.
+    /// One sentence on what is wrong.
     pub fn check(&mut self) -> Result<(), String> {
         self.push.check()
     }
 
-    /// Takes a sample; times in nanoseconds.
+    /// Adds a sample; times in nanoseconds.
     pub fn write(&mut self, metric: &Arc<Definition>, tags: &Tags, value: f64, unix_ns: i128) {
-        // As in k6, what is different for each user and iteration is no label.
+        // As in k6, tags that differ by user and iteration are no labels.
         let has = |name: &&&str| tags.get(name).is_some();
         let tags =
             UNLABELLED.iter().filter(has).fold(tags.clone(), |tags, name| tags.without(name));
@@ -90,8 +88,8 @@ impl ScriptSeries {
         }
     }
 
-    /// Ends the writing. Waits until everything is delivered or given up; returns what was lost,
-    /// in a sentence.
+    /// Ends the writing. Blocks until everything is delivered or given up; returns one sentence on
+    /// losses.
     pub fn finish(&mut self) -> Option<String> {
         self.flush();
         self.push.finish();

@@ -1,5 +1,5 @@
-//! The metrics of a script for InfluxDB, a point for each series and second: the volume does not
-//! grow with the rate.
+//! The metrics of a script for InfluxDB, one point per series and second: the volume does not grow
+//! with the rate.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,16 +11,14 @@ use gake_core::metric::{
 };
 
 use crate::address::SinkAddress;
-use crate::carrier::{Batch, Carrier, Push, RETRY};
-use crate::format::{self, escape};
+use crate::carrier::{Carrier, FigureBatch, Push, RETRY};
+use crate::format::{self, escape, write_tags};
 
-/// Tags whose values are too many for an index.
+/// Tags with too many values for an index.
 const UNINDEXED: [&str; 3] = ["url", "vu", "iter"];
-/// Seconds that wait for late samples.
+/// Seconds kept open for late samples.
 const OPEN: u64 = 2;
-/// Nanoseconds in a second.
 const SECOND: i128 = 1_000_000_000;
-/// The percentiles of trends.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
 
 /// Sends the series of a script's metrics to a database during a run, second by second.
@@ -28,18 +26,18 @@ pub struct ScriptSeconds {
     name: String,
     tags: Vec<(String, String)>,
     push: Push,
-    /// By Unix second; each is bounded in the number of its series.
+    /// By Unix second; each table is bounded in the number of series.
     seconds: BTreeMap<u64, SeriesTable>,
-    /// The newest second that was sent. A point of it that comes again would replace the first.
+    /// The newest second sent. A later point of the same second would replace the first.
     sent: u64,
-    /// Samples over the bound on series, which are in the series `other` of their metric.
+    /// Samples above the limit of series, which are in the series `other` of their metric.
     over: u64,
-    /// Samples left out, as they are not finite numbers.
+    /// Samples left out because they are not finite.
     not_numbers: u64,
 }
 
 impl ScriptSeconds {
-    /// Prepares to write to a database of the kind `influxdb`.
+    /// Prepares to write to an `influxdb` database.
     #[must_use]
     pub fn new(address: &SinkAddress) -> Self {
         Self {
@@ -53,16 +51,14 @@ impl ScriptSeconds {
         }
     }
 
-    /// Checks that the database answers; creates it if necessary.
+    /// Checks that the database responds; creates it if necessary.
     ///
-    /// # Errors
-    /// What is wrong with it, in a sentence.
+    /// One sentence on what is wrong.
     pub fn check(&mut self) -> Result<(), String> {
         self.push.check()
     }
 
-    /// Takes a sample; times in nanoseconds. One that is late counts in the oldest second that is
-    /// not sent yet.
+    /// Adds a sample; times in nanoseconds. A late one counts in the oldest second not yet sent.
     pub fn write(&mut self, metric: &Arc<Definition>, tags: &Tags, value: f64, unix_ns: i128) {
         let second = u64::try_from(unix_ns / SECOND).unwrap_or(0).max(self.sent + 1);
         let table = self.seconds.entry(second).or_default();
@@ -77,8 +73,8 @@ impl ScriptSeconds {
         self.flush(newest.saturating_sub(OPEN));
     }
 
-    /// Ends the writing. Waits until everything is delivered or given up; returns what was lost, or
-    /// is not there as it was measured, in a sentence.
+    /// Ends the writing. Blocks until everything is delivered or given up; returns one sentence on
+    /// samples that are lost or altered.
     pub fn finish(&mut self) -> Option<String> {
         self.flush(u64::MAX);
         self.push.finish();
@@ -90,17 +86,16 @@ impl ScriptSeconds {
         }
     }
 
-    /// What differs from what was measured, even if everything was delivered.
+    /// Samples that were altered, even if everything was delivered.
     fn limits(&self) -> Vec<String> {
-        let said = [
+        let causes = [
             (self.over, format!("in series=other, as a second has more than {MAX_SERIES} series")),
             (self.not_numbers, "left out, as they are not finite numbers".to_owned()),
         ];
-        let said = said.into_iter().filter(|(samples, _)| *samples > 0);
-        said.map(|(samples, what)| format!("{samples} samples are {what}")).collect()
+        let causes = causes.into_iter().filter(|(samples, _)| *samples > 0);
+        causes.map(|(samples, what)| format!("{samples} samples are {what}")).collect()
     }
 
-    /// Sends the seconds up to this one.
     fn flush(&mut self, up_to: u64) {
         while let Some(entry) = self.seconds.first_entry().filter(|entry| *entry.key() <= up_to) {
             let (second, table) = entry.remove_entry();
@@ -113,25 +108,20 @@ impl ScriptSeconds {
 }
 
 /// A point for each series of a second.
-fn points(table: &SeriesTable, tags: &[(String, String)], second: u64) -> Batch {
+fn points(table: &SeriesTable, tags: &[(String, String)], second: u64) -> FigureBatch {
     let (mut lines, mut rows) = (String::new(), 0);
     for (SeriesKey { metric, tags: own }, value) in table.series() {
         escape(&metric.name, &mut lines);
-        for (name, value) in tags.iter().chain(own.pairs()).filter(|pair| !pair.1.is_empty()) {
-            lines.push(',');
-            escape(name, &mut lines);
-            lines.push('=');
-            escape(value, &mut lines);
-        }
+        let pairs = tags.iter().chain(own.pairs());
+        write_tags(pairs.map(|(name, value)| (name.as_str(), value.as_str())), &mut lines);
         for (at, (name, number)) in fields(value, metric.unit).into_iter().enumerate() {
             let separator = if at == 0 { ' ' } else { ',' };
-            // A string takes everything.
             let _ = write!(lines, "{separator}{name}={number}");
         }
         let _ = writeln!(lines, " {second}000000000");
         rows += 1;
     }
-    Batch { bytes: lines.into_bytes(), rows }
+    FigureBatch { bytes: lines.into_bytes(), rows }
 }
 
 /// The fields of a point. `value` is what k6's field of that name would add up to, or average.
@@ -190,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_is_a_point_a_second_whatever_its_rate() {
+    fn a_series_is_one_point_per_second() {
         let mut seconds = seconds();
         let requests = metric("http_reqs", MetricKind::Counter, MetricUnit::Number);
         let duration = metric("http_req_duration", MetricKind::Trend, MetricUnit::Time);
@@ -213,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_are_not_there_as_they_were_measured_are_said() {
+    fn altered_samples_are_reported() {
         let mut seconds = seconds();
         let vus = metric("vus", MetricKind::Gauge, MetricUnit::Number);
         seconds.write(&vus, &Tags::default(), 1.0, SECOND);
@@ -225,14 +215,14 @@ mod tests {
             seconds.write(&vus, &tags, 1.0, 2 * SECOND);
         }
         seconds.flush(2);
-        // The one without tags is a series as well.
+        // The one without tags is a series, too.
         let over = "5 samples are in series=other, as a second has more than 10000 series";
         let not_numbers = "1 samples are left out, as they are not finite numbers";
         assert_eq!(seconds.limits(), [over, not_numbers]);
     }
 
     #[test]
-    fn late_samples_replace_no_point_that_was_sent() {
+    fn late_samples_replace_no_sent_point() {
         let mut seconds = seconds();
         let vus = metric("vus", MetricKind::Gauge, MetricUnit::Number);
         let write = |seconds: &mut ScriptSeconds, second: i128, value| {

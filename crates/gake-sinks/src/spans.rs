@@ -1,4 +1,4 @@
-//! Spans of sampled requests on their way to OpenTelemetry.
+//! Exports spans of sampled requests to OpenTelemetry.
 
 use gake_text::duration::parse_duration;
 use gake_wire::Spans;
@@ -7,7 +7,6 @@ use crate::address::SinkAddress;
 use crate::carrier::{Carrier, Push, RETRY};
 use crate::format::{SpanWriter, span_post};
 
-/// Spans in one request.
 const BATCH: usize = 500;
 
 /// Sends spans to a destination during a run.
@@ -19,10 +18,9 @@ pub struct SpanExporter {
 }
 
 impl SpanExporter {
-    /// Prepares to send `spans` to a destination of OpenTelemetry.
+    /// Prepares to send `spans` to an OpenTelemetry destination.
     ///
-    /// # Errors
-    /// When it takes no spans, in a sentence.
+    /// One sentence, when it takes no spans.
     pub fn new(address: &SinkAddress, spans: Spans) -> Result<Self, String> {
         let Some(post) = span_post(address) else {
             return Err(format!(
@@ -34,18 +32,18 @@ impl SpanExporter {
         Ok(Self { name: address.to_string(), spans, writer: SpanWriter::new(address), push })
     }
 
-    /// Its name in messages, without secrets.
+    /// The name in messages, without secrets.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The run starts at this Unix time in nanoseconds.
+    /// Sets the start of the run, in Unix nanoseconds.
     pub fn begin(&mut self, started_unix_ns: u64) {
         self.writer.started = started_unix_ns;
     }
 
-    /// Sends the spans that are there; call it about once a second.
+    /// Sends the finished spans; call it about once a second.
     pub fn tick(&mut self) {
         let spans: Vec<_> = self.spans.take().collect();
         for spans in spans.chunks(BATCH) {
@@ -53,22 +51,22 @@ impl SpanExporter {
         }
     }
 
-    /// The run is over. Waits until everything is delivered or given up.
+    /// Ends the run. Blocks until everything is delivered or given up.
     pub fn finish(&mut self) {
         self.tick();
         self.push.finish();
     }
 
-    /// What was lost, in a sentence; `None` when everything arrived.
+    /// One sentence on lost spans; `None` when everything was delivered.
     #[must_use]
     pub fn loss(&self) -> Option<String> {
         let mut lost = self.push.lost();
         if self.spans.lost() > 0 {
-            lost.add(self.spans.lost(), "more came than could be sent");
+            lost.add(self.spans.lost(), "the destination is too slow");
         }
         let why = lost.why.map_or_else(String::new, |why| format!(": {why}"));
         (lost.rows > 0)
-            .then(|| format!("{}: {} spans are missing there{why}", self.name, lost.rows))
+            .then(|| format!("{}: {} spans were not delivered{why}", self.name, lost.rows))
     }
 }
 

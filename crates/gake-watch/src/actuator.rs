@@ -1,4 +1,4 @@
-//! Spring Boot Actuator: levels from `/metrics`, and the settings in force from `/configprops`.
+//! Spring Boot Actuator: levels from `/metrics`, settings from `/configprops`.
 
 use gake_core::record::LevelUnit;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::fetch::Fetch;
 use crate::level::Level;
 
-/// Metrics that are taken when the application has them: its name, ours, and its unit.
+/// Known metrics: the application's name, ours ("" for shares only), and the unit.
 const KNOWN: &[(&str, &str, LevelUnit)] = &[
     ("process.cpu.usage", "cpu", LevelUnit::Share),
     ("jvm.memory.used", "jvm_memory", LevelUnit::Bytes),
@@ -31,7 +31,7 @@ const SHARES: &[(&str, &str, &str)] = &[
     ("db_pool", "hikaricp.connections.active", "hikaricp.connections.max"),
 ];
 
-/// Settings that bound what a server takes, as Spring Boot names them under `server`.
+/// Settings that limit a server, as Spring Boot names them under `server`.
 const SETTINGS: &[&str] = &[
     "tomcat.threads.max",
     "tomcat.threads.minSpare",
@@ -42,36 +42,29 @@ const SETTINGS: &[&str] = &[
     "tomcat.maxKeepAliveRequests",
 ];
 
-/// A metric that is taken.
-type Known = &'static (&'static str, &'static str, LevelUnit);
+type KnownMetric = &'static (&'static str, &'static str, LevelUnit);
 
-/// Reads one application.
 #[derive(Debug)]
 pub(crate) struct Actuator {
     base: String,
-    /// The list of its metrics.
+    /// Requests for the list of metrics and the settings.
     names: Fetch,
-    /// The metrics of `known`.
     metrics: Fetch,
-    /// What it has of the known, in the order in which it is fetched.
-    known: Vec<Known>,
-    /// What it says is in force.
+    known: Vec<KnownMetric>,
     pub(crate) settings: Vec<(String, String)>,
 }
 
 impl Actuator {
-    /// Asks the application what it has.
     pub(crate) async fn new(base: &str) -> Result<Self, String> {
         let names = Fetch::new(&[format!("{base}/metrics"), format!("{base}/configprops")])?;
         let known = listed(&names).await?;
         if known.is_empty() {
             return Err(
-                "it has no metric that is known; is it the base of Actuator, and is `metrics` \
-                 exposed?"
+                "it has no known metric; is it the base of Actuator, and is `metrics` exposed?"
                     .to_owned(),
             );
         }
-        // Settings are often not exposed, and are no level.
+        // Settings are optional, since they are often not exposed.
         let settings = match names.get(1).await {
             Ok(text) => settings(&parsed(&text)?),
             Err(_) => Vec::new(),
@@ -80,8 +73,8 @@ impl Actuator {
         Ok(Self { base: base.to_owned(), names, metrics, known, settings })
     }
 
-    /// A pool is made, and has metrics, when it is first used: that may be by the load.
-    async fn look_for_more(&mut self) -> Result<(), String> {
+    /// A pool has metrics once it is used, which may be under the load.
+    async fn discover_metrics(&mut self) -> Result<(), String> {
         if self.known.len() < KNOWN.len() {
             let known = listed(&self.names).await?;
             if known.len() > self.known.len() {
@@ -93,7 +86,7 @@ impl Actuator {
     }
 
     pub(crate) async fn read(&mut self) -> Result<Vec<Level>, String> {
-        self.look_for_more().await?;
+        self.discover_metrics().await?;
         let mut values = Vec::with_capacity(self.known.len());
         for (number, (name, ..)) in self.known.iter().enumerate() {
             values.push((*name, value(&parsed(&self.metrics.get(number).await?)?)));
@@ -114,8 +107,7 @@ impl Actuator {
     }
 }
 
-/// What the application has of the known.
-async fn listed(names: &Fetch) -> Result<Vec<Known>, String> {
+async fn listed(names: &Fetch) -> Result<Vec<KnownMetric>, String> {
     let names = parsed(&names.get(0).await?)?;
     let has = |name: &str| {
         names["names"].as_array().is_some_and(|all| all.iter().any(|known| known == name))
@@ -123,25 +115,22 @@ async fn listed(names: &Fetch) -> Result<Vec<Known>, String> {
     Ok(KNOWN.iter().filter(|(name, ..)| has(name)).collect())
 }
 
-/// Fetches these metrics.
-fn metrics_of(base: &str, known: &[Known]) -> Result<Fetch, String> {
+fn metrics_of(base: &str, known: &[KnownMetric]) -> Result<Fetch, String> {
     let urls: Vec<_> = known.iter().map(|(name, ..)| format!("{base}/metrics/{name}")).collect();
     Fetch::new(&urls)
 }
 
 fn parsed(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|_| "its answer is not JSON".to_owned())
+    serde_json::from_str(text).map_err(|_| "its response is not JSON".to_owned())
 }
 
-/// The value of a metric's answer.
 fn value(metric: &Value) -> Option<f64> {
     let measurements = metric["measurements"].as_array()?;
     let is_value = |m: &&Value| m["statistic"] == "VALUE" || m["statistic"] == "COUNT";
     measurements.iter().find(is_value)?["value"].as_f64()
 }
 
-/// The settings of the bean with the prefix `server`, wherever it stands. Masked values
-/// are left out.
+/// The settings of the bean with the prefix `server`, in any context, except masked values.
 fn settings(props: &Value) -> Vec<(String, String)> {
     let contexts = props["contexts"].as_object().into_iter().flat_map(|all| all.values());
     let beans = contexts.filter_map(|context| context["beans"].as_object());
@@ -166,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_found_and_masks_are_none() {
+    fn settings_are_found_except_masked_ones() {
         let props = serde_json::json!({"contexts": {"app": {"beans": {
             "a": {"prefix": "other", "properties": {}},
             "server-x": {"prefix": "server", "properties": {"tomcat": {

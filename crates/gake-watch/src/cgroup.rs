@@ -1,4 +1,4 @@
-//! Bounds that a control group puts on a process: CPU and memory, of cgroups version 1 and 2.
+//! Limits of a process's control group: CPU and memory, in cgroups version 1 and 2.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,19 @@ use std::time::Instant;
 use gake_core::record::LevelUnit;
 
 use crate::level::Level;
-use crate::rates::Rates;
+use crate::rates::CounterRates;
 
-/// Where control groups are mounted.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// The files of one process's control groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cgroup {
     cpu: Option<PathBuf>,
     memory: Option<PathBuf>,
 }
 
-/// Periods in which a group could run, and in which it was stopped since its quota was used up.
+/// Scheduler periods of a group, and those in which its quota throttled it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Throttled {
+pub(crate) struct ThrottleCounts {
     pub(crate) periods: u64,
     pub(crate) throttled: u64,
 }
@@ -35,7 +33,7 @@ impl Cgroup {
         }
     }
 
-    /// Cores that it may use; `None` without a bound.
+    /// The quota in cores, if there is one.
     pub(crate) fn cores(&self) -> Option<f64> {
         let cpu = self.cpu.as_ref()?;
         if let Ok(text) = fs::read_to_string(cpu.join("cpu.max")) {
@@ -46,15 +44,20 @@ impl Cgroup {
         Some(quota / number(&cpu.join("cpu.cfs_period_us"))?)
     }
 
-    pub(crate) fn throttled(&self) -> Option<Throttled> {
+    pub(crate) fn throttled(&self) -> Option<ThrottleCounts> {
         let text = fs::read_to_string(self.cpu.as_ref()?.join("cpu.stat")).ok()?;
         let (periods, throttled) = (field(&text, "nr_periods")?, field(&text, "nr_throttled")?);
-        Some(Throttled { periods, throttled })
+        Some(ThrottleCounts { periods, throttled })
     }
 
-    /// Its quota of cores, if it has one, and the share of the scheduler's periods in which that
-    /// stopped it since the last look, as levels of these `names`.
-    pub(crate) fn quota(&self, names: [&str; 2], rates: &mut Rates, now: Instant) -> Vec<Level> {
+    /// The quota in cores, if there is one, and the share of the scheduler's periods throttled
+    /// since the last reading, as levels of these `names`.
+    pub(crate) fn quota(
+        &self,
+        names: [&str; 2],
+        rates: &mut CounterRates,
+        now: Instant,
+    ) -> Vec<Level> {
         let Some(cores) = self.cores() else { return Vec::new() };
         let mut levels = vec![Level::new(names[0], LevelUnit::Count, cores)];
         if let Some(count) = self.throttled() {
@@ -68,7 +71,7 @@ impl Cgroup {
         levels
     }
 
-    /// How often it was refused memory at its bound: each makes it give some back first.
+    /// How often it was refused memory at its limit, and had to reclaim some.
     pub(crate) fn memory_refused(&self) -> Option<u64> {
         let memory = self.memory.as_ref()?;
         match fs::read_to_string(memory.join("memory.events")) {
@@ -78,12 +81,11 @@ impl Cgroup {
     }
 }
 
-/// The control groups of this process.
 pub(crate) fn own_cgroup() -> Cgroup {
     Cgroup::of(i32::try_from(std::process::id()).unwrap_or_default())
 }
 
-/// Cores that a control group lets this process use; `None` without a bound.
+/// This process's CPU quota in cores, from its control group; `None` without a quota.
 #[must_use]
 pub fn own_cpu_quota() -> Option<f64> {
     own_cgroup().cores()
@@ -101,7 +103,7 @@ fn folder(text: &str, controller: &str, root: &Path) -> Option<PathBuf> {
     found.is_dir().then_some(found)
 }
 
-/// A field of a file with a name and a number a line.
+/// A field of a file with a name and a number per line.
 fn field(text: &str, name: &str) -> Option<u64> {
     let mut fields = text.lines().filter_map(|line| line.split_once(' '));
     fields.find(|(known, _)| *known == name)?.1.trim().parse().ok()
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_is_read() {
+    fn version_2() {
         let root = tempfile::tempdir().unwrap();
         let group = root.path().join("system.slice/app.service");
         write(&group, "cpu.max", "150000 100000\n");
@@ -131,12 +133,12 @@ mod tests {
         let folder = |controller| folder(lines, controller, root.path());
         let group = Cgroup { cpu: folder("cpu"), memory: folder("memory") };
         assert_eq!(group.cores(), Some(1.5));
-        assert_eq!(group.throttled(), Some(Throttled { periods: 200, throttled: 150 }));
+        assert_eq!(group.throttled(), Some(ThrottleCounts { periods: 200, throttled: 150 }));
         assert_eq!(group.memory_refused(), Some(12));
     }
 
     #[test]
-    fn version_1_is_read() {
+    fn version_1() {
         let root = tempfile::tempdir().unwrap();
         let group = root.path().join("cpu/app");
         write(&group, "cpu.cfs_quota_us", "-1\n");
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_none() {
+    fn missing_files_are_none() {
         let none = Cgroup { cpu: None, memory: None };
         assert_eq!((none.cores(), none.throttled(), none.memory_refused()), (None, None, None));
         assert_eq!(folder("nonsense", "cpu", Path::new("/nowhere")), None);

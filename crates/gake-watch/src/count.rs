@@ -1,4 +1,4 @@
-//! A number that can be asked for once: how many rows a table has.
+//! A number read once, such as the rows of a table.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,30 +12,30 @@ use crate::database::first_field;
 use crate::fetch::Fetch;
 use crate::level::{FIRST, within};
 
-/// Where a number comes from, as the user writes it.
+/// The source of a number, as the user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CountSource {
-    /// `sql:mysql://USER:PASSWORD@HOST:SELECT ...`: the first field that a statement gives.
+    /// `sql:mysql://USER:PASSWORD@HOST:SELECT ...`: the first field of a statement's result.
     Sql(Dsn, String),
-    /// `http:URL#FIELD.FIELD`: a field of an answer in JSON.
+    /// `http:URL#FIELD.FIELD`: a field of a JSON response.
     Http {
         /// The URL.
         url: String,
-        /// The names of fields, from the outside in.
+        /// The names of nested fields, from the outside in.
         field: String,
     },
 }
 
-/// A text that names no number.
+/// Why a text is not a source of a number.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CountError {
-    /// Neither form.
+    /// Neither of the two forms.
     #[error(
         "write sql:mysql://USER:PASSWORD@HOST:SELECT COUNT(*) FROM DATABASE.TABLE (or postgres://, \
          sqlite:FILE) or http:URL#FIELD, as in http:http://localhost:8080/users/count#count"
     )]
     Form,
-    /// Not a database.
+    /// Not a valid database.
     #[error(transparent)]
     Dsn(#[from] DsnError),
 }
@@ -48,7 +48,7 @@ impl FromStr for CountSource {
         match kind {
             "sql" => sql(rest),
             "http" | "https" => {
-                // The kind may be left out: a URL begins with it.
+                // The kind may be omitted before a URL.
                 let url = if rest.starts_with("//") { text } else { rest };
                 let (url, field) = url.split_once('#').ok_or(CountError::Form)?;
                 let is_http = url.starts_with("http://") || url.starts_with("https://");
@@ -62,7 +62,7 @@ impl FromStr for CountSource {
     }
 }
 
-/// A URL and a statement, which a colon separates.
+/// A URL and a statement, separated by a colon.
 fn sql(text: &str) -> Result<CountSource, CountError> {
     let at = CountSource::statement_at(text).ok_or(CountError::Form)?;
     let (dsn, statement) = (&text[..at], text[at + 1..].trim());
@@ -76,7 +76,7 @@ fn sql(text: &str) -> Result<CountSource, CountError> {
 }
 
 impl CountSource {
-    /// Where the colon is that a statement follows, in `DATABASE:SELECT ...`.
+    /// The position of the colon before the statement in `DATABASE:SELECT ...`.
     #[must_use]
     pub fn statement_at(text: &str) -> Option<usize> {
         let lower = text.to_ascii_lowercase();
@@ -87,38 +87,37 @@ impl CountSource {
         lower.match_indices(':').map(|(at, _)| at).find(begin)
     }
 
-    /// Asks for the number. Blocks for some seconds at most.
+    /// Reads the number. Blocks for at most some seconds.
     ///
-    /// # Errors
-    /// Why there is none, in a sentence without passwords.
+    /// One sentence on why there is none, without passwords.
     pub fn read(&self) -> Result<u64, String> {
         let runtime =
             Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let told = match self {
+        let number = match self {
             Self::Sql(dsn, statement) => runtime.block_on(first_field(dsn, statement)),
             Self::Http { url, field } => {
                 let fetch = Fetch::new(std::slice::from_ref(url))?;
                 runtime.block_on(within(FIRST, fetch.get(0))).and_then(|text| of_json(&text, field))
             }
         }?;
-        told.trim().parse().map_err(|_| format!("{told:?} is not a number of rows"))
+        number.trim().parse().map_err(|_| format!("{number:?} is not a number of rows"))
     }
 }
 
 fn of_json(text: &str, field: &str) -> Result<String, String> {
     let value: Value =
-        serde_json::from_str(text).map_err(|error| format!("its answer is not JSON: {error}"))?;
+        serde_json::from_str(text).map_err(|error| format!("its response is not JSON: {error}"))?;
     let found = field.split('.').fold(&value, |value, name| &value[name]);
     match found {
         Value::Number(number) => Ok(number.to_string()),
         Value::String(text) => Ok(text.clone()),
-        _ => Err(format!("its answer has no number {field}")),
+        _ => Err(format!("its response has no number {field}")),
     }
 }
 
 impl fmt::Display for CountSource {
-    /// Without the password.
+    /// The source, without a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sql(dsn, statement) => write!(f, "{dsn}: {statement}"),
@@ -132,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_or_a_field_names_a_number() {
+    fn statements_and_fields_are_parsed() {
         let sql: CountSource =
             "sql:mysql://root:a:b@db:3306:SELECT COUNT(*) FROM shop.user".parse().unwrap();
         let CountSource::Sql(_, statement) = &sql else { panic!("{sql:?}") };
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_may_be_deep() {
+    fn a_field_may_be_nested() {
         assert_eq!(of_json(r#"{"a":{"b":7}}"#, "a.b"), Ok("7".to_owned()));
         assert_eq!(of_json(r#"{"a":"8"}"#, "a"), Ok("8".to_owned()));
         assert!(of_json(r#"{"a":{}}"#, "a.b").unwrap_err().contains("a.b"));

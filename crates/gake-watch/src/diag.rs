@@ -1,7 +1,7 @@
-//! The kernel's own figures of each listening socket, by netlink (`ss -ltnm` shows the same).
+//! The kernel's figures of each listening socket, by netlink (as in `ss -ltnm`).
 //!
-//! /proc/net/tcp has the length of an accept queue, but neither its bound nor what was dropped at
-//! this one socket; the counters of /proc/net/netstat belong to the whole network namespace.
+//! /proc/net/tcp has the length of an accept queue, but neither its limit nor the drops at this
+//! socket; the counters in /proc/net/netstat cover the whole network namespace.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,21 +11,21 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// A socket that listens, in the network namespace of this process.
+/// A listening socket in the network namespace of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listener {
+pub(crate) struct ListeningSocket {
     pub(crate) local: SocketAddr,
     pub(crate) inode: u64,
-    /// Connections that wait to be accepted: `Recv-Q` of `ss -ltn`.
+    /// Connections waiting to be accepted: `Recv-Q` of `ss -ltn`.
     pub(crate) queue: u32,
-    /// How many may wait: `Send-Q` of `ss -ltn`.
+    /// The limit of the queue: `Send-Q` of `ss -ltn`.
     pub(crate) backlog: u32,
-    /// Attempts to connect that the kernel dropped at this socket since it was opened: `d` in
-    /// `skmem` of `ss -ltnm`.
+    /// Attempts to connect dropped at this socket since it was opened: `d` in `skmem` of `ss
+    /// -ltnm`.
     pub(crate) drops: Option<u32>,
 }
 
-impl Listener {
+impl ListeningSocket {
     /// Whether a connection to `address` reaches this socket.
     pub(crate) fn takes(&self, address: SocketAddr) -> bool {
         let (mine, theirs) = (self.local.ip().to_canonical(), address.ip().to_canonical());
@@ -46,16 +46,14 @@ const LISTEN: u32 = 1 << 10;
 const SKMEMINFO: u16 = 7;
 /// Bytes of an `inet_diag_msg`, before its attributes.
 const MESSAGE: usize = 72;
-/// Where `sk_drops` is in the attribute `SKMEMINFO`.
+/// The offset of `sk_drops` in the attribute `SKMEMINFO`.
 const DROPS: usize = 8 * 4;
 
-/// A dump is answered in parts of at most this.
-const PART: usize = 1 << 16;
-/// Parts of a dump that are read: a machine with more listeners has something else to see to.
-const PARTS_MAX: usize = 256;
+/// Maximum bytes of a datagram of a dump.
+const DATAGRAM_MAX: usize = 1 << 16;
+const DATAGRAMS_MAX: usize = 256;
 
-/// Every TCP socket that listens.
-pub(crate) fn listeners() -> io::Result<Vec<Listener>> {
+pub(crate) fn listeners() -> io::Result<Vec<ListeningSocket>> {
     let socket = socket_with(
         AddressFamily::NETLINK,
         SocketType::DGRAM,
@@ -67,13 +65,13 @@ pub(crate) fn listeners() -> io::Result<Vec<Listener>> {
     Ok(all)
 }
 
-fn dump(socket: &OwnedFd, family: u8) -> io::Result<Vec<Listener>> {
+fn dump(socket: &OwnedFd, family: u8) -> io::Result<Vec<ListeningSocket>> {
     send(socket, &request(family), SendFlags::empty())?;
     let mut found = Vec::new();
-    let mut part = vec![0; PART];
-    for _ in 0..PARTS_MAX {
-        let (length, _) = recv(socket, &mut part[..], RecvFlags::DONTWAIT)?;
-        if take(&part[..length], &mut found)? {
+    let mut datagram = vec![0; DATAGRAM_MAX];
+    for _ in 0..DATAGRAMS_MAX {
+        let (length, _) = recv(socket, &mut datagram[..], RecvFlags::DONTWAIT)?;
+        if take(&datagram[..length], &mut found)? {
             break;
         }
     }
@@ -92,25 +90,25 @@ fn request(family: u8) -> [u8; HEADER + 56] {
     bytes
 }
 
-/// Takes the messages of a part in; true after the last.
-fn take(mut part: &[u8], found: &mut Vec<Listener>) -> io::Result<bool> {
-    while part.len() >= HEADER {
-        let length = u32_at(part, 0) as usize;
-        if length < HEADER || length > part.len() {
-            return Err(io::Error::other("a netlink answer is cut"));
+/// Collects the listeners of a datagram; true after the last one.
+fn take(mut datagram: &[u8], found: &mut Vec<ListeningSocket>) -> io::Result<bool> {
+    while datagram.len() >= HEADER {
+        let length = u32_at(datagram, 0) as usize;
+        if length < HEADER || length > datagram.len() {
+            return Err(io::Error::other("a netlink message is truncated"));
         }
-        match u16_at(part, 4) {
+        match u16_at(datagram, 4) {
             DONE => return Ok(true),
             ERROR => return Err(io::Error::other("sock_diag is refused")),
-            SOCK_DIAG_BY_FAMILY => found.extend(listener(&part[HEADER..length])),
+            SOCK_DIAG_BY_FAMILY => found.extend(listener(&datagram[HEADER..length])),
             _ => {}
         }
-        part = part.get(aligned(length)..).unwrap_or_default();
+        datagram = datagram.get(aligned(length)..).unwrap_or_default();
     }
     Ok(false)
 }
 
-fn listener(message: &[u8]) -> Option<Listener> {
+fn listener(message: &[u8]) -> Option<ListeningSocket> {
     if message.len() < MESSAGE {
         return None;
     }
@@ -122,7 +120,7 @@ fn listener(message: &[u8]) -> Option<Listener> {
         _ => return None,
     };
     let memory = attribute(&message[MESSAGE..], SKMEMINFO);
-    Some(Listener {
+    Some(ListeningSocket {
         local: SocketAddr::new(address, port),
         queue: u32_at(message, 56),
         backlog: u32_at(message, 60),
@@ -145,7 +143,7 @@ fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
     None
 }
 
-/// Messages and attributes begin at multiples of four.
+/// Messages and attributes are aligned to four bytes.
 fn aligned(length: usize) -> usize {
     length.next_multiple_of(4)
 }
@@ -175,7 +173,7 @@ mod tests {
         (socket, address)
     }
 
-    fn of(address: SocketAddr) -> Listener {
+    fn of(address: SocketAddr) -> ListeningSocket {
         let all = listeners().unwrap();
         let mut mine = all.into_iter().filter(|listener| listener.takes(address));
         let listener = mine.next().unwrap();
@@ -184,11 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_at_its_own_socket_alone() {
+    fn a_full_queue_drops_only_at_its_own_socket() {
         let (_full, full) = listening(2);
         let (_other, other) = listening(2);
         assert_eq!((of(full).queue, of(full).backlog, of(full).drops), (0, 2, Some(0)));
-        // Linux holds one more than asked for.
+        // Linux holds one more than the backlog.
         let held: Vec<_> = (0..3).map(|_| TcpStream::connect(full).unwrap()).collect();
         assert_eq!((of(full).queue, of(full).drops), (3, Some(0)));
         let late = TcpStream::connect_timeout(&full, Duration::from_millis(100));
@@ -199,8 +197,8 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_takes_what_comes_to_its_address() {
-        let listener = |local: &str| Listener {
+    fn a_listener_takes_connections_to_its_address() {
+        let listener = |local: &str| ListeningSocket {
             local: local.parse().unwrap(),
             inode: 1,
             queue: 0,
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_refused() {
+    fn truncated_messages_are_refused() {
         let mut found = Vec::new();
         assert!(take(&[0; 20], &mut found).is_err());
         assert!(!take(&[], &mut found).unwrap());

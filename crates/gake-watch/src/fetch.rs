@@ -1,4 +1,4 @@
-//! Small GET requests with the client that the load uses too.
+//! Small GET requests with the same client as the load.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use gake_wire::{
 
 use crate::level::PATIENCE;
 
-/// Bytes of an answer read at most: node_exporter's is some 100 KiB.
+/// Maximum bytes of a response: node_exporter's has about 100 KiB.
 const BODY_MAX: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy)]
-struct Since(Instant);
+struct SteadyClock(Instant);
 
-impl Clock for Since {
+impl Clock for SteadyClock {
     fn now(&self) -> Nanos {
         nanos(self.0.elapsed())
     }
@@ -28,15 +28,14 @@ impl Clock for Since {
     }
 }
 
-/// GETs URLs again and again, on connections that are kept.
 #[derive(Debug)]
 pub(crate) struct Fetch {
-    client: Client<Since>,
+    client: Client<SteadyClock>,
     requests: Vec<PreparedRequest>,
 }
 
 impl Fetch {
-    /// Resolves the URLs. Blocks for names.
+    /// Resolves the URLs; blocks on DNS.
     pub(crate) fn new(urls: &[String]) -> Result<Self, String> {
         let mut network =
             Network::new(&Resolver::default(), &TlsOptions::default(), Settings::default())
@@ -47,25 +46,26 @@ impl Fetch {
             network.prepare(&get).map_err(|error| error.to_string())
         };
         let requests = urls.iter().map(&mut prepare).collect::<Result<_, _>>()?;
-        let clock = Since(Instant::now());
+        let clock = SteadyClock(Instant::now());
         Ok(Self { client: Client::new(Arc::new(network), Slice::WHOLE, clock), requests })
     }
 
-    /// The body of a 2xx answer of the URL `number`.
+    /// The body of a 2xx response from the URL `number`.
     pub(crate) async fn get(&self, number: usize) -> Result<String, String> {
         let deadline = Deadline::within(self.client.clock().now(), PATIENCE);
-        let (exchange, kept) = self.client.send(&self.requests[number], deadline, BODY_MAX).await;
-        let answer = match exchange.end {
-            ExchangeEnd::Response(answer) => answer,
+        let (exchange, capture) =
+            self.client.send(&self.requests[number], deadline, BODY_MAX).await;
+        let response = match exchange.end {
+            ExchangeEnd::Response(response) => response,
             ExchangeEnd::Fault(fault) => return Err(fault.to_string()),
-            ExchangeEnd::Unfinished => return Err("no answer".to_owned()),
+            ExchangeEnd::Unfinished => return Err("no response".to_owned()),
         };
-        if !(200..300).contains(&answer.status) {
-            return Err(format!("it answers {}", answer.status));
+        if !(200..300).contains(&response.status) {
+            return Err(format!("status {}", response.status));
         }
-        if answer.body_bytes > BODY_MAX as u64 {
-            return Err(format!("its answer has {} bytes", answer.body_bytes));
+        if response.body_bytes > BODY_MAX as u64 {
+            return Err(format!("its response has {} bytes", response.body_bytes));
         }
-        String::from_utf8(kept.body).map_err(|_| "its answer is not text".to_owned())
+        String::from_utf8(capture.body).map_err(|_| "its response is not text".to_owned())
     }
 }

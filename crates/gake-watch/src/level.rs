@@ -1,17 +1,16 @@
-//! A level of one source, and how long reading it may take.
+//! Levels, and time limits for reading them.
 
 use std::time::Duration;
 
 use gake_core::record::LevelUnit;
 
-/// How long an answer may take. Much longer than the time between two readings: a target whose
-/// connections are all taken would not give another one.
+/// Time limit of a reading. Much longer than the interval between readings: a target whose
+/// connections are all in use would not accept another one.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long an answer may take before and after the load.
+/// Time limit of a reading before and after the load.
 pub(crate) const FIRST: Duration = Duration::from_secs(5);
 
-/// A level of one source.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Level {
     pub(crate) name: String,
@@ -25,15 +24,14 @@ impl Level {
     }
 }
 
-/// What a source answers within `limit`.
 pub(crate) async fn within<T>(
     limit: Duration,
-    answer: impl Future<Output = Result<T, String>>,
+    reading: impl Future<Output = Result<T, String>>,
 ) -> Result<T, String> {
-    tokio::time::timeout(limit, answer).await.unwrap_or_else(|_| Err(no_answer(limit)))
+    tokio::time::timeout(limit, reading).await.unwrap_or_else(|_| Err(no_response(limit)))
 }
 
-/// The error of a source that does not answer.
-pub(crate) fn no_answer(within: Duration) -> String {
-    format!("no answer within {} s", within.as_secs_f64())
+/// The error of a source that does not respond.
+pub(crate) fn no_response(within: Duration) -> String {
+    format!("no response within {} s", within.as_secs_f64())
 }

@@ -1,9 +1,9 @@
-//! Watching the target while it is loaded: samples of it, on the clock of the run.
+//! Watches the target while it is loaded.
 //!
-//! A [`WatchSource`] says where levels come from: a process of this machine, a Prometheus endpoint,
-//! Spring Boot Actuator, a database, the generator's own machine. A [`Sampler`] reads each once a
-//! second on a thread of its own and sends what it read; it never delays the load, and a source
-//! that fails is reported once and retried.
+//! A [`WatchSource`] is a process of this machine, a Prometheus endpoint, Spring Boot Actuator, a
+//! database, or the generator's own machine. A [`Sampler`] reads each once a second on its own
+//! thread, on the clock of the run; it never delays the load, and a source that fails is reported
+//! once and retried.
 
 mod actuator;
 mod cgroup;
@@ -12,7 +12,7 @@ mod database;
 mod diag;
 mod fetch;
 mod level;
-mod listening;
+mod listener_processes;
 mod machine;
 mod process;
 mod prometheus;
@@ -24,5 +24,5 @@ mod threads;
 
 pub use cgroup::own_cpu_quota;
 pub use count::{CountError, CountSource};
-pub use sampler::{Batch, Sampler, WatchError};
+pub use sampler::{Sampler, WatchError, WatchEvent};
 pub use source::{SourceError, WatchSource};

@@ -1,4 +1,4 @@
-//! The machine that the generator runs on: who has its CPU, and the target when it is here too.
+//! The generator's machine: its CPU by process, and the target if it runs here, too.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,38 +11,37 @@ use procfs::process::{Process, all_processes};
 use crate::cgroup::{Cgroup, own_cgroup};
 use crate::diag;
 use crate::level::Level;
-use crate::process::{Processes, Which};
-use crate::rates::Rates;
-use crate::sockets::Queues;
+use crate::process::{ProcessSelector, Processes};
+use crate::rates::CounterRates;
+use crate::sockets::ListenerQueues;
 
-/// Other programs are looked for while this share of the machine is busy.
+/// Other programs are searched while at least this share of the machine is busy.
 const BUSY: f64 = 0.8;
 /// A program is named from this share of the machine on.
 const NAMED: f64 = 0.1;
 
-/// Reads levels of this machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
     targets: Vec<SocketAddr>,
-    /// Whether the targets' addresses are this machine's, and whether they are its loopback.
+    /// Whether the targets' addresses are this machine's.
     here: bool,
+    /// Whether they are on the loopback.
     loopback: bool,
-    /// Connections that open without a long search for a local port.
+    /// Connections that open without a slow search for a local port.
     quick_ports: Option<usize>,
-    /// What the targets use, when they are processes of this machine that we may look into.
+    /// The targets' processes, if they run on this machine.
     processes: Option<Processes>,
-    queues: Queues,
-    times: Option<Times>,
-    rates: Rates,
-    programs: Programs,
+    queues: ListenerQueues,
+    times: Option<CpuTicks>,
+    rates: CounterRates,
+    programs: OtherPrograms,
     cores: f64,
-    /// The bounds that a control group puts on this process.
     own_group: Cgroup,
 }
 
 impl Machine {
-    /// A machine from which `targets` are loaded. With `usage`, processes here that listen on
-    /// their ports are read too.
+    /// The machine that loads `targets`. With `usage`, processes here that listen on their ports
+    /// are read, too.
     pub(crate) fn new(targets: &[SocketAddr], usage: bool, ports: Option<usize>) -> Self {
         let here = !targets.is_empty() && targets.iter().all(|target| is_ours(*target));
         let loopback =
@@ -53,11 +52,11 @@ impl Machine {
             here,
             loopback,
             quick_ports: ports,
-            processes: (usage && here).then(|| Processes::new(Which::Ports(listening))),
-            queues: Queues::default(),
+            processes: (usage && here).then(|| Processes::new(ProcessSelector::Ports(listening))),
+            queues: ListenerQueues::default(),
             times: None,
-            rates: Rates::default(),
-            programs: Programs::default(),
+            rates: CounterRates::default(),
+            programs: OtherPrograms::default(),
             cores: std::thread::available_parallelism().map_or(1, usize::from) as f64,
             own_group: own_cgroup(),
         }
@@ -75,27 +74,27 @@ impl Machine {
         if self.here {
             levels.extend(self.listeners());
         }
-        // Another user's, in another namespace, or forwarded elsewhere: then nothing is known.
+        // No levels if they belong to another user or namespace, or the port is forwarded.
         let found = self.processes.as_mut().and_then(|processes| {
             let found = processes.read_usage(now).ok()?;
             let own = i32::try_from(std::process::id()).unwrap_or_default();
-            // A target within this process cannot be told from the generator.
+            // A target within this process is indistinguishable from the generator.
             (cfg!(test) || !processes.pids().contains(&own)).then_some(found)
         });
         levels.extend(found.into_iter().flatten());
         levels
     }
 
-    /// Who has the cores.
+    /// CPU use of the machine, the generator and other programs.
     fn usage(&mut self, now: Instant) -> Vec<Level> {
         let share = |name: &str, value: f64| Level::new(name, LevelUnit::Share, value);
         let mut levels = Vec::new();
-        let Some(times) = fs::read_to_string("/proc/stat").ok().and_then(|t| Times::parse(&t))
+        let Some(times) = fs::read_to_string("/proc/stat").ok().and_then(|t| CpuTicks::parse(&t))
         else {
             return levels;
         };
         let since = self.times.map(|before| times.since(before));
-        // Ticks are 10 ms: less than some of them is no share.
+        // Ticks are 10 ms: too few give no reliable share.
         if since.is_some_and(|since| since.all < 20.0 * self.cores) {
             return levels;
         }
@@ -119,7 +118,8 @@ impl Machine {
 
     fn listeners(&mut self) -> Vec<Level> {
         let all = diag::listeners().unwrap_or_default();
-        let reached = |one: &&diag::Listener| self.targets.iter().any(|target| one.takes(*target));
+        let reached =
+            |one: &&diag::ListeningSocket| self.targets.iter().any(|target| one.takes(*target));
         let ours: Vec<_> = all.iter().filter(reached).cloned().collect();
         let inodes: HashSet<u64> = ours.iter().map(|one| one.inode).collect();
         let mut levels = self.queues.levels(&ours, &inodes);
@@ -135,25 +135,25 @@ fn seconds(ticks: u64) -> f64 {
     ticks as f64 / procfs::ticks_per_second() as f64
 }
 
-/// Whether an address is one of this machine's: then, and only then, one can be bound to it.
+/// Whether an address is one of this machine's: only those can be bound.
 fn is_ours(address: SocketAddr) -> bool {
     UdpSocket::bind((address.ip(), 0)).is_ok()
 }
 
 /// Ticks of all cores together, from the first line of /proc/stat.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Times {
+struct CpuTicks {
     all: f64,
-    /// Waiting for a disk is idle too: another program could run.
+    /// Including iowait, in which another program could run.
     idle: f64,
     steal: f64,
 }
 
-impl Times {
+impl CpuTicks {
     fn parse(text: &str) -> Option<Self> {
         let line = text.lines().next()?.strip_prefix("cpu ")?;
         let ticks: Vec<f64> = line.split_whitespace().flat_map(str::parse).collect();
-        // user, nice, system, idle, iowait, irq, softirq, steal; a guest's are among the user's.
+        // user, nice, system, idle, iowait, irq, softirq, steal; guest is included in user.
         let ticks: [f64; 8] = ticks.get(..8)?.try_into().ok()?;
         Some(Self { all: ticks.iter().sum(), idle: ticks[3] + ticks[4], steal: ticks[7] })
     }
@@ -167,16 +167,15 @@ impl Times {
     }
 }
 
-/// Other programs, by name.
 #[derive(Debug, Default)]
-struct Programs {
-    /// Their ticks by process, at the last look.
+struct OtherPrograms {
+    /// Ticks by process, at the last reading.
     last: Option<(Instant, HashMap<i32, u64>)>,
 }
 
-impl Programs {
-    /// The program, other than this one and `ours`, that used the most since the last look, and
-    /// how many cores. Looks only when asked to, for it reads a file of each process.
+impl OtherPrograms {
+    /// The program, other than this one and `ours`, that used the most CPU since the last reading,
+    /// and its cores. Skipped unless `wanted`, since it reads a file per process.
     fn look(&mut self, wanted: bool, ours: &[i32], now: Instant) -> Option<(String, f64)> {
         if !wanted {
             self.last = None;
@@ -218,13 +217,13 @@ mod tests {
     #[test]
     fn ticks_are_of_all_cores() {
         let text = "cpu  10 0 20 60 5 1 2 2 0 0\ncpu0 1 1 1 1\n";
-        let times = Times::parse(text).unwrap();
-        assert_eq!(times, Times { all: 100.0, idle: 65.0, steal: 2.0 });
-        assert_eq!(Times::parse("cpu 1 2\n"), None);
+        let times = CpuTicks::parse(text).unwrap();
+        assert_eq!(times, CpuTicks { all: 100.0, idle: 65.0, steal: 2.0 });
+        assert_eq!(CpuTicks::parse("cpu 1 2\n"), None);
     }
 
     #[test]
-    fn a_target_of_this_machine_is_told_from_another() {
+    fn targets_on_this_machine_are_recognised() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let levels =
             Machine::new(&[listener.local_addr().unwrap()], true, Some(9)).read(Instant::now());
@@ -234,7 +233,7 @@ mod tests {
         assert_eq!(value(&levels, "quick_ports"), Some(9.0));
         assert!(value(&levels, "backlog").unwrap() >= 1.0, "{levels:?}");
         assert!(value(&levels, "rss").is_some(), "{levels:?}");
-        // Set aside for documentation (RFC 5737): nobody has it.
+        // Reserved for documentation (RFC 5737).
         let levels =
             Machine::new(&["192.0.2.1:80".parse().unwrap()], true, None).read(Instant::now());
         assert_eq!(value(&levels, "target_here"), Some(0.0));
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_says_who_has_its_cores() {
+    fn cpu_of_the_machine_and_the_generator() {
         let mut machine = Machine::new(&[], true, None);
         let begun = Instant::now();
         machine.read(begun);

@@ -1,4 +1,4 @@
-//! Processes of this machine: by their id, or by the ports they listen on.
+//! Processes of this machine, by id or by listening port.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,54 +11,52 @@ use procfs::process::{LimitValue, Process};
 use crate::cgroup::Cgroup;
 use crate::diag;
 use crate::level::Level;
-use crate::listening::{Listening, inodes, nobody_on};
-use crate::rates::Rates;
+use crate::listener_processes::{ListenerProcesses, inodes, nothing_listens_on};
+use crate::rates::CounterRates;
 use crate::sockets;
-use crate::threads::{APART_MIN, Threads, in_disk_sleep};
+use crate::threads::{INTERVAL_MIN, ThreadSampler, in_disk_sleep};
 
-/// Readings between two looks for processes that have come to listen on a port.
-const LOOK_AGAIN: u32 = 10;
+/// Readings between searches for new processes that listen on a port.
+const SEARCH_AGAIN: u32 = 10;
 
-/// Which processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum ProcessSelector {
     Pid(i32),
     Ports(Vec<u16>),
 }
 
-/// Reads levels of processes.
 #[derive(Debug)]
 pub(crate) struct Processes {
-    which: Which,
+    selector: ProcessSelector,
     pids: Vec<i32>,
     readings: u32,
-    listening: Listening,
-    rates: Rates,
-    counted: Counted,
-    threads: Threads,
+    listening: ListenerProcesses,
+    rates: CounterRates,
+    counters: CounterHistory,
+    threads: ThreadSampler,
     cgroup: Option<Cgroup>,
-    queues: sockets::Queues,
+    queues: sockets::ListenerQueues,
     cores: f64,
 }
 
 impl Processes {
-    pub(crate) fn new(which: Which) -> Self {
+    pub(crate) fn new(selector: ProcessSelector) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         Self {
-            which,
+            selector,
             pids: Vec::new(),
             readings: 0,
-            listening: Listening::default(),
-            rates: Rates::default(),
-            counted: Counted::default(),
-            threads: Threads::default(),
+            listening: ListenerProcesses::default(),
+            rates: CounterRates::default(),
+            counters: CounterHistory::default(),
+            threads: ThreadSampler::default(),
             cgroup: None,
-            queues: sockets::Queues::default(),
+            queues: sockets::ListenerQueues::default(),
             cores,
         }
     }
 
-    /// Every level of this moment, summed over the processes.
+    /// All current levels, summed over the processes.
     pub(crate) fn read(&mut self, now: Instant) -> Result<Vec<Level>, String> {
         let processes = self.processes()?;
         let mut levels = self.usage(&processes, now);
@@ -72,52 +70,50 @@ impl Processes {
         levels.extend(self.queues.levels(&diag::listeners().unwrap_or_default(), &inodes));
         let netstat = fs::read_to_string(format!("/proc/{}/net/netstat", first.pid()));
         if let Ok(netstat) = netstat {
-            levels.extend(sockets::turned_away(&netstat, now, &mut self.rates));
+            levels.extend(sockets::overflows(&netstat, now, &mut self.rates));
         }
         Ok(levels)
     }
 
-    /// What they use of the machine, and nothing of their sockets.
+    /// The resources they use, without their sockets.
     pub(crate) fn read_usage(&mut self, now: Instant) -> Result<Vec<Level>, String> {
         let processes = self.processes()?;
         Ok(self.usage(&processes, now))
     }
 
-    /// Their ids, as last found.
     pub(crate) fn pids(&self) -> &[i32] {
         &self.pids
     }
 
-    /// The processes, at least one.
     fn processes(&mut self) -> Result<Vec<Process>, String> {
-        self.look()?;
+        self.search()?;
         let processes: Vec<Process> =
             self.pids.iter().filter_map(|pid| Process::new(*pid).ok()).collect();
         if !processes.is_empty() {
             return Ok(processes);
         }
-        Err(match &self.which {
-            Which::Pid(pid) => format!("there is no process {pid}"),
-            Which::Ports(ports) => nobody_on(ports),
+        Err(match &self.selector {
+            ProcessSelector::Pid(pid) => format!("there is no process {pid}"),
+            ProcessSelector::Ports(ports) => nothing_listens_on(ports),
         })
     }
 
     fn ports(&self) -> Option<&[u16]> {
-        match &self.which {
-            Which::Ports(ports) => Some(ports),
-            Which::Pid(_) => None,
+        match &self.selector {
+            ProcessSelector::Ports(ports) => Some(ports),
+            ProcessSelector::Pid(_) => None,
         }
     }
 
-    /// Finds the processes, now and then anew.
-    fn look(&mut self) -> Result<(), String> {
+    /// Finds the processes, and searches again now and then.
+    fn search(&mut self) -> Result<(), String> {
         let alive = |pid: &i32| Process::new(*pid).is_ok_and(|process| process.is_alive());
-        let stale = self.readings.is_multiple_of(LOOK_AGAIN) || !self.pids.iter().all(alive);
+        let stale = self.readings.is_multiple_of(SEARCH_AGAIN) || !self.pids.iter().all(alive);
         self.readings = self.readings.wrapping_add(1);
         if stale || self.pids.is_empty() {
-            self.pids = match &self.which {
-                Which::Pid(pid) => vec![*pid],
-                Which::Ports(ports) => with_descendants(self.listening.on(ports)?),
+            self.pids = match &self.selector {
+                ProcessSelector::Pid(pid) => vec![*pid],
+                ProcessSelector::Ports(ports) => with_descendants(self.listening.on(ports)?),
             };
             self.cgroup = self.pids.first().map(|pid| Cgroup::of(*pid));
         }
@@ -125,13 +121,13 @@ impl Processes {
     }
 
     fn usage(&mut self, processes: &[Process], now: Instant) -> Vec<Level> {
-        let mut usage = Usage::default();
+        let mut usage = ProcessUsage::default();
         for process in processes {
             usage.add(process);
         }
         let mut levels = Vec::new();
         let pids: Vec<i32> = processes.iter().map(Process::pid).collect();
-        let grown = self.counted.grown(now, usage.counters);
+        let grown = self.counters.growth(now, usage.counters);
         if let Some(grown) = grown {
             let cores = grown.ticks / procfs::ticks_per_second() as f64;
             levels.push(Level::new("cpu", LevelUnit::Share, cores / self.cores));
@@ -144,7 +140,7 @@ impl Processes {
             levels.push(Level::new("descriptors", LevelUnit::Share, share));
             levels.push(Level::new("descriptors_open", LevelUnit::Count, usage.descriptors as f64));
         }
-        if let Some(activity) = self.threads.look(&pids, now) {
+        if let Some(activity) = self.threads.read(&pids, now) {
             levels.push(Level::new("context_switches", LevelUnit::PerSecond, activity.slices));
             levels.push(Level::new("cores_waited", LevelUnit::Count, activity.waiting));
             levels.push(Level::new("busiest_thread", LevelUnit::Share, activity.busiest));
@@ -153,12 +149,11 @@ impl Processes {
         if let Some(grown) = grown {
             levels.push(Level::new("major_faults", LevelUnit::PerSecond, grown.major_faults));
         }
-        levels.extend(self.bounds(now));
+        levels.extend(self.limits(now));
         levels
     }
 
-    /// What their control group lets them have.
-    fn bounds(&mut self, now: Instant) -> Vec<Level> {
+    fn limits(&mut self, now: Instant) -> Vec<Level> {
         let Some(cgroup) = &self.cgroup else { return Vec::new() };
         let mut levels = cgroup.quota(["cpu_quota", "cpu_throttled"], &mut self.rates, now);
         if let Some(count) = cgroup.memory_refused()
@@ -170,8 +165,8 @@ impl Processes {
     }
 }
 
-/// Processes with their descendants: one that listens may leave the work to others, as the primary
-/// of Node's cluster does. Those of this process are not the target's.
+/// Processes with their descendants: a listening process may delegate to them, as the primary of
+/// Node's cluster does. Children of this process are not the target's.
 fn with_descendants(mut pids: Vec<i32>) -> Vec<i32> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let all = procfs::process::all_processes().into_iter().flatten().flatten();
@@ -189,63 +184,66 @@ fn with_descendants(mut pids: Vec<i32>) -> Vec<i32> {
     pids
 }
 
-/// What the kernel counts of one process.
 #[derive(Debug, Clone, Copy)]
-struct Counters {
+struct ProcessCounters {
     ticks: u64,
     major_faults: u64,
 }
 
-/// The counters of each process at the last look.
+/// The counters of each process at the last reading.
 #[derive(Debug, Default)]
-struct Counted {
-    last: Option<(Instant, HashMap<i32, Counters>)>,
+struct CounterHistory {
+    last: Option<(Instant, HashMap<i32, ProcessCounters>)>,
 }
 
-/// What processes did a second between two looks.
+/// Growth of the counters per second, summed over processes.
 #[derive(Debug, Clone, Copy)]
-struct Grown {
+struct CounterGrowth {
     ticks: f64,
     major_faults: f64,
 }
 
-impl Counted {
-    /// What the processes that were there at the last look, too, have done since; `None` the first
-    /// time, right after the last, and when none of them was there.
-    fn grown(&mut self, now: Instant, found: HashMap<i32, Counters>) -> Option<Grown> {
+impl CounterHistory {
+    /// The growth in processes that exist in both readings; `None` at the first reading, too soon
+    /// after the last, and when there are no such processes.
+    fn growth(
+        &mut self,
+        now: Instant,
+        found: HashMap<i32, ProcessCounters>,
+    ) -> Option<CounterGrowth> {
         let elapsed = self.last.as_ref().map(|(at, _)| now.saturating_duration_since(*at));
-        if elapsed.is_some_and(|elapsed| elapsed < APART_MIN) {
+        if elapsed.is_some_and(|elapsed| elapsed < INTERVAL_MIN) {
             return None;
         }
         let (_, before) = self.last.replace((now, found.clone()))?;
         let seconds = elapsed?.as_secs_f64();
         let both = found.iter().filter_map(|(pid, now)| Some((before.get(pid)?, now)));
-        let grown = both.map(|(before, now)| Grown {
+        let grown = both.map(|(before, now)| CounterGrowth {
             ticks: now.ticks.saturating_sub(before.ticks) as f64 / seconds,
             major_faults: now.major_faults.saturating_sub(before.major_faults) as f64 / seconds,
         });
-        grown.reduce(|a, b| Grown {
+        grown.reduce(|a, b| CounterGrowth {
             ticks: a.ticks + b.ticks,
             major_faults: a.major_faults + b.major_faults,
         })
     }
 }
 
-/// Sums over processes.
 #[derive(Debug, Default)]
-struct Usage {
-    counters: HashMap<i32, Counters>,
+struct ProcessUsage {
+    counters: HashMap<i32, ProcessCounters>,
     rss: u64,
     threads: i64,
     descriptors: usize,
-    /// Of the process that is closest to its limit.
+    /// The share of the process closest to its limit.
     descriptors_share: Option<f64>,
 }
 
-impl Usage {
+impl ProcessUsage {
     fn add(&mut self, process: &Process) {
         if let Ok(stat) = process.stat() {
-            let counters = Counters { ticks: stat.utime + stat.stime, major_faults: stat.majflt };
+            let counters =
+                ProcessCounters { ticks: stat.utime + stat.stime, major_faults: stat.majflt };
             self.counters.insert(process.pid(), counters);
             self.rss += stat.rss_bytes().get();
             self.threads += stat.num_threads;
@@ -278,7 +276,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let clients: Vec<_> =
             (0..3).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
-        let mut processes = Processes::new(Which::Ports(vec![port]));
+        let mut processes = Processes::new(ProcessSelector::Ports(vec![port]));
         let levels = processes.read(Instant::now()).unwrap();
         assert_eq!(value(&levels, "accept_queue"), Some(3.0));
         assert_eq!(value(&levels, "established"), Some(3.0));
@@ -287,8 +285,9 @@ mod tests {
     }
 
     #[test]
-    fn a_process_tells_what_it_uses() {
-        let mut processes = Processes::new(Which::Pid(i32::try_from(std::process::id()).unwrap()));
+    fn levels_of_a_process() {
+        let mut processes =
+            Processes::new(ProcessSelector::Pid(i32::try_from(std::process::id()).unwrap()));
         let start = Instant::now();
         let first = processes.read(start).unwrap();
         assert!(value(&first, "rss").unwrap() > 1e6, "{first:?}");
@@ -302,8 +301,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_leaves_to_its_children_is_the_targets() {
-        // A shell that waits for another, which waits as well.
+    fn descendants_belong_to_the_target() {
+        // A shell that waits for another, selector waits as well.
         let mut parent = std::process::Command::new("sh")
             .args(["-c", "sh -c 'sleep 30; true'; true"])
             .spawn()
@@ -323,11 +322,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told() {
-        let gone = Processes::new(Which::Pid(i32::MAX)).read(Instant::now()).unwrap_err();
+    fn missing_processes_are_errors() {
+        let gone = Processes::new(ProcessSelector::Pid(i32::MAX)).read(Instant::now()).unwrap_err();
         assert!(gone.contains("no process"), "{gone}");
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let error = Processes::new(Which::Ports(vec![free])).read(Instant::now()).unwrap_err();
+        let error =
+            Processes::new(ProcessSelector::Ports(vec![free])).read(Instant::now()).unwrap_err();
         assert!(error.contains("nothing"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! The Prometheus text format, and which of its metrics are taken.
+//! Levels from the Prometheus text format.
 
 use std::time::Instant;
 
@@ -6,12 +6,12 @@ use gake_core::record::LevelUnit;
 
 use crate::fetch::Fetch;
 use crate::level::Level;
-use crate::rates::Rates;
+use crate::rates::CounterRates;
 
 /// Maximum number of chosen series.
 const SERIES_MAX: usize = 64;
 
-/// A metric that is known: its name there, ours, and its unit. Counters become rates.
+/// Known metrics: the endpoint's name, ours, and the unit. Counters become rates.
 const KNOWN: &[(&str, &str, LevelUnit)] = &[
     ("process_resident_memory_bytes", "rss", LevelUnit::Bytes),
     ("process_open_fds", "descriptors_open", LevelUnit::Count),
@@ -28,7 +28,7 @@ const KNOWN: &[(&str, &str, LevelUnit)] = &[
     ("go_sql_in_use_connections", "db_pool_busy", LevelUnit::Count),
     ("go_sql_open_connections", "db_pool_open", LevelUnit::Count),
     ("go_sql_max_idle_closed_total", "db_pool_closed", LevelUnit::PerSecond),
-    // Seconds that all together wait, each second: how many wait.
+    // Seconds waited by all, per second: the number waiting.
     ("go_sql_wait_duration_seconds_total", "db_pool_pending", LevelUnit::Count),
     ("go_sync_mutex_wait_total_seconds_total", "lock_waiting", LevelUnit::Count),
     ("jvm_gc_pause_seconds_sum", "gc", LevelUnit::Share),
@@ -74,36 +74,35 @@ const SHARES: &[(&str, &str, &str)] = &[
     ("db_connections", "pg_stat_activity_count", "pg_settings_max_connections"),
 ];
 
-/// Counters that are told as they stand, one series of each: its name, a label, and our name.
+/// Counters reported as totals, one series each: name, label, our name.
 const TOTALS: &[(&str, &str, &str)] =
     &[("mysql_global_status_connection_errors_total", "error=\"max_connection", "db_refused")];
 
-/// Metrics of one of their series alone, by a label.
+/// Metrics of which one series is taken, by a label.
 const LABELLED: &[(&str, &str, &str, LevelUnit)] =
     &[("jvm_threads_states_threads", "state=\"blocked\"", "lock_waiting", LevelUnit::Count)];
 
-/// Counters whose names do not end as counters' do.
+/// Counters without the usual suffix.
 const COUNTERS: &[&str] =
     &["jvm_gc_pause_seconds_sum", "hikaricp_connections_creation_seconds_count"];
 
-/// Reads one endpoint.
 #[derive(Debug)]
 pub(crate) struct Prometheus {
     fetch: Fetch,
     chosen: Vec<String>,
-    rates: Rates,
+    rates: CounterRates,
 }
 
 impl Prometheus {
     pub(crate) fn new(url: &str, chosen: Vec<String>) -> Result<Self, String> {
-        Ok(Self { fetch: Fetch::new(&[url.to_owned()])?, chosen, rates: Rates::default() })
+        Ok(Self { fetch: Fetch::new(&[url.to_owned()])?, chosen, rates: CounterRates::default() })
     }
 
     pub(crate) async fn read(&mut self) -> Result<Vec<Level>, String> {
         let text = self.fetch.get(0).await?;
-        let page = Page::parse(&text);
+        let page = MetricsPage::parse(&text);
         if page.samples.is_empty() {
-            return Err("its answer has no Prometheus metrics".to_owned());
+            return Err("its response has no Prometheus metrics".to_owned());
         }
         let now = Instant::now();
         if !self.chosen.is_empty() {
@@ -113,17 +112,16 @@ impl Prometheus {
     }
 }
 
-/// A sample of the text: name, labels as they stand, value.
-type Sample<'a> = (&'a str, &'a str, f64);
+/// A sample: name, raw labels, value.
+type MetricSample<'a> = (&'a str, &'a str, f64);
 
-/// A text in pieces.
 #[derive(Debug, Default)]
-struct Page<'a> {
+struct MetricsPage<'a> {
     counters: Vec<&'a str>,
-    samples: Vec<Sample<'a>>,
+    samples: Vec<MetricSample<'a>>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> MetricsPage<'a> {
     fn parse(text: &'a str) -> Self {
         let mut page = Self::default();
         for line in text.lines().map(str::trim) {
@@ -138,7 +136,6 @@ impl<'a> Page<'a> {
         page
     }
 
-    /// The sum over the series of a name.
     fn sum(&self, name: &str) -> Option<f64> {
         let values = self.samples.iter().filter(|(known, ..)| *known == name).map(|(.., v)| *v);
         values.reduce(|a, b| a + b)
@@ -148,7 +145,7 @@ impl<'a> Page<'a> {
         name.ends_with("_total") || self.counters.contains(&name) || COUNTERS.contains(&name)
     }
 
-    fn known(&self, now: Instant, rates: &mut Rates) -> Vec<Level> {
+    fn known(&self, now: Instant, rates: &mut CounterRates) -> Vec<Level> {
         let mut levels = Vec::new();
         for (theirs, ours, unit) in KNOWN {
             let Some(value) = self.sum(theirs) else { continue };
@@ -178,7 +175,7 @@ impl<'a> Page<'a> {
     }
 
     /// The share of its cores that a machine uses, from node_exporter's seconds by mode.
-    fn node_cpu(&self, now: Instant, rates: &mut Rates) -> Option<Level> {
+    fn node_cpu(&self, now: Instant, rates: &mut CounterRates) -> Option<Level> {
         let (mut idle, mut all) = (0.0, 0.0);
         for (_, labels, value) in
             self.samples.iter().filter(|(name, ..)| *name == "node_cpu_seconds_total")
@@ -189,7 +186,7 @@ impl<'a> Page<'a> {
                 idle += value;
             }
         }
-        // Both are remembered, even while there is no rate yet.
+        // Record both, even while there is no rate yet.
         let all = rates.rate("node_cpu all", now, all);
         let idle = rates.rate("node_cpu idle", now, idle);
         let (all, idle) = all.zip(idle)?;
@@ -200,14 +197,14 @@ impl<'a> Page<'a> {
         &self,
         chosen: &[String],
         now: Instant,
-        rates: &mut Rates,
+        rates: &mut CounterRates,
     ) -> Result<Vec<Level>, String> {
         let mut levels = Vec::new();
         for wanted in chosen {
             let (name, filter) = wanted.split_once('{').unwrap_or((wanted, ""));
             let filters: Vec<_> =
                 filter.trim_end_matches('}').split(',').filter(|f| !f.is_empty()).collect();
-            let fits = |(known, labels, _): &&Sample<'_>| {
+            let fits = |(known, labels, _): &&MetricSample<'_>| {
                 *known == name && filters.iter().all(|filter| labels.contains(filter.trim()))
             };
             let series: Vec<_> = self.samples.iter().filter(fits).take(SERIES_MAX).collect();
@@ -219,8 +216,13 @@ impl<'a> Page<'a> {
         Ok(levels)
     }
 
-    /// A series under its own name, a counter as its rate.
-    fn level(&self, sample: &Sample<'_>, now: Instant, rates: &mut Rates) -> Option<Level> {
+    /// A series under its own name; a counter as its rate.
+    fn level(
+        &self,
+        sample: &MetricSample<'_>,
+        now: Instant,
+        rates: &mut CounterRates,
+    ) -> Option<Level> {
         let (name, labels, value) = *sample;
         let full = if labels.is_empty() { name.to_owned() } else { format!("{name}{{{labels}}}") };
         if self.is_counter(name) {
@@ -232,7 +234,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The unit that a metric's name ends in, by Prometheus's own rules for names.
+/// The unit suffix of a metric's name, by Prometheus's naming rules.
 fn unit_of(name: &str) -> LevelUnit {
     match name.rsplit('_').next() {
         Some("bytes") => LevelUnit::Bytes,
@@ -242,8 +244,8 @@ fn unit_of(name: &str) -> LevelUnit {
     }
 }
 
-/// `name{labels} value [timestamp]`; a label's value may hold anything.
-fn sample(line: &str) -> Option<Sample<'_>> {
+/// `name{labels} value [timestamp]`; a label's value may contain any character.
+fn sample(line: &str) -> Option<MetricSample<'_>> {
     let end = line.find(|c: char| c == '{' || c.is_whitespace())?;
     let (name, rest) = line.split_at(end);
     let (labels, rest) = match rest.strip_prefix('{') {
@@ -257,7 +259,7 @@ fn sample(line: &str) -> Option<Sample<'_>> {
     (!name.is_empty()).then_some((name, labels, value))
 }
 
-/// Where the brace closes, outside of quotes.
+/// The position of the closing brace, outside of quotes.
 fn closing(labels: &str) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     labels.char_indices().find_map(|(at, c)| {
@@ -295,8 +297,8 @@ broken
     }
 
     #[test]
-    fn known_metrics_have_our_names() {
-        let levels = Page::parse(TEXT).known(Instant::now(), &mut Rates::default());
+    fn known_metrics_are_renamed() {
+        let levels = MetricsPage::parse(TEXT).known(Instant::now(), &mut CounterRates::default());
         assert_eq!(value(&levels, "descriptors"), Some(0.5));
         assert_eq!(value(&levels, "rss"), Some(1e6));
     }
@@ -315,9 +317,10 @@ broken
                  mysql_global_status_connection_errors_total{{error=\"accept\"}} 9\n"
             )
         };
-        let (now, mut rates) = (Instant::now(), Rates::default());
-        Page::parse(&text(100, 1.0)).known(now, &mut rates);
-        let levels = Page::parse(&text(900, 1.5)).known(now + Duration::from_secs(2), &mut rates);
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
+        MetricsPage::parse(&text(100, 1.0)).known(now, &mut rates);
+        let levels =
+            MetricsPage::parse(&text(900, 1.5)).known(now + Duration::from_secs(2), &mut rates);
         for (name, expected) in [
             ("db_pool_closed", 400.0),
             ("gc", 0.25),
@@ -332,15 +335,15 @@ broken
     }
 
     #[test]
-    fn chosen_counters_are_rates_and_labels_choose() {
-        let (now, mut rates) = (Instant::now(), Rates::default());
-        let page = Page::parse(TEXT);
+    fn chosen_series_by_label_and_counters_as_rates() {
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
+        let page = MetricsPage::parse(TEXT);
         let wanted = ["odd{path=\"/c\"}".to_owned(), "process_open_fds".to_owned()];
         let first = page.chosen(&wanted, now, &mut rates).unwrap();
         assert_eq!(first.len(), 1, "{first:?}");
         let grown = TEXT.replace("\"/c\"} 7", "\"/c\"} 27");
         let later = now + Duration::from_secs(2);
-        let levels = Page::parse(&grown).chosen(&wanted, later, &mut rates).unwrap();
+        let levels = MetricsPage::parse(&grown).chosen(&wanted, later, &mut rates).unwrap();
         assert_eq!(value(&levels, "odd{path=\"/c\"}"), Some(10.0));
         assert_eq!(value(&levels, "process_open_fds"), Some(40.0));
         let absent = page.chosen(&["nothing".to_owned()], now, &mut rates).unwrap_err();
@@ -348,17 +351,17 @@ broken
     }
 
     #[test]
-    fn the_machine_is_busy_when_it_does_not_rest() {
+    fn cpu_of_a_node() {
         let text = |idle: u32, user: u32| {
             format!(
                 "node_cpu_seconds_total{{cpu=\"0\",mode=\"idle\"}} {idle}\n\
                  node_cpu_seconds_total{{cpu=\"0\",mode=\"user\"}} {user}\n"
             )
         };
-        let (now, mut rates) = (Instant::now(), Rates::default());
-        assert_eq!(value(&Page::parse(&text(10, 10)).known(now, &mut rates), "cpu"), None);
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
+        assert_eq!(value(&MetricsPage::parse(&text(10, 10)).known(now, &mut rates), "cpu"), None);
         let later = now + Duration::from_secs(4);
-        let levels = Page::parse(&text(11, 13)).known(later, &mut rates);
+        let levels = MetricsPage::parse(&text(11, 13)).known(later, &mut rates);
         assert_eq!(value(&levels, "cpu"), Some(0.75));
     }
 }

@@ -1,26 +1,25 @@
-//! Counters that only grow, as rates.
+//! Rates of counters.
 
 use std::collections::HashMap;
 use std::time::Instant;
 
-use crate::threads::APART_MIN;
+use crate::threads::INTERVAL_MIN;
 
-/// Maximum number of remembered counters.
 const COUNTERS_MAX: usize = 1_024;
 
 /// The last value of each counter.
 #[derive(Debug, Default)]
-pub(crate) struct Rates {
+pub(crate) struct CounterRates {
     last: HashMap<String, (Instant, f64)>,
 }
 
-impl Rates {
-    /// What `name` grew by a second since the last time; `None` the first time, right after the
-    /// last, and after it fell: the target was started again.
+impl CounterRates {
+    /// The growth of `name` per second since the last call; `None` at the first call, too soon
+    /// after the last, and after it fell, when the target was restarted.
     pub(crate) fn rate(&mut self, name: &str, now: Instant, value: f64) -> Option<f64> {
         if let Some((before, last)) = self.last.get_mut(name) {
             let elapsed = now.saturating_duration_since(*before);
-            if elapsed < APART_MIN {
+            if elapsed < INTERVAL_MIN {
                 return None;
             }
             let grown = value - *last;
@@ -44,7 +43,7 @@ mod tests {
     fn a_rate_needs_two_values_that_grow() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut rates = Rates::default();
+        let mut rates = CounterRates::default();
         assert_eq!(rates.rate("a", at(0), 10.0), None);
         assert_eq!(rates.rate("a", at(2), 30.0), Some(10.0));
         assert_eq!(rates.rate("a", at(3), 5.0), None);

@@ -1,4 +1,4 @@
-//! The thread that reads the sources, each at its own pace.
+//! The thread that reads the sources, each in its own task.
 
 use std::pin::pin;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -11,17 +11,17 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::MissedTickBehavior;
 
 use crate::actuator::Actuator;
-use crate::database::Database;
-use crate::level::{FIRST, Level, no_answer, within};
+use crate::database::DatabaseSource;
+use crate::level::{FIRST, Level, no_response, within};
 use crate::machine::Machine;
-use crate::process::{Processes, Which};
+use crate::process::{ProcessSelector, Processes};
 use crate::prometheus::Prometheus;
 use crate::source::WatchSource;
 
-/// What one source returned at one instant.
+/// An event of one source.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Batch {
-    /// Its levels.
+pub enum WatchEvent {
+    /// Levels read.
     Readings {
         /// When, since the sampler was started.
         at: Nanos,
@@ -30,26 +30,26 @@ pub enum Batch {
     },
     /// Settings in force.
     Settings(Vec<TargetSetting>),
-    /// It could not be read, for the first time in a row.
+    /// A reading failed after a successful one.
     Failed {
         /// When, since the sampler was started.
         at: Nanos,
-        /// Which source, and why.
+        /// The source and the reason.
         reason: String,
     },
-    /// A source was read again for [`Sampler::refresh`].
+    /// A source was read for [`Sampler::refresh`].
     Refreshed,
 }
 
 /// Why a sampler could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// A source that cannot be read now.
+    /// A source cannot be read.
     #[error("{source_name} cannot be watched: {reason}")]
     Source {
         /// The source.
         source_name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The thread could not be started.
@@ -57,30 +57,28 @@ pub enum WatchError {
     Thread(std::io::Error),
 }
 
-/// Reads sources on a thread of its own until it is dropped.
+/// Reads sources on its own thread until it is dropped.
 #[derive(Debug)]
 pub struct Sampler {
-    /// Batches from the sources, as they come.
-    pub batches: Receiver<Batch>,
-    /// Sources that are read again when asked.
+    /// Events from the sources.
+    pub batches: Receiver<WatchEvent>,
+    /// Number of sources that [`Sampler::refresh`] reads.
     refreshable: usize,
     refresh: watch::Sender<u64>,
     began: Instant,
-    /// The thread ends when this is gone.
+    /// The thread ends when this is dropped.
     _stop: oneshot::Sender<()>,
 }
 
 impl Sampler {
-    /// Reads every source once, then at intervals of `every`. Blocks for the first reading. The
-    /// sampler's thread calls `beside` between the two: what follows accompanies a load, while the
-    /// first reading is awaited.
+    /// Reads every source once, then at intervals of `every`. Blocks until the first reading; then
+    /// the sampler's thread calls `between`, before the readings during the load.
     ///
-    /// # Errors
-    /// When a source cannot be read, so that this is known before the run.
+    /// When a source cannot be read.
     pub fn start(
         sources: Vec<WatchSource>,
         every: Duration,
-        beside: impl FnOnce() + Send + 'static,
+        between: impl FnOnce() + Send + 'static,
     ) -> Result<Self, WatchError> {
         let began = Instant::now();
         let (sender, batches) = channel();
@@ -88,7 +86,7 @@ impl Sampler {
         let (stop, stopped) = oneshot::channel::<()>();
         let (refresh, refreshed) = watch::channel(0);
         let refreshable = sources.iter().filter(|source| is_refreshable(source)).count();
-        // Nobody waits for its end, which may be in the middle of a reading.
+        // Not joined, since it may end in the middle of a reading.
         std::thread::Builder::new()
             .name("gake-watch".to_owned())
             .spawn(move || {
@@ -104,11 +102,11 @@ impl Sampler {
                 runtime.block_on(async {
                     let watching = watch(began, &sources, every, &sender, &refreshed).await;
                     let started = watching.is_ok();
-                    // The starter waits for this.
+                    // `start` waits for this.
                     let _ = ready_sender.send(watching);
                     if started {
-                        beside();
-                        // An error is the sampler's end too.
+                        between();
+                        // An error also means that the sampler was dropped.
                         let _ = stopped.await;
                     }
                 });
@@ -119,51 +117,50 @@ impl Sampler {
         Ok(Self { batches, refreshable, refresh, began, _stop: stop })
     }
 
-    /// Reads the sources of this machine and those with counters now, besides the regular readings:
-    /// a short run may fall between two of these. Returns the batches of all sources, and waits no
-    /// longer than `limit`.
+    /// Reads the sources of this machine and those with counters now: a short run may fall between
+    /// two regular readings. Returns the events of all sources, waiting at most `limit`.
     #[must_use]
-    pub fn refresh(&self, limit: Duration) -> Vec<Batch> {
-        let mut said = Vec::new();
+    pub fn refresh(&self, limit: Duration) -> Vec<WatchEvent> {
+        let mut events = Vec::new();
         let mut waiting = self.refreshable;
         let until = Instant::now() + limit;
         self.refresh.send_modify(|times| *times += 1);
         while waiting > 0 {
             match self.batches.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Batch::Refreshed) => waiting -= 1,
-                Ok(batch) => said.push(batch),
+                Ok(WatchEvent::Refreshed) => waiting -= 1,
+                Ok(batch) => events.push(batch),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        said.extend(self.batches.try_iter());
-        said
+        events.extend(self.batches.try_iter());
+        events
     }
 
-    /// The sampler's clock, on which batches have their instants.
+    /// The time since the sampler was started, the clock of its events.
     #[must_use]
     pub fn now(&self) -> Nanos {
         since(self.began)
     }
 }
 
-/// Opens the sources and lets a task read each.
+/// Opens the sources and spawns a task for each.
 async fn watch(
     began: Instant,
     sources: &[WatchSource],
     every: Duration,
-    sender: &Sender<Batch>,
+    sender: &Sender<WatchEvent>,
     refreshed: &watch::Receiver<u64>,
 ) -> Result<(), WatchError> {
     for source in sources {
         let name = source.to_string();
         let cannot = |reason| WatchError::Source { source_name: name.clone(), reason };
-        let mut reader = within(FIRST, Reader::open(source)).await.map_err(cannot)?;
+        let mut reader = within(FIRST, SourceReader::open(source)).await.map_err(cannot)?;
         let settings = reader.settings(&name);
         let first = within(FIRST, reader.read()).await.map_err(cannot)?;
-        // Nobody listens any more when the sampler is gone, and so is this task soon.
-        let _ = sender.send(Batch::Settings(settings));
+        // An error means that the sampler was dropped.
+        let _ = sender.send(WatchEvent::Settings(settings));
         let _ = sender.send(readings(began, &name, first));
-        let follow = Follow {
+        let task = SourceTask {
             name,
             began,
             every,
@@ -171,24 +168,22 @@ async fn watch(
             failing: false,
             sender: sender.clone(),
         };
-        tokio::task::spawn_local(follow.forever(reader, refreshed.clone()));
+        tokio::task::spawn_local(task.run(reader, refreshed.clone()));
     }
     Ok(())
 }
 
-/// What reads one source again and again.
-struct Follow {
+struct SourceTask {
     name: String,
     began: Instant,
     every: Duration,
     refreshable: bool,
-    /// Whether the last reading failed.
     failing: bool,
-    sender: Sender<Batch>,
+    sender: Sender<WatchEvent>,
 }
 
-impl Follow {
-    async fn forever(mut self, mut reader: Reader, mut refreshed: watch::Receiver<u64>) {
+impl SourceTask {
+    async fn run(mut self, mut reader: SourceReader, mut refreshed: watch::Receiver<u64>) {
         let mut ticks = tokio::time::interval_at((Instant::now() + self.every).into(), self.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
@@ -198,14 +193,14 @@ impl Follow {
             };
             self.read(&mut reader).await;
             if asked {
-                self.send(Batch::Refreshed);
+                self.send(WatchEvent::Refreshed);
             }
         }
     }
 
-    /// Waits for a reading, and counts the source as silent for each one that was due meanwhile,
-    /// but for the first: a reading of many requests may take as long as the time between two.
-    async fn read(&mut self, reader: &mut Reader) {
+    /// Waits for a reading, and reports the source as unanswered for each further reading due
+    /// meanwhile, except the first: a reading of many requests may take as long as the interval.
+    async fn read(&mut self, reader: &mut SourceReader) {
         let mut reading = pin!(reader.read());
         let mut limit = 2 * self.every;
         loop {
@@ -216,9 +211,9 @@ impl Follow {
                     return self.send(readings(self.began, &self.name, levels));
                 }
                 Ok(Err(reason)) => (reason, true),
-                Err(_) => (no_answer(limit), false),
+                Err(_) => (no_response(limit), false),
             };
-            // It may have answered in time, and this thread had no core to read it.
+            // Unless this thread had no core to read a response in time.
             if own_delay().saturating_sub(waited) <= STARVED {
                 self.failed(&reason);
             }
@@ -229,18 +224,18 @@ impl Follow {
         }
     }
 
-    /// That a source did not answer is a reading too; why is said once in a row.
+    /// Reports a failed reading as a level, and the reason of the first in a row.
     fn failed(&mut self, reason: &str) {
         let level = Level::new(UNANSWERED, LevelUnit::Share, 1.0);
         self.send(readings(self.began, &self.name, vec![level]));
         if !std::mem::replace(&mut self.failing, true) {
             let reason = format!("{} cannot be watched: {reason}", self.name);
-            self.send(Batch::Failed { at: since(self.began), reason });
+            self.send(WatchEvent::Failed { at: since(self.began), reason });
         }
     }
 
-    fn send(&self, batch: Batch) {
-        // Nobody listens any more when the sampler is gone, and so is this task soon.
+    fn send(&self, batch: WatchEvent) {
+        // An error means that the sampler was dropped.
         let _ = self.sender.send(batch);
     }
 }
@@ -249,10 +244,10 @@ fn is_refreshable(source: &WatchSource) -> bool {
     source.is_local() || source.has_counters()
 }
 
-/// A source is not said to be silent while this thread waited so long for a core, in nanoseconds.
+/// Nanoseconds of waiting for a core, above which this thread does not blame a late reading on the source.
 const STARVED: u64 = 200_000_000;
 
-/// How long this thread has waited for a core, in nanoseconds.
+/// Nanoseconds that this thread has waited for a core.
 fn own_delay() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().nth(1).and_then(|delay| delay.parse().ok()).unwrap_or(0)
@@ -262,37 +257,38 @@ fn since(began: Instant) -> Nanos {
     nanos(began.elapsed())
 }
 
-fn readings(began: Instant, source: &str, levels: Vec<Level>) -> Batch {
+fn readings(began: Instant, source: &str, levels: Vec<Level>) -> WatchEvent {
     let named = levels.into_iter().map(|Level { name, unit, value }| GaugeReading {
         source: source.to_owned(),
         name,
         unit,
         value,
     });
-    Batch::Readings { at: since(began), readings: named.collect() }
+    WatchEvent::Readings { at: since(began), readings: named.collect() }
 }
 
-/// An open source.
 #[derive(Debug)]
-enum Reader {
+enum SourceReader {
     Processes(Box<Processes>),
     Prometheus(Box<Prometheus>),
     Actuator(Box<Actuator>),
-    Database(Box<Database>),
+    Database(Box<DatabaseSource>),
     Machine(Box<Machine>),
 }
 
-impl Reader {
+impl SourceReader {
     async fn open(source: &WatchSource) -> Result<Self, String> {
         let processes = |which| Self::Processes(Box::new(Processes::new(which)));
         Ok(match source {
-            WatchSource::Process(pid) => processes(Which::Pid(*pid)),
-            WatchSource::Port(port) => processes(Which::Ports(vec![*port])),
+            WatchSource::Process(pid) => processes(ProcessSelector::Pid(*pid)),
+            WatchSource::Port(port) => processes(ProcessSelector::Ports(vec![*port])),
             WatchSource::Prometheus { url, metrics } => {
                 Self::Prometheus(Box::new(Prometheus::new(url, metrics.clone())?))
             }
             WatchSource::Actuator(url) => Self::Actuator(Box::new(Actuator::new(url).await?)),
-            WatchSource::Database(dsn) => Self::Database(Box::new(Database::open(dsn).await?)),
+            WatchSource::Database(dsn) => {
+                Self::Database(Box::new(DatabaseSource::open(dsn).await?))
+            }
             WatchSource::Machine { targets, usage, ports } => {
                 Self::Machine(Box::new(Machine::new(targets, *usage, *ports)))
             }

@@ -1,5 +1,5 @@
-//! TCP sockets of a target: its listeners with their queues, connections to them by state,
-//! and its own outgoing connections.
+//! TCP sockets of a target: listeners with their queues, connections by state, and outgoing
+//! connections.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -9,14 +9,13 @@ use gake_core::record::LevelUnit;
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::Process;
 
-use crate::diag::Listener;
+use crate::diag::ListeningSocket;
 use crate::level::Level;
-use crate::rates::Rates;
+use crate::rates::CounterRates;
 
-/// Maximum number of distinct servers that the target is connected to.
 const UPSTREAMS_MAX: usize = 4;
 
-/// The distinct states, by the names of `ss`.
+/// States, with the names of `ss`.
 const STATES: &[(TcpState, &str)] = &[
     (TcpState::Established, "established"),
     (TcpState::SynRecv, "syn_recv"),
@@ -31,13 +30,13 @@ const STATES: &[(TcpState, &str)] = &[
 
 /// Every TCP socket of the process's network namespace.
 pub(crate) fn table(process: &Process) -> Vec<TcpNetEntry> {
-    // A machine without one of the families has no such file.
+    // The file of a disabled address family is missing.
     let mut entries = process.tcp().unwrap_or_default();
     entries.extend(process.tcp6().unwrap_or_default());
     entries
 }
 
-/// The sockets that listen and are among `inodes`, or on one of `ports` when there are any.
+/// The listening sockets on `ports`, or those among `inodes` without `ports`.
 pub(crate) fn listeners<'a>(
     table: &'a [TcpNetEntry],
     ports: Option<&[u16]>,
@@ -50,7 +49,6 @@ pub(crate) fn listeners<'a>(
     table.iter().filter(|entry| entry.state == TcpState::Listen).filter(wanted).collect()
 }
 
-/// Levels of what is connected to `listeners`.
 pub(crate) fn levels(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> Vec<Level> {
     let ports = ports_of(listeners);
     let mut levels = Vec::new();
@@ -62,15 +60,14 @@ pub(crate) fn levels(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> Vec<L
         levels.push(Level::new("syn_sent", LevelUnit::Count, waiting as f64));
     }
     if !listeners.is_empty() {
-        // Of a listener, the receive queue holds connections that nobody has accepted yet.
+        // A listener's receive queue holds the connections not yet accepted.
         let waiting: u64 = listeners.iter().map(|entry| u64::from(entry.rx_queue)).sum();
         levels.push(Level::new("accept_queue", LevelUnit::Count, waiting as f64));
     }
     levels
 }
 
-/// Sockets on the ports by state; states that no socket is in are left out, but for
-/// `established`.
+/// Sockets on the ports by state, without empty states except `established`.
 fn by_state(table: &[TcpNetEntry], ports: &HashSet<u16>) -> Vec<(&'static str, u64)> {
     let mut counts = vec![("established", 0)];
     for entry in table.iter().filter(|entry| ports.contains(&entry.local_address.port())) {
@@ -85,7 +82,7 @@ fn by_state(table: &[TcpNetEntry], ports: &HashSet<u16>) -> Vec<(&'static str, u
     counts
 }
 
-/// Clients in the same network namespace whose SYN to `listeners` has no answer yet.
+/// Clients in the same network namespace with an unanswered SYN to `listeners`.
 fn unanswered(table: &[TcpNetEntry], listeners: &[&TcpNetEntry]) -> u64 {
     let is_there = |to: SocketAddr| {
         let mut addresses = listeners.iter().map(|entry| entry.local_address);
@@ -102,9 +99,9 @@ fn ports_of(listeners: &[&TcpNetEntry]) -> HashSet<u16> {
     listeners.iter().map(|entry| entry.local_address.port()).collect()
 }
 
-/// The servers that a target with these sockets is connected to: for each, connections in use and
-/// those in TIME-WAIT, which it has closed in the last minute. A socket in TIME-WAIT belongs to no
-/// process any more, so it is told by its other end.
+/// The upstream servers of a target with these sockets: for each, connections in use, and those in
+/// TIME-WAIT, which it closed in the last minute. A socket in TIME-WAIT belongs to no process, so
+/// the remote address identifies it.
 pub(crate) fn upstream(
     table: &[TcpNetEntry],
     listeners: &[&TcpNetEntry],
@@ -134,24 +131,23 @@ pub(crate) fn upstream(
     levels.collect()
 }
 
-/// What the kernel says of the target's own listening sockets, from one reading to the next.
+/// The kernel's figures of the target's own listening sockets.
 #[derive(Debug, Default)]
-pub(crate) struct Queues {
-    /// What each had dropped when it was first seen, by its inode.
+pub(crate) struct ListenerQueues {
+    /// Drops of each socket at the first reading, by inode.
     first: HashMap<u64, u32>,
 }
 
-impl Queues {
-    /// Levels of the listeners of these inodes. Nothing when none of them is found, as in another
-    /// network namespace.
-    pub(crate) fn levels(&mut self, all: &[Listener], inodes: &HashSet<u64>) -> Vec<Level> {
+impl ListenerQueues {
+    /// Levels of the listeners with these inodes; none if they are in another network namespace.
+    pub(crate) fn levels(&mut self, all: &[ListeningSocket], inodes: &HashSet<u64>) -> Vec<Level> {
         let ours: Vec<_> = all.iter().filter(|one| inodes.contains(&one.inode)).collect();
         if ours.is_empty() {
             return Vec::new();
         }
         let backlog: u64 = ours.iter().map(|one| u64::from(one.backlog)).sum();
         let mut levels = vec![Level::new("backlog", LevelUnit::Count, backlog as f64)];
-        let dropped = |one: &&Listener| {
+        let dropped = |one: &&ListeningSocket| {
             let drops = one.drops?;
             let first = *self.first.entry(one.inode).or_insert(drops);
             Some(u64::from(drops.wrapping_sub(first)))
@@ -165,9 +161,9 @@ impl Queues {
     }
 }
 
-/// Connections a second that the namespace's listeners turned away because their accept queue was
-/// full, and for any reason (`ListenOverflows` and `ListenDrops` of /proc/net/netstat).
-pub(crate) fn turned_away(netstat: &str, now: Instant, rates: &mut Rates) -> Vec<Level> {
+/// Connections a second dropped by the namespace's listeners because of a full accept queue, and
+/// for any reason (`ListenOverflows` and `ListenDrops` of /proc/net/netstat).
+pub(crate) fn overflows(netstat: &str, now: Instant, rates: &mut CounterRates) -> Vec<Level> {
     [("ListenOverflows", "listen_overflows"), ("ListenDrops", "listen_drops")]
         .into_iter()
         .filter_map(|(field, name)| {
@@ -193,14 +189,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_to_a_server_are_told_by_its_address() {
-        // An address of its own: a port may have been another server's in the last minute.
+    fn upstream_connections_by_address() {
+        // A unique address, since another server may have used the port in the last minute.
         let server = TcpListener::bind("127.9.8.7:0").unwrap();
         let to = server.local_addr().unwrap();
         let me = Process::myself().unwrap();
         let closed = TcpStream::connect(to).unwrap();
         let open = TcpStream::connect(to).unwrap();
-        // Who closes first has the TIME-WAIT.
+        // The side that closes first enters TIME-WAIT.
         drop(closed);
         drop(server.accept().unwrap());
         let inodes = [sockets_inode(&open)].into();
@@ -211,19 +207,19 @@ mod tests {
         };
         let begun = Instant::now();
         while found("time_wait") != Some(1.0) {
-            let seen = found("time_wait");
-            assert!(begun.elapsed() < Duration::from_secs(30), "{seen:?} in TIME-WAIT");
+            let count = found("time_wait");
+            assert!(begun.elapsed() < Duration::from_secs(30), "{count:?} in TIME-WAIT");
         }
         assert_eq!(found("established"), Some(1.0));
     }
 
     #[test]
-    fn clients_at_a_full_backlog_wait_for_an_answer() {
+    fn clients_wait_at_a_full_backlog() {
         let server = TcpListener::bind("127.9.8.6:0").unwrap();
         let to = server.local_addr().unwrap();
-        // Nobody accepts, and one waits.
+        // No accept, and a queue of one.
         rustix::net::listen(&server, 0).unwrap();
-        // Two handshakes at once would both find room.
+        // Two simultaneous handshakes would both succeed.
         let _first = TcpStream::connect(to).unwrap();
         for _ in 0..2 {
             std::thread::spawn(move || TcpStream::connect_timeout(&to, Duration::from_secs(20)));
@@ -250,15 +246,15 @@ mod tests {
     }
 
     #[test]
-    fn drops_are_counted_from_the_first_look() {
-        let listener = |inode, drops| Listener {
+    fn drops_are_counted_from_the_first_reading() {
+        let listener = |inode, drops| ListeningSocket {
             local: "127.0.0.1:80".parse().unwrap(),
             inode,
             queue: 3,
             backlog: 10,
             drops,
         };
-        let mut queues = Queues::default();
+        let mut queues = ListenerQueues::default();
         let inodes = [1, 2].into();
         let values = |levels: Vec<Level>| levels.iter().map(|l| l.value).collect::<Vec<_>>();
         let first = [listener(1, Some(7)), listener(2, Some(0)), listener(3, Some(0))];
@@ -277,9 +273,9 @@ mod tests {
                  IpExt: InNoRoutes\nIpExt: 0\n"
             )
         };
-        let (now, mut rates) = (Instant::now(), Rates::default());
-        assert!(turned_away(&text(5), now, &mut rates).is_empty());
-        let levels = turned_away(&text(25), now + Duration::from_secs(2), &mut rates);
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
+        assert!(overflows(&text(5), now, &mut rates).is_empty());
+        let levels = overflows(&text(25), now + Duration::from_secs(2), &mut rates);
         assert_eq!((levels[0].name.as_str(), levels[0].value), ("listen_overflows", 10.0));
         assert_eq!((levels[1].name.as_str(), levels[1].value), ("listen_drops", 0.0));
         assert_eq!(extension("nonsense", "ListenDrops"), None);

@@ -1,4 +1,4 @@
-//! Where levels of the target come from.
+//! Sources of the target's levels.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,14 +8,14 @@ use gake_core::record::MACHINE;
 
 use gake_sql::{Dsn, DsnError, SqlKind};
 
-/// A place to read levels from, as the user writes it.
+/// A source of levels, as the user writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchSource {
     /// `pid:1234`: a process of this machine.
     Process(i32),
     /// `port:8080`: the processes of this machine that listen on the port.
     Port(u16),
-    /// `prometheus:URL`, with the metrics to take after a `#`, by default the known ones.
+    /// `prometheus:URL`, with optional metrics after a `#`; by default the known ones.
     Prometheus {
         /// The endpoint.
         url: String,
@@ -26,34 +26,33 @@ pub enum WatchSource {
     Actuator(String),
     /// `mysql://...` or `postgres://...`: a database behind the target.
     Database(Dsn),
-    /// The machine that the generator runs on; not written by users, but read in every run.
+    /// The generator's machine, read in every run; users cannot write it.
     Machine {
         /// The addresses under load.
         targets: Vec<SocketAddr>,
         /// Whether to read what the targets use when they are processes of this machine.
         usage: bool,
-        /// Connections to them that open without a long search for a local port, if that is a
-        /// limit.
+        /// Connections that open without a slow search for a local port, if there is such a limit.
         ports: Option<usize>,
     },
 }
 
 impl WatchSource {
-    /// Whether it is read from this machine, and so at once.
+    /// Whether it is read from this machine, which is fast.
     #[must_use]
     pub fn is_local(&self) -> bool {
         matches!(self, Self::Process(_) | Self::Port(_) | Self::Machine { .. })
     }
 
-    /// Whether it has counters that are read right before and right after a run too: what a short
-    /// run adds to them falls between two readings.
+    /// Whether it has counters to read right before and after a run: the growth in a short run may
+    /// fall between two regular readings.
     #[must_use]
     pub fn has_counters(&self) -> bool {
         matches!(self, Self::Database(_) | Self::Machine { .. })
     }
 }
 
-/// A source that cannot be read.
+/// Why a text is not a source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
     /// Unknown kind.
@@ -63,14 +62,14 @@ pub enum SourceError {
          postgres://user:password@host"
     )]
     Kind(String),
-    /// Not a number.
+    /// Not a valid number.
     #[error("{kind}:{value}: {value:?} is not a valid {what}")]
     Number {
         /// The kind of source.
         kind: &'static str,
         /// The text as written.
         value: String,
-        /// What it should be.
+        /// The expected kind of number.
         what: &'static str,
     },
     /// Not a URL.
@@ -117,7 +116,7 @@ fn checked(url: &str) -> Result<String, SourceError> {
     if is_http { Ok(url.to_owned()) } else { Err(SourceError::Url(without_user(url))) }
 }
 
-/// Names apart by commas, but for those within braces.
+/// Splits names at commas outside of braces.
 fn split(names: &str) -> Vec<String> {
     let mut depth = 0_u32;
     let parts = names.split(|c| {
@@ -132,7 +131,7 @@ fn split(names: &str) -> Vec<String> {
 }
 
 impl fmt::Display for WatchSource {
-    /// The source as its readings name it: a URL without its password.
+    /// The name in readings: a URL is without its user and password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Process(pid) => write!(f, "pid:{pid}"),
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_are_read_and_shown() {
+    fn sources_are_parsed_and_shown() {
         for (text, shown) in [
             ("pid:12", "pid:12"),
             ("port:8080", "port:8080"),
@@ -180,8 +179,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_source_says_what_one_is() {
-        for (text, said) in [
+    fn invalid_sources() {
+        for (text, expected) in [
             ("8080", "port:8080"),
             ("pid:x", "process id"),
             ("pid:-1", "process id"),
@@ -194,7 +193,7 @@ mod tests {
             ("mysql:me:pw@h", "mysql://USER"),
         ] {
             let error = text.parse::<WatchSource>().unwrap_err().to_string();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
             assert!(!error.contains("pw"), "{text}: {error}");
         }
     }

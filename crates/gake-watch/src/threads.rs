@@ -1,28 +1,28 @@
-//! What the threads of processes do: run, wait for a core, wait for a disk.
+//! Activity of the threads of processes: running, waiting for a core, waiting for a disk.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Threads looked at, at most: each is a file to read.
+/// Maximum number of threads read; each is a file.
 const THREADS_MAX: usize = 1_024;
 
-/// Between two looks that make a rate.
-pub(crate) const APART_MIN: Duration = Duration::from_millis(200);
+/// Minimum interval between two readings for a rate.
+pub(crate) const INTERVAL_MIN: Duration = Duration::from_millis(200);
 
-/// What the kernel counts of one thread (`/proc/PID/task/TID/schedstat`).
+/// The scheduling counters of one thread (`/proc/PID/task/TID/schedstat`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Scheduled {
+struct SchedStat {
     /// Nanoseconds on a core.
     ran: u64,
     /// Nanoseconds runnable without a core.
     waited: u64,
-    /// Times that it was put on a core.
+    /// Time slices on a core.
     slices: u64,
 }
 
-impl Scheduled {
+impl SchedStat {
     fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split_whitespace().map(str::parse);
         let mut next = || numbers.next()?.ok();
@@ -38,29 +38,27 @@ impl Scheduled {
     }
 }
 
-/// Follows threads from one look to the next.
 #[derive(Debug, Default)]
-pub(crate) struct Threads {
-    last: HashMap<(i32, i32), Scheduled>,
+pub(crate) struct ThreadSampler {
+    last: HashMap<(i32, i32), SchedStat>,
     at: Option<Instant>,
 }
 
-/// What they did between two looks.
+/// The activity of all threads between two readings.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Activity {
-    /// Cores' worth of time that they were runnable without one.
+    /// Mean number of threads runnable without a core.
     pub(crate) waiting: f64,
-    /// Times a second that one was put on a core.
     pub(crate) slices: f64,
-    /// The share of the time in which the most active one wanted a core, had it or not.
+    /// The share of the time in which the busiest thread was runnable, with or without a core.
     pub(crate) busiest: f64,
 }
 
-impl Threads {
-    /// Looks at the threads of `processes`; `None` the first time, and right after the last.
-    pub(crate) fn look(&mut self, processes: &[i32], now: Instant) -> Option<Activity> {
+impl ThreadSampler {
+    /// The activity since the last reading; `None` at the first, and too soon after the last.
+    pub(crate) fn read(&mut self, processes: &[i32], now: Instant) -> Option<Activity> {
         let elapsed = self.at.map(|at| now.saturating_duration_since(at));
-        if elapsed.is_some_and(|elapsed| elapsed < APART_MIN) {
+        if elapsed.is_some_and(|elapsed| elapsed < INTERVAL_MIN) {
             return None;
         }
         let found: HashMap<_, _> = processes
@@ -69,7 +67,7 @@ impl Threads {
             .take(THREADS_MAX)
             .filter_map(|(pid, tid)| {
                 let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
-                Some(((pid, tid), Scheduled::parse(&text)?))
+                Some(((pid, tid), SchedStat::parse(&text)?))
             })
             .collect();
         let activity = elapsed.map(|elapsed| activity(&self.last, &found, elapsed));
@@ -79,14 +77,14 @@ impl Threads {
 }
 
 fn activity(
-    before: &HashMap<(i32, i32), Scheduled>,
-    now: &HashMap<(i32, i32), Scheduled>,
+    before: &HashMap<(i32, i32), SchedStat>,
+    now: &HashMap<(i32, i32), SchedStat>,
     elapsed: Duration,
 ) -> Activity {
     let elapsed = elapsed.as_secs_f64();
     let mut sum = Activity::default();
     for (thread, scheduled) in now {
-        // A new one has done all of it since.
+        // All counters of a new thread are since the last reading.
         let done = scheduled.since(before.get(thread).copied().unwrap_or_default());
         sum.waiting += done.waited as f64 / 1e9 / elapsed;
         sum.slices += done.slices as f64 / elapsed;
@@ -96,8 +94,7 @@ fn activity(
     sum
 }
 
-/// How many threads of `processes` are in the state D now, that is, wait for a disk or for memory
-/// to be read from one.
+/// The number of threads in the state D, waiting for a disk, including page-ins.
 pub(crate) fn in_disk_sleep(processes: &[i32]) -> usize {
     let states = processes
         .iter()
@@ -107,7 +104,7 @@ pub(crate) fn in_disk_sleep(processes: &[i32]) -> usize {
     states.filter(|state| *state == 'D').count()
 }
 
-/// The state in a `stat`: it follows the name, which is in parentheses and may hold any character.
+/// The state in a `stat`, after the name in parentheses, which may contain any character.
 fn state(stat: &str) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
@@ -126,8 +123,8 @@ mod tests {
     }
 
     #[test]
-    fn activity_is_what_grew() {
-        let thread = |ran, waited, slices| Scheduled { ran: ns(ran), waited: ns(waited), slices };
+    fn activity_is_growth() {
+        let thread = |ran, waited, slices| SchedStat { ran: ns(ran), waited: ns(waited), slices };
         let before = HashMap::from([((1, 1), thread(5.0, 1.0, 10)), ((1, 2), thread(1.0, 0.0, 0))]);
         let now = HashMap::from([
             ((1, 1), thread(6.0, 1.5, 30)),
@@ -141,15 +138,15 @@ mod tests {
     #[test]
     fn a_thread_that_computes_is_the_busiest() {
         let me = [i32::try_from(std::process::id()).unwrap()];
-        let mut threads = Threads::default();
+        let mut threads = ThreadSampler::default();
         let begun = Instant::now();
-        assert_eq!(threads.look(&me, begun), None);
+        assert_eq!(threads.read(&me, begun), None);
         while begun.elapsed() < Duration::from_millis(300) {
             std::hint::spin_loop();
         }
-        let seen = threads.look(&me, Instant::now()).unwrap();
+        let seen = threads.read(&me, Instant::now()).unwrap();
         assert!(seen.busiest > 0.9, "{seen:?}");
-        assert_eq!(threads.look(&me, Instant::now()), None);
+        assert_eq!(threads.read(&me, Instant::now()), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! MySQL's protocol against a scripted server that asks for the whole password, under its key.
+//! MySQL's protocol against a scripted server that requests the password encrypted with its key.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // all of it is test code
 
@@ -11,7 +11,7 @@ use aws_lc_rs::encoding::{AsDer, PublicKeyX509Der};
 use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, PrivateDecryptingKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use gake_watch::{Batch, Sampler, WatchError, WatchSource};
+use gake_watch::{Sampler, WatchError, WatchEvent, WatchSource};
 
 const NONCE: &[u8; 20] = b"0123456789abcdefghij";
 
@@ -25,12 +25,12 @@ impl Session {
     fn send(&mut self, payload: &[u8]) {
         let length = (payload.len() as u32).to_le_bytes();
         let head = [length[0], length[1], length[2], self.sequence];
-        // A client that has gone is told by the next read.
+        // The next read notices a client that is gone.
         let _ = self.stream.write_all(&[&head[..], payload].concat());
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// The next packet; nothing when the client has gone.
+    /// The next packet; `None` when the client is gone.
     fn receive(&mut self) -> Option<Vec<u8>> {
         let mut head = [0; 4];
         self.stream.read_exact(&mut head).ok()?;
@@ -51,7 +51,7 @@ impl Session {
         self.send(&greeting);
     }
 
-    /// Asks for the password under a key, and gives what it was.
+    /// Requests the password encrypted with a key, and returns it.
     fn whole_password(&mut self, key: &PrivateDecryptingKey) -> Vec<u8> {
         self.send(&[1, 4]);
         assert_eq!(self.receive().unwrap(), [2], "it asks for the key");
@@ -68,7 +68,7 @@ impl Session {
         opened.iter().zip(NONCE.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect()
     }
 
-    /// Answers a query with rows of text.
+    /// Replies to a query with rows of text.
     fn rows(&mut self, rows: &[&[&str]]) {
         let columns = rows[0].len();
         self.send(&[columns as u8]);
@@ -84,7 +84,7 @@ impl Session {
     }
 
     fn serve(&mut self) {
-        // A goodbye is a packet of one byte.
+        // COM_QUIT is a packet of one byte.
         while let Some(packet) = self.receive().filter(|packet| packet.len() > 1) {
             let query = String::from_utf8(packet[1..].to_vec()).unwrap();
             match query.starts_with("SHOW") {
@@ -95,13 +95,13 @@ impl Session {
     }
 }
 
-fn dsn(listener: &TcpListener, who: &str) -> WatchSource {
+fn dsn(listener: &TcpListener, user: &str) -> WatchSource {
     let at = listener.local_addr().unwrap();
-    format!("mysql://{who}@{at}").parse().unwrap()
+    format!("mysql://{user}@{at}").parse().unwrap()
 }
 
 #[test]
-fn the_whole_password_goes_under_the_servers_key() {
+fn the_password_is_encrypted_with_the_servers_key() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let source = dsn(&listener, "me:s%40cret");
     let server = thread::spawn(move || {
@@ -119,7 +119,7 @@ fn the_whole_password_goes_under_the_servers_key() {
     let levels: Vec<_> = batches
         .iter()
         .filter_map(|batch| match batch {
-            Batch::Readings { readings, .. } => Some(readings),
+            WatchEvent::Readings { readings, .. } => Some(readings),
             _ => None,
         })
         .flatten()
@@ -132,7 +132,7 @@ fn the_whole_password_goes_under_the_servers_key() {
 }
 
 #[test]
-fn a_server_without_a_free_connection_says_so() {
+fn the_error_of_a_server_without_free_connections() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let source = dsn(&listener, "me:secret");
     let server = thread::spawn(move || {
@@ -141,8 +141,8 @@ fn a_server_without_a_free_connection_says_so() {
     });
     let refused = Sampler::start(vec![source], Duration::from_secs(60), || ()).unwrap_err();
     assert!(matches!(refused, WatchError::Source { .. }), "{refused}");
-    let said = refused.to_string();
-    assert!(said.contains("1040: Too many connections"), "{said}");
-    assert!(!said.contains("secret"), "{said}");
+    let message = refused.to_string();
+    assert!(message.contains("1040: Too many connections"), "{message}");
+    assert!(!message.contains("secret"), "{message}");
     server.join().unwrap();
 }

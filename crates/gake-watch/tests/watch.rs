@@ -1,4 +1,4 @@
-//! The sampler against sources that live and die.
+//! The sampler with sources that appear and fail.
 
 // All of it is test code.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gake_core::record::{GaugeReading, UNANSWERED, WatchRecord};
 use gake_lab::{Lab, LabConfig};
-use gake_watch::{Batch, Sampler};
+use gake_watch::{Sampler, WatchEvent};
 
 const EVERY: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -19,8 +19,8 @@ fn sampler(sources: &[&str]) -> Sampler {
     Sampler::start(sources, EVERY, || ()).unwrap()
 }
 
-/// Batches until one is what is waited for.
-fn until<T>(sampler: &Sampler, mut wanted: impl FnMut(Batch) -> Option<T>) -> T {
+/// Receives events until `wanted` returns a value.
+fn until<T>(sampler: &Sampler, mut wanted: impl FnMut(WatchEvent) -> Option<T>) -> T {
     loop {
         let batch = sampler.batches.recv_timeout(PATIENCE).expect("the source fell silent");
         if let Some(found) = wanted(batch) {
@@ -42,7 +42,7 @@ fn a_lab_is_watched_by_its_port_and_by_its_metrics() {
     let mut watched = WatchRecord::default();
     let (mut has_cpu, mut has_pool) = (false, false);
     until(&sampler, |batch| {
-        if let Batch::Readings { at, readings } = &batch {
+        if let WatchEvent::Readings { at, readings } = &batch {
             watched.add(*at, readings);
             has_cpu |= level(readings, "cpu").is_some();
             has_pool |= level(readings, "pool") == Some(0.0);
@@ -54,19 +54,19 @@ fn a_lab_is_watched_by_its_port_and_by_its_metrics() {
     assert!(watched.named("rss").next().unwrap().max().unwrap() > 1e6);
     lab.shutdown();
     let reason = until(&sampler, |batch| match batch {
-        Batch::Failed { reason, .. } if reason.starts_with(&metrics) => Some(reason),
+        WatchEvent::Failed { reason, .. } if reason.starts_with(&metrics) => Some(reason),
         _ => None,
     });
     assert!(reason.contains("cannot be watched"), "{reason}");
 }
 
 #[test]
-fn chosen_metrics_alone_are_taken() {
+fn only_chosen_metrics_are_taken() {
     let lab = Lab::start(LabConfig::default()).unwrap();
     let source = format!("prometheus:http://{}/metrics#gake_lab_in_flight", lab.addr());
     let sampler = sampler(&[&source]);
     let names = until(&sampler, |batch| match batch {
-        Batch::Readings { readings, .. } => {
+        WatchEvent::Readings { readings, .. } => {
             Some(readings.into_iter().map(|reading| reading.name).collect::<Vec<_>>())
         }
         _ => None,
@@ -75,11 +75,11 @@ fn chosen_metrics_alone_are_taken() {
 }
 
 #[test]
-fn an_application_tells_its_levels_and_its_settings() {
+fn levels_and_settings_of_an_application() {
     let url = application();
     let sampler = sampler(&[&format!("actuator:{url}/actuator")]);
     let settings = until(&sampler, |batch| match batch {
-        Batch::Settings(settings) => Some(settings),
+        WatchEvent::Settings(settings) => Some(settings),
         _ => None,
     });
     assert_eq!(
@@ -87,7 +87,7 @@ fn an_application_tells_its_levels_and_its_settings() {
         ("server.tomcat.threads.max", "200")
     );
     let readings = until(&sampler, |batch| match batch {
-        Batch::Readings { readings, .. } => Some(readings),
+        WatchEvent::Readings { readings, .. } => Some(readings),
         _ => None,
     });
     assert_eq!(level(&readings, "pool"), Some(0.25));
@@ -96,9 +96,9 @@ fn an_application_tells_its_levels_and_its_settings() {
 }
 
 #[test]
-fn a_source_that_cannot_be_read_is_told_before_the_run() {
+fn a_source_that_cannot_be_read_is_an_error_before_the_run() {
     let lab = Lab::start(LabConfig::default()).unwrap();
-    for (source, said) in [
+    for (source, expected) in [
         ("pid:2147483647".to_owned(), "no process"),
         (format!("prometheus:http://{}/fast", lab.addr()), "no Prometheus metrics"),
         (format!("prometheus:http://{}/nothing-here", lab.addr()), "404"),
@@ -107,13 +107,16 @@ fn a_source_that_cannot_be_read_is_told_before_the_run() {
     ] {
         let error =
             Sampler::start(vec![source.parse().unwrap()], EVERY, || ()).unwrap_err().to_string();
-        assert!(error.contains(said) && error.contains("cannot be watched"), "{source}: {error}");
+        assert!(
+            error.contains(expected) && error.contains("cannot be watched"),
+            "{source}: {error}"
+        );
     }
 }
 
-/// A target that has no other connection to give, as one under load.
+/// The target has no other connection, as under load.
 #[test]
-fn a_late_answer_is_silence_and_then_a_reading_on_the_same_connection() {
+fn a_late_response_is_a_reading_on_the_same_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let source = format!("prometheus:http://{}/metrics#up", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -127,8 +130,8 @@ fn a_late_answer_is_silence_and_then_a_reading_on_the_same_connection() {
             if number == 1 {
                 std::thread::sleep(20 * EVERY);
             }
-            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nup {number}\n");
-            if client.write_all(answer.as_bytes()).is_err() {
+            let response = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nup {number}\n");
+            if client.write_all(response.as_bytes()).is_err() {
                 return;
             }
         }
@@ -136,37 +139,36 @@ fn a_late_answer_is_silence_and_then_a_reading_on_the_same_connection() {
     let sampler = sampler(&[&source]);
     let (mut silent, mut reasons) = (0, Vec::new());
     until(&sampler, |batch| match batch {
-        Batch::Readings { readings, .. } if level(&readings, UNANSWERED).is_some() => {
+        WatchEvent::Readings { readings, .. } if level(&readings, UNANSWERED).is_some() => {
             silent += 1;
             None
         }
-        Batch::Readings { readings, .. } => (level(&readings, "up")? >= 3.0).then_some(()),
-        Batch::Failed { reason, .. } => {
+        WatchEvent::Readings { readings, .. } => (level(&readings, "up")? >= 3.0).then_some(()),
+        WatchEvent::Failed { reason, .. } => {
             reasons.push(reason);
             None
         }
         _ => None,
     });
-    // Those due within the second, but for the first; fewer where this thread had no core.
+    // Readings due within the second, except the first; fewer if this thread had no core.
     assert!((1..=20).contains(&silent), "{silent}");
     assert_eq!(reasons.len(), 1, "{reasons:?}");
-    assert!(reasons[0].ends_with("no answer within 0.1 s"), "{reasons:?}");
+    assert!(reasons[0].ends_with("no response within 0.1 s"), "{reasons:?}");
 }
 
-/// A Spring Boot application, as far as Actuator shows it.
 fn application() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
         for client in listener.incoming() {
             let client = client.unwrap();
-            std::thread::spawn(move || answer(client));
+            std::thread::spawn(move || respond(client));
         }
     });
     url
 }
 
-fn answer(mut client: TcpStream) {
+fn respond(mut client: TcpStream) {
     let mut bytes = [0; 4096];
     while let Ok(length @ 1..) = client.read(&mut bytes) {
         let request = String::from_utf8_lossy(&bytes[..length]).into_owned();
@@ -185,8 +187,8 @@ fn answer(mut client: TcpStream) {
             _ => String::new(),
         };
         let status = if body.is_empty() { "404 Not Found" } else { "200 OK" };
-        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        if client.write_all(answer.as_bytes()).is_err() {
+        let response = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        if client.write_all(response.as_bytes()).is_err() {
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! Which figures are compared: the usual ones, and those that a user names.
+//! The figures to compare: the usual ones, or those that a user names.
 //!
 //! A figure is named as an objective is, without its bound: `response.p99`,
 //! `response{name:login}:p99`, `checks{group:cart}`, `my_trend:p95`.
@@ -7,22 +7,21 @@ use gake_core::metric::{CHECKS, Definition, MetricKind, MetricUnit, SeriesTable,
 use gake_core::plan::Plan;
 use gake_core::record::Counts;
 
-use super::Question;
-use super::kind::{Clock, Direction, FigureKind, Flow, Measured, Source};
+use super::CompareOptions;
+use super::kind::{Direction, FigureKind, FigureSource, MeasuredFigure, RateBase, TimeKind};
 use super::order::rank;
-use super::part::Part;
+use super::scope::FigureScope;
 use crate::objective::{listed, missing_scenario, split_selector};
 
-/// Maximum number of a run's own metrics that are compared by default; the more figures are
-/// compared, the wider is the interval of each.
+/// Maximum number of a run's own metrics compared by default: the more figures are compared, the
+/// wider each confidence interval.
 pub const OWN_MAX: usize = 8;
 
-/// A figure that every run has.
-struct Builtin {
+struct BuiltinFigure {
     name: &'static str,
     kind: FigureKind,
     direction: Direction,
-    source: Source,
+    source: FigureSource,
 }
 
 /// The names of the figures that every run has, in order of display.
@@ -36,40 +35,39 @@ pub const NAMES: [&str; 16] = {
     names
 };
 
-const fn rate(name: &'static str, count: fn(&Counts) -> u64, flow: Flow) -> Builtin {
-    let source = Source::Flow(count, flow);
-    Builtin { name, kind: FigureKind::Rate, direction: Direction::Up, source }
+const fn rate(name: &'static str, count: fn(&Counts) -> u64, flow: RateBase) -> BuiltinFigure {
+    let source = FigureSource::RateBase(count, flow);
+    BuiltinFigure { name, kind: FigureKind::Rate, direction: Direction::Up, source }
 }
 
-const fn time(name: &'static str, source: Source) -> Builtin {
-    Builtin { name, kind: FigureKind::Time, direction: Direction::Down, source }
+const fn time(name: &'static str, source: FigureSource) -> BuiltinFigure {
+    BuiltinFigure { name, kind: FigureKind::Time, direction: Direction::Down, source }
 }
 
-static BUILTIN: [Builtin; 16] = [
-    rate("sent", |counts| counts.sent, Flow::Sending),
-    rate("completed", Counts::completed, Flow::Completing),
-    rate("goodput", |counts| counts.ok, Flow::Completing),
-    Builtin {
+static BUILTIN: [BuiltinFigure; 16] = [
+    rate("sent", |counts| counts.sent, RateBase::Sending),
+    rate("completed", Counts::completed, RateBase::Completing),
+    rate("goodput", |counts| counts.ok, RateBase::Completing),
+    BuiltinFigure {
         name: "errors",
         kind: FigureKind::Share,
         direction: Direction::Down,
-        source: Source::Errors,
+        source: FigureSource::Errors,
     },
-    time("response.mean", Source::Mean(Clock::Response)),
-    time("response.p50", Source::Quantile(Clock::Response, 0)),
-    time("response.p90", Source::Quantile(Clock::Response, 1)),
-    time("response.p95", Source::Quantile(Clock::Response, 2)),
-    time("response.p99", Source::Quantile(Clock::Response, 3)),
-    time("response.p99.9", Source::Quantile(Clock::Response, 4)),
-    time("service.mean", Source::Mean(Clock::Service)),
-    time("service.p50", Source::Quantile(Clock::Service, 0)),
-    time("service.p90", Source::Quantile(Clock::Service, 1)),
-    time("service.p95", Source::Quantile(Clock::Service, 2)),
-    time("service.p99", Source::Quantile(Clock::Service, 3)),
-    time("service.p99.9", Source::Quantile(Clock::Service, 4)),
+    time("response.mean", FigureSource::Mean(TimeKind::Response)),
+    time("response.p50", FigureSource::Quantile(TimeKind::Response, 0)),
+    time("response.p90", FigureSource::Quantile(TimeKind::Response, 1)),
+    time("response.p95", FigureSource::Quantile(TimeKind::Response, 2)),
+    time("response.p99", FigureSource::Quantile(TimeKind::Response, 3)),
+    time("response.p99.9", FigureSource::Quantile(TimeKind::Response, 4)),
+    time("service.mean", FigureSource::Mean(TimeKind::Service)),
+    time("service.p50", FigureSource::Quantile(TimeKind::Service, 0)),
+    time("service.p90", FigureSource::Quantile(TimeKind::Service, 1)),
+    time("service.p95", FigureSource::Quantile(TimeKind::Service, 2)),
+    time("service.p99", FigureSource::Quantile(TimeKind::Service, 3)),
+    time("service.p99.9", FigureSource::Quantile(TimeKind::Service, 4)),
 ];
 
-/// Which way is better, of metrics whose names say so.
 const DIRECTIONS: [(&str, Direction); 6] = [
     (CHECKS, Direction::Up),
     ("http_reqs", Direction::Up),
@@ -79,7 +77,7 @@ const DIRECTIONS: [(&str, Direction); 6] = [
     ("vus", Direction::Unknown),
 ];
 
-/// Statistics of a trend by their names; each is a place in `QUANTILES`, or the mean.
+/// Statistics of a trend by name: an index into `QUANTILES`, or `None` for the mean.
 const STATISTICS: [(&str, Option<usize>); 8] = [
     ("avg", None),
     ("mean", None),
@@ -96,48 +94,49 @@ const STATISTICS: [(&str, Option<usize>); 8] = [
 #[error("{0}")]
 pub struct FigureError(String);
 
-/// What is known of a run before the comparison: its plan, and the metrics that have samples.
+/// A run's plan and its metrics with samples, as known before the comparison.
 #[derive(Debug, Clone, Copy)]
-pub struct Known<'a> {
-    /// The plan.
+pub struct RunMetrics<'a> {
+    /// The run's plan.
     pub plan: &'a Plan,
-    /// Its own metrics.
+    /// The run's own metrics.
     pub series: &'a SeriesTable,
 }
 
-/// The figures that are compared.
+/// The figures to compare.
 #[derive(Debug, Clone)]
-pub struct ComparedFigures {
-    parts: Vec<Part>,
-    measured: Vec<Measured>,
-    /// Metrics that are left out for there being too many.
+pub struct FigureSelection {
+    scopes: Vec<FigureScope>,
+    measured: Vec<MeasuredFigure>,
+    /// Metrics over [`OWN_MAX`], which are not compared.
     left_out: Vec<String>,
 }
 
-impl ComparedFigures {
+impl FigureSelection {
     /// The figures that every run has.
     #[must_use]
     pub fn usual() -> Self {
-        let mut all = Self { parts: vec![Part::Whole], measured: Vec::new(), left_out: Vec::new() };
+        let mut all =
+            Self { scopes: vec![FigureScope::Whole], measured: Vec::new(), left_out: Vec::new() };
         for builtin in &BUILTIN {
-            all.add(Part::Whole, builtin.name.to_owned(), builtin);
+            all.add(FigureScope::Whole, builtin.name.to_owned(), builtin);
         }
         all
     }
 
-    /// The figures that `question` names; without names the usual ones, and the metrics that both
+    /// The figures named in `options`; without names, the usual ones and the metrics that both
     /// runs have samples of.
     ///
-    /// # Errors
-    /// When a name is not that of a figure of these runs; the message lists the figures.
-    pub fn of(question: &Question, runs: [Known<'_>; 2]) -> Result<Self, FigureError> {
-        if question.figures.is_empty() {
+    /// When a name is no figure of these runs; the message lists the figures.
+    pub fn of(options: &CompareOptions, runs: [RunMetrics<'_>; 2]) -> Result<Self, FigureError> {
+        if options.figures.is_empty() {
             let mut all = Self::usual();
             all.add_own(runs);
             return Ok(all);
         }
-        let mut all = Self { parts: vec![Part::Whole], measured: Vec::new(), left_out: Vec::new() };
-        for name in &question.figures {
+        let mut all =
+            Self { scopes: vec![FigureScope::Whole], measured: Vec::new(), left_out: Vec::new() };
+        for name in &options.figures {
             all.read(name.trim(), runs).map_err(|problem| {
                 FigureError(format!("{name:?} is not a figure of these runs: {problem}"))
             })?;
@@ -145,21 +144,21 @@ impl ComparedFigures {
         Ok(all)
     }
 
-    pub(super) fn parts(&self) -> &[Part] {
-        &self.parts
+    pub(super) fn scopes(&self) -> &[FigureScope] {
+        &self.scopes
     }
 
-    pub(super) fn measured(&self) -> &[Measured] {
+    pub(super) fn measured(&self) -> &[MeasuredFigure] {
         &self.measured
     }
 
-    /// Metrics of both runs that are not compared unless they are named.
+    /// Metrics of both runs that are compared only by name.
     pub(super) fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// Metrics with samples in both runs, without their tags.
-    fn add_own(&mut self, runs: [Known<'_>; 2]) {
+    /// Adds the metrics with samples in both runs, over all tags.
+    fn add_own(&mut self, runs: [RunMetrics<'_>; 2]) {
         let mut compared = 0;
         let mut own = metrics(runs[0]);
         own.sort_by_key(|metric| rank(&metric.name));
@@ -177,7 +176,7 @@ impl ComparedFigures {
                 MetricKind::Trend => {
                     for statistic in ["avg", "p50", "p95", "p99"] {
                         let name = format!("{}:{statistic}", metric.name);
-                        // A statistic of a trend that is there can be measured.
+                        // Valid statistics of an existing trend do not fail.
                         let _ = self.series(name, metric, Tags::default(), statistic);
                     }
                 }
@@ -188,24 +187,24 @@ impl ComparedFigures {
         }
     }
 
-    fn read(&mut self, text: &str, runs: [Known<'_>; 2]) -> Result<(), String> {
+    fn read(&mut self, text: &str, runs: [RunMetrics<'_>; 2]) -> Result<(), String> {
         let name = text.to_owned();
         if let Some(builtin) = builtin(text) {
-            self.add(Part::Whole, name, builtin);
+            self.add(FigureScope::Whole, name, builtin);
             return Ok(());
         }
         if let Some((metric, tags, rest)) = split_selector(text) {
             let statistic = rest.strip_prefix([':', '.']).unwrap_or(rest).trim();
-            let of_all = if statistic.is_empty() {
+            let full_name = if statistic.is_empty() {
                 metric.to_owned()
             } else {
                 format!("{metric}.{}", usual_name(statistic))
             };
-            let Some(builtin) = builtin(&of_all) else {
+            let Some(builtin) = builtin(&full_name) else {
                 let metric = find(metric, runs)?;
                 return self.series(name, metric, tags, statistic);
             };
-            self.add(builtin_part(&tags, runs)?, name, builtin);
+            self.add(builtin_scope(&tags, runs)?, name, builtin);
             return Ok(());
         }
         let Some((head, statistic)) = text.rsplit_once(':') else {
@@ -215,19 +214,20 @@ impl ComparedFigures {
         if runs.iter().any(|run| run.plan.labels.iter().any(|label| label == head)) {
             let short = format!("response.{}", usual_name(statistic));
             let builtin = builtin(statistic).or_else(|| builtin(&short));
-            let builtin = builtin.ok_or_else(|| format!("of a label there are {}", names()))?;
-            self.add(Part::Label(head.to_owned()), name, builtin);
+            let builtin =
+                builtin.ok_or_else(|| format!("the figures of a label are {}", names()))?;
+            self.add(FigureScope::Label(head.to_owned()), name, builtin);
             return Ok(());
         }
         self.series(name, find(head, runs)?, Tags::default(), statistic)
     }
 
-    fn add(&mut self, part: Part, name: String, builtin: &Builtin) {
-        let Builtin { kind, direction, source, .. } = *builtin;
-        self.push(Measured { name, kind, direction, source, part, number: 0 });
+    fn add(&mut self, scope: FigureScope, name: String, builtin: &BuiltinFigure) {
+        let BuiltinFigure { kind, direction, source, .. } = *builtin;
+        self.push(MeasuredFigure { name, kind, direction, source, scope, number: 0 });
     }
 
-    /// A statistic of a metric; "" is the one that is usual for its kind.
+    /// Adds a statistic of a metric; "" is the default of its kind.
     fn series(
         &mut self,
         name: String,
@@ -238,13 +238,15 @@ impl ComparedFigures {
         let has =
             |what: &str| format!("{:?} is a {}: it has {what}", metric.name, metric.kind.name());
         let (source, kind) = match (metric.kind, statistic) {
-            (MetricKind::Counter, "" | "rate" | "count") => (Source::Counter, FigureKind::Rate),
-            (MetricKind::Rate, "" | "rate") => (Source::Passed, FigureKind::Share),
+            (MetricKind::Counter, "" | "rate" | "count") => {
+                (FigureSource::Counter, FigureKind::Rate)
+            }
+            (MetricKind::Rate, "" | "rate") => (FigureSource::Passed, FigureKind::Share),
             (MetricKind::Trend, _) => {
-                let place = STATISTICS.iter().find(|known| known.0 == bare(statistic));
-                let place = place.ok_or_else(|| has("avg, p50, p90, p95, p99 and p99.9"))?.1;
-                let source = place.map_or(Source::Mean(Clock::Response), |i| {
-                    Source::Quantile(Clock::Response, i)
+                let index = STATISTICS.iter().find(|known| known.0 == bare(statistic));
+                let index = index.ok_or_else(|| has("avg, p50, p90, p95, p99 and p99.9"))?.1;
+                let source = index.map_or(FigureSource::Mean(TimeKind::Response), |i| {
+                    FigureSource::Quantile(TimeKind::Response, i)
                 });
                 let kind = match metric.unit {
                     MetricUnit::Time => FigureKind::Time,
@@ -256,7 +258,7 @@ impl ComparedFigures {
             (MetricKind::Counter, _) => return Err(has("a rate")),
             (MetricKind::Rate, _) => return Err(has("its rate")),
             (MetricKind::Gauge, _) => {
-                return Err(has("levels and no samples, so it has no interval"));
+                return Err(has("levels and no samples, so no confidence interval"));
             }
         };
         let known = DIRECTIONS.iter().find(|known| known.0 == metric.name);
@@ -264,25 +266,25 @@ impl ComparedFigures {
             if kind == FigureKind::Time { Direction::Down } else { Direction::Unknown },
             |known| known.1,
         );
-        let part = Part::Series { metric: metric.name.clone(), tags };
-        self.push(Measured { name, kind, direction, source, part, number: 0 });
+        let scope = FigureScope::Series { metric: metric.name.clone(), tags };
+        self.push(MeasuredFigure { name, kind, direction, source, scope, number: 0 });
         Ok(())
     }
 
-    fn push(&mut self, measured: Measured) {
+    fn push(&mut self, measured: MeasuredFigure) {
         if self.measured.iter().any(|other| other.name == measured.name) {
             return;
         }
-        let known = self.parts.iter().position(|part| *part == measured.part);
+        let known = self.scopes.iter().position(|scope| *scope == measured.scope);
         let number = known.unwrap_or_else(|| {
-            self.parts.push(measured.part.clone());
-            self.parts.len() - 1
+            self.scopes.push(measured.scope.clone());
+            self.scopes.len() - 1
         });
-        self.measured.push(Measured { number, ..measured });
+        self.measured.push(MeasuredFigure { number, ..measured });
     }
 }
 
-fn builtin(name: &str) -> Option<&'static Builtin> {
+fn builtin(name: &str) -> Option<&'static BuiltinFigure> {
     BUILTIN.iter().find(|builtin| builtin.name == name)
 }
 
@@ -295,7 +297,7 @@ fn bare(statistic: &str) -> String {
     statistic.replace(['(', ')'], "")
 }
 
-/// The name that figures of every run have for a statistic.
+/// The name of a statistic among the built-in figures.
 fn usual_name(statistic: &str) -> String {
     match bare(statistic).as_str() {
         "avg" => "mean".to_owned(),
@@ -304,11 +306,11 @@ fn usual_name(statistic: &str) -> String {
     }
 }
 
-/// The part that the tags of a figure of every run name.
-fn builtin_part(tags: &Tags, runs: [Known<'_>; 2]) -> Result<Part, String> {
-    let one = |all: Vec<&str>, value: &str, part: fn(String) -> Part, what: &str| {
+/// The scope that the tags of a built-in figure select.
+fn builtin_scope(tags: &Tags, runs: [RunMetrics<'_>; 2]) -> Result<FigureScope, String> {
+    let one = |all: Vec<&str>, value: &str, scope: fn(String) -> FigureScope, what: &str| {
         if all.contains(&value) {
-            return Ok(part(value.to_owned()));
+            return Ok(scope(value.to_owned()));
         }
         let there = listed(all.into_iter());
         Err(match there.is_empty() {
@@ -323,23 +325,22 @@ fn builtin_part(tags: &Tags, runs: [Known<'_>; 2]) -> Result<Part, String> {
         all
     };
     match tags.pairs() {
-        [] => Ok(Part::Whole),
+        [] => Ok(FigureScope::Whole),
         [(key, value)] if key == "name" => {
             let labels = both(|plan| plan.labels.iter().map(String::as_str).collect());
-            one(labels, value, Part::Label, "label")
+            one(labels, value, FigureScope::Label, "label")
         }
         _ if tags.get("name").is_some() => {
-            Err("a label's figures are kept of all scenarios: leave the other tags out".to_owned())
+            Err("figures of a label cover all scenarios: leave out the other tags".to_owned())
         }
         _ if runs.iter().any(|run| run.plan.scenarios().iter().any(|plan| plan.carries(tags))) => {
-            Ok(Part::Scenarios(tags.clone()))
+            Ok(FigureScope::Scenarios(tags.clone()))
         }
         _ => Err(missing_scenario(tags, runs.iter().flat_map(|run| run.plan.scenarios()))),
     }
 }
 
-/// A metric of either run.
-fn find<'a>(name: &str, runs: [Known<'a>; 2]) -> Result<&'a Definition, String> {
+fn find<'a>(name: &str, runs: [RunMetrics<'a>; 2]) -> Result<&'a Definition, String> {
     let [a, b] = runs.map(metrics);
     let all: Vec<_> = a.into_iter().chain(b).collect();
     all.iter().find(|metric| metric.name == name).copied().ok_or_else(|| {
@@ -349,15 +350,14 @@ fn find<'a>(name: &str, runs: [Known<'a>; 2]) -> Result<&'a Definition, String> 
     })
 }
 
-/// The metrics with samples in a run, by name.
-fn metrics(run: Known<'_>) -> Vec<&Definition> {
+fn metrics(run: RunMetrics<'_>) -> Vec<&Definition> {
     let mut all: Vec<&Definition> = run.series.series().map(|(key, _)| &*key.metric).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
-/// Splits the name of a figure for a table: what it is of, and which statistic.
+/// Splits the name of a figure for a table: its subject, and its statistic.
 pub(super) fn heading(name: &str) -> (&str, &str) {
     let braces = name.rfind('}').map_or(0, |end| end + 1);
     if let Some(colon) = name[braces..].rfind(':') {
@@ -365,7 +365,7 @@ pub(super) fn heading(name: &str) -> (&str, &str) {
         return (head, &statistic[1..]);
     }
     match name.split_once('.') {
-        Some(parts) if builtin(name).is_some() => parts,
+        Some(split) if builtin(name).is_some() => split,
         _ => ("", name),
     }
 }
@@ -376,10 +376,10 @@ mod tests {
     use crate::compare::kind::QUANTILES;
 
     #[test]
-    fn statistics_are_places_of_quantiles() {
-        for (name, place) in STATISTICS {
-            let Some(place) = place else { continue };
-            let percent = QUANTILES[place] * 100.0;
+    fn statistics_are_indexes_of_quantiles() {
+        for (name, index) in STATISTICS {
+            let Some(index) = index else { continue };
+            let percent = QUANTILES[index] * 100.0;
             let number = name.trim_start_matches('p');
             assert!(name == "med" || number.parse::<f64>().unwrap() == percent, "{name} {percent}");
         }

@@ -1,11 +1,11 @@
-//! Verdicts: of a figure, and of the whole.
+//! Verdicts of a figure and of the whole comparison.
 
 use gake_core::Load;
 use gake_core::plan::Plan;
 use gake_text::units;
 
 use super::kind::{Direction, FigureKind};
-use super::{Change, Comparison, Figure, Question};
+use super::{CompareOptions, ComparedFigure, Comparison, FigureChange};
 use crate::validity::Reason;
 
 /// The conclusion about B.
@@ -15,11 +15,11 @@ pub enum ComparisonOutcome {
     Better,
     /// It is worse.
     Worse,
-    /// It differs, and which way is better is not known.
+    /// It differs, and the better direction is unknown.
     Different,
-    /// No difference was detected, although one that matters would have been.
+    /// No difference was detected, and one above the tolerance would have been.
     NoDifference,
-    /// No difference was detected, and one that matters could have been missed.
+    /// No difference was detected, but one above the tolerance may have gone unnoticed.
     Inconclusive,
 }
 
@@ -40,7 +40,7 @@ impl ComparisonOutcome {
 /// The verdict of a figure, and whether it is worse by more than `tolerance`.
 pub(super) fn verdict(
     direction: Direction,
-    change: Option<&Change>,
+    change: Option<&FigureChange>,
     tolerance: f64,
 ) -> (ComparisonOutcome, bool) {
     let Some(change) = change else { return (ComparisonOutcome::Inconclusive, false) };
@@ -60,16 +60,17 @@ pub(super) fn verdict(
     }
 }
 
-/// The whole from its figures.
+/// The comparison as a whole, from its figures.
 pub(super) fn conclude(
-    figures: Vec<Figure>,
+    figures: Vec<ComparedFigure>,
     invalid: Vec<(char, Reason)>,
     warnings: Vec<String>,
-    question: &Question,
+    options: &CompareOptions,
     pairs: Option<usize>,
 ) -> Comparison {
-    let tolerance = question.tolerance;
-    let waits = figures.iter().find(|f| f.headline && f.verdict == ComparisonOutcome::Inconclusive);
+    let tolerance = options.tolerance;
+    let undecided =
+        figures.iter().find(|f| f.headline && f.verdict == ComparisonOutcome::Inconclusive);
     let worst = largest(&figures, |figure| figure.beyond);
     let best = largest(&figures, |figure| {
         let change = figure.change.as_ref().map_or(0.0, |change| change.estimate.abs());
@@ -81,16 +82,16 @@ pub(super) fn conclude(
     });
     let (outcome, conclusion) = if let Some((first, _)) = invalid.first() {
         let both = invalid.iter().any(|(name, _)| name != first);
-        let who = if both { "A and B are".to_owned() } else { format!("{first} is") };
-        (ComparisonOutcome::Inconclusive, format!("inconclusive: {who} invalid"))
+        let sides = if both { "A and B are".to_owned() } else { format!("{first} is") };
+        (ComparisonOutcome::Inconclusive, format!("inconclusive: {sides} invalid"))
     } else if let Some(worst) = worst {
-        (ComparisonOutcome::Worse, format!("B is worse: {}", told(worst)))
-    } else if let Some(figure) = waits {
+        (ComparisonOutcome::Worse, format!("B is worse: {}", change_text(worst)))
+    } else if let Some(figure) = undecided {
         (ComparisonOutcome::Inconclusive, format!("inconclusive: {}", doubt(figure, tolerance)))
     } else if let Some(figure) = differs {
-        (ComparisonOutcome::Different, format!("B differs: {}", told(figure)))
+        (ComparisonOutcome::Different, format!("B differs: {}", change_text(figure)))
     } else if let Some(best) = best {
-        (ComparisonOutcome::Better, format!("B is better: {}", told(best)))
+        (ComparisonOutcome::Better, format!("B is better: {}", change_text(best)))
     } else {
         let text = format!("no difference of more than {} was detected", units::percent(tolerance));
         (ComparisonOutcome::NoDifference, text)
@@ -98,40 +99,41 @@ pub(super) fn conclude(
     Comparison { outcome, conclusion, figures, invalid, warnings, tolerance, pairs }
 }
 
-/// The figure with the largest change of those for which `which` holds, a headline before others.
-fn largest(figures: &[Figure], which: impl Fn(&&Figure) -> bool) -> Option<&Figure> {
-    let size = |figure: &Figure| figure.change.map_or(0.0, |change| change.estimate.abs());
+/// The figure with the largest change among those for which `which` holds, headline figures first.
+fn largest(
+    figures: &[ComparedFigure],
+    which: impl Fn(&&ComparedFigure) -> bool,
+) -> Option<&ComparedFigure> {
+    let size = |figure: &ComparedFigure| figure.change.map_or(0.0, |change| change.estimate.abs());
     figures
         .iter()
         .filter(which)
         .max_by(|a, b| a.headline.cmp(&b.headline).then(size(a).total_cmp(&size(b))))
 }
 
-/// A figure's change in words.
-fn told(figure: &Figure) -> String {
+fn change_text(figure: &ComparedFigure) -> String {
     let Some(change) = &figure.change else { return figure.name.clone() };
     let of = |x: f64| signed(figure.kind, x);
     format!("{} {} ({} to {})", figure.name, of(change.estimate), of(change.low), of(change.high))
 }
 
-/// Why a figure is not decided.
-fn doubt(figure: &Figure, tolerance: f64) -> String {
+fn doubt(figure: &ComparedFigure, tolerance: f64) -> String {
     if let Some(problem) = &figure.problem {
-        return format!("{} has no interval ({problem})", figure.name);
+        return format!("{} has no confidence interval ({problem})", figure.name);
     }
     match figure.change.and_then(|change| change.detectable) {
         Some(detectable) => format!(
-            "of {} a change of {} could have been missed, and {} matters; measure longer, or in \
-             turns with --interleave",
+            "a {} change below {} would go unnoticed, and {} matters; measure longer, or \
+             alternate the sides with --interleave",
             figure.name,
             units::percent(detectable),
             units::percent(tolerance)
         ),
-        None => format!("of {} any change could have been missed; measure longer", figure.name),
+        None => format!("any change of {} would go unnoticed; measure longer", figure.name),
     }
 }
 
-/// A change as people read it: `+5.1 %`, error ratios in points.
+/// A change as text: `+5.1 %`; shares in percentage points.
 #[must_use]
 pub fn signed(kind: FigureKind, x: f64) -> String {
     let sign = if x < 0.0 { "−" } else { "+" };
@@ -148,7 +150,7 @@ pub fn signed(kind: FigureKind, x: f64) -> String {
     format!("{sign}{value:.digits$}{unit}")
 }
 
-/// What differs between two plans, a sentence each, besides the target.
+/// The differences between two plans, a sentence each, except the target.
 pub(super) fn differences(a: &Plan, b: &Plan) -> Vec<String> {
     let mut all = Vec::new();
     let mut differ = |what: &str, a: String, b: String| {
@@ -166,15 +168,14 @@ pub(super) fn differences(a: &Plan, b: &Plan) -> Vec<String> {
         let steady = |first: f64| stages.iter().all(|s| s.from == first && s.to == first);
         if stages.first().is_some_and(|stage| !steady(stage.from)) {
             all.push(format!(
-                "the rate of {name} changes over the run: its seconds differ by design, so \
-                 intervals of times are wide"
+                "the rate of {name} changes during the run: its seconds differ by design, so \
+                 confidence intervals of times are wide"
             ));
         }
     }
     all
 }
 
-/// The load in words.
 fn load(plan: &Plan) -> String {
     match plan.load.one() {
         Some(Load::Open { stages, process }) => {
@@ -190,7 +191,10 @@ fn load(plan: &Plan) -> String {
         }
         Some(Load::Closed { think, .. }) if think.is_zero() => "a closed loop".to_owned(),
         Some(Load::Closed { think, .. }) => {
-            format!("a closed loop with {} to think", gake_text::duration::format_duration(*think))
+            format!(
+                "a closed loop with {} think time",
+                gake_text::duration::format_duration(*think)
+            )
         }
         _ => plan.to_string(),
     }

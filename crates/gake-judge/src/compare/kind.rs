@@ -1,16 +1,15 @@
-//! What a figure of a comparison is: its source, its unit, which way is better.
+//! The definition of a figure: its source, its unit, its better direction.
 
 use gake_core::record::Counts;
 
-use super::part::Part;
+use super::scope::FigureScope;
 
-/// The quantiles that are compared.
 pub(super) const QUANTILES: [f64; 5] = [0.5, 0.9, 0.95, 0.99, 0.999];
 
 /// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureKind {
-    /// A number a second.
+    /// Per second.
     Rate,
     /// A share of the requests or samples, 0 to 1.
     Share,
@@ -18,58 +17,56 @@ pub enum FigureKind {
     Time,
     /// Bytes.
     Bytes,
-    /// A plain number.
+    /// A unitless number.
     Number,
 }
 
-/// Which way is better.
+/// The better direction of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// More is better.
     Up,
     /// Less is better.
     Down,
-    /// Not known: of a program's own numbers only a difference can be stated.
+    /// Unknown: for a program's own metrics only a difference can be stated.
     Unknown,
 }
 
-/// Where a figure comes from.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Source {
-    /// Arrivals a second: of those sent, over the time of sending.
-    Flow(fn(&Counts) -> u64, Flow),
+pub(super) enum FigureSource {
+    /// Arrivals a second.
+    RateBase(fn(&Counts) -> u64, RateBase),
     Errors,
-    Mean(Clock),
-    /// By its place in [`QUANTILES`].
-    Quantile(Clock, usize),
-    /// The sum of a counter, a second.
+    Mean(TimeKind),
+    /// By its index in [`QUANTILES`].
+    Quantile(TimeKind, usize),
+    /// A counter's sum a second.
     Counter,
-    /// The share of a rate.
+    /// A rate's share of non-zero samples.
     Passed,
 }
 
-/// Over which time a rate is.
+/// The duration that a rate is divided by.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Flow {
+pub(super) enum RateBase {
     Sending,
     Completing,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Clock {
-    /// Response times; of a trend its values.
+pub(super) enum TimeKind {
+    /// Response times, or the values of a trend.
     Response,
     Service,
 }
 
-/// A figure that can be measured.
 #[derive(Debug, Clone)]
-pub(super) struct Measured {
+pub(super) struct MeasuredFigure {
     pub(super) name: String,
     pub(super) kind: FigureKind,
     pub(super) direction: Direction,
-    pub(super) source: Source,
-    pub(super) part: Part,
-    /// The number of the part among those of all figures.
+    pub(super) source: FigureSource,
+    pub(super) scope: FigureScope,
+    /// The scope's index in [`FigureSelection::scopes`](super::FigureSelection).
     pub(super) number: usize,
 }

@@ -1,118 +1,116 @@
-//! Are two runs different, and with what confidence?
+//! Compares two runs: whether they differ, and with what confidence.
 //!
-//! A figure (a rate, the ratio of errors, a mean, a percentile) of each run has an interval of its
-//! own, computed from its seconds: these are not independent, so variances are those of
-//! blocks of seconds. Two such intervals make one of the difference (MOVER: Zou and Donner,
-//! "Construction of confidence intervals about effect measures", Statistics in Medicine 27, 2008).
-//! Slices in which two sides took turns are compared pair by pair instead. Since many figures are
-//! compared, Holm's procedure keeps the chance of any false alarm at the level asked for.
+//! Each figure (a rate, the error ratio, a mean, a percentile) of a run has a confidence interval
+//! computed from the run's seconds. These are not independent, so variances are taken over blocks
+//! of seconds. Two such intervals give that of the difference (MOVER: Zou and Donner, "Construction
+//! of confidence intervals about effect measures", Statistics in Medicine 27, 2008). Alternating
+//! slices are compared pair by pair instead. Since many figures are compared, Holm's procedure
+//! bounds the probability of any false alarm.
 //!
-//! A run cannot show how it would come out tomorrow: a machine that is slower today is a
-//! difference too. Taking turns avoids that.
+//! A run does not show how much the machine varies from day to day; alternating slices cancel that.
 
 mod bootstrap;
 mod choice;
 mod conclude;
+mod contrast;
 mod figure;
-mod guard;
+mod holm;
 mod kind;
 mod normal;
+mod observations;
 mod order;
-mod part;
-mod pieces;
-mod spread;
+mod scope;
 
 use gake_core::record::Run;
 
 use crate::validity::{self, Reason, Validity};
 
-pub use choice::{ComparedFigures, FigureError, Known, NAMES, OWN_MAX};
+pub use choice::{FigureError, FigureSelection, NAMES, OWN_MAX, RunMetrics};
 pub use conclude::{ComparisonOutcome, signed};
 pub use kind::{Direction, FigureKind};
-pub use pieces::Pieces;
+pub use observations::RunObservations;
 
-use kind::Measured;
-use spread::Contrast;
+use contrast::Contrast;
+use kind::MeasuredFigure;
 
-/// Chance of any false alarm, over all figures of a comparison.
+/// Probability of any false alarm, over all figures of a comparison.
 pub const ALPHA: f64 = 0.05;
 
-/// Default tolerance: a change smaller than this share does not matter.
+/// Default tolerance, as a share: smaller changes do not matter.
 pub const TOLERANCE: f64 = 0.05;
 
-/// A difference of error ratios smaller than this does not matter whatever the tolerance: 5 % of
-/// one error in a million is nothing.
+/// Minimum tolerance of error ratios: 5 % of one error in a million is nothing.
 pub const ERRORS_TOLERANCE: f64 = 0.001;
 
-/// Chance with which a change of the detectable size is found.
+/// Probability of detecting a change of the detectable size.
 pub const POWER: f64 = 0.8;
 
-/// The figures that must be decided before anything can be concluded, when none are named. Any
-/// other can still make B worse. (Errors are part of the goodput, whose interval is narrow even
-/// when they are too few to be judged on their own.)
+/// The figures that a conclusion requires when none are named; any other can still make B worse.
+/// (Errors are part of the goodput, whose interval is narrow even when errors are too few to
+/// judge.)
 pub const HEADLINE: [&str; 3] = ["goodput", "response.p50", "response.p99"];
 
-/// The parameters of a comparison.
+/// Options of a comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
-    /// Changes up to this share do not matter.
+pub struct CompareOptions {
+    /// Changes up to this share of A do not matter.
     pub tolerance: f64,
     /// The figures to compare, by name; the usual ones when empty.
     pub figures: Vec<String>,
 }
 
-impl Default for Question {
+impl Default for CompareOptions {
     fn default() -> Self {
         Self { tolerance: TOLERANCE, figures: Vec::new() }
     }
 }
 
-/// One side of a comparison: a run with its seconds.
+/// One side of a comparison.
 #[derive(Debug, Clone)]
-pub struct RunSample {
-    /// The whole.
+pub struct ComparedRun {
+    /// The whole run.
     pub run: Run,
-    /// Its seconds, or blocks of them.
-    pub pieces: Pieces,
+    /// Its seconds.
+    pub observations: RunObservations,
 }
 
-/// One figure of two runs.
+/// The comparison of one figure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Figure {
-    /// Its name, such as `response.p99`, or as the user wrote it.
+pub struct ComparedFigure {
+    /// The name, such as `response.p99`, or as the user wrote it.
     pub name: String,
-    /// Its unit.
+    /// The unit of the values.
     pub kind: FigureKind,
-    /// Its value in A; nanoseconds, a number a second, or a share.
+    /// The value in A; nanoseconds, per second, or a share.
     pub a: f64,
-    /// Its value in B.
+    /// The value in B.
     pub b: f64,
-    /// How B differs; `None` when it cannot be computed.
-    pub change: Option<Change>,
+    /// The change from A to B; `None` when it cannot be computed.
+    pub change: Option<FigureChange>,
     /// The conclusion about it.
     pub verdict: ComparisonOutcome,
-    /// Whether it is worse by more than the tolerance.
+    /// Whether B is worse by more than the tolerance.
     pub beyond: bool,
-    /// Why the figure has no interval.
+    /// Why there is no `change`.
     pub problem: Option<String>,
-    /// Whether the conclusion requires it.
+    /// Whether the conclusion requires this figure.
     pub headline: bool,
 }
 
-/// How B differs from A: as a share of A (0.05 is 5 % more), error ratios as the plain difference.
+/// A change from A to B, as a share of A (0.05 is 5 % more); of shares, the difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Change {
+pub struct FigureChange {
     /// The point estimate.
     pub estimate: f64,
     /// Lower end of the interval; may be infinite.
     pub low: f64,
     /// Upper end of the interval; may be infinite.
     pub high: f64,
-    /// The interval's chance to miss the truth, which Holm's procedure gives it.
+    /// The interval's probability of missing the true value, by Holm's procedure.
     pub alpha: f64,
-    /// The smallest level at which there is a difference.
+    /// The smallest level at which the difference is significant.
     pub p: f64,
-    /// The smallest change that would have been found with 80 % chance; `None` when none would.
+    /// The smallest change detected with a probability of [`POWER`]; `None` when there is none.
     pub detectable: Option<f64>,
 }
 
@@ -121,35 +119,35 @@ pub struct Change {
 pub struct Comparison {
     /// The conclusion about B.
     pub outcome: ComparisonOutcome,
-    /// The same in a sentence.
+    /// The conclusion in a sentence.
     pub conclusion: String,
     /// Every figure compared.
-    pub figures: Vec<Figure>,
-    /// What makes a run invalid, and which: such runs cannot be compared.
+    pub figures: Vec<ComparedFigure>,
+    /// Reasons why run `'A'` or `'B'` is invalid: invalid runs cannot be compared.
     pub invalid: Vec<(char, Reason)>,
-    /// What differs between the plans, and other reasons to be careful.
+    /// Differences between the plans, and other caveats.
     pub warnings: Vec<String>,
-    /// The tolerance asked for.
+    /// The requested tolerance.
     pub tolerance: f64,
-    /// Pairs of slices, when the sides took turns.
+    /// Pairs of slices, if the sides alternated.
     pub pairs: Option<usize>,
 }
 
-impl Figure {
-    /// Its subject, empty when it stands by itself, and its statistic.
+impl ComparedFigure {
+    /// The name split into its subject, which may be empty, and its statistic.
     #[must_use]
     pub fn heading(&self) -> (&str, &str) {
         choice::heading(&self.name)
     }
 }
 
-/// Compares two runs by `figures`, for which the pieces of both were made.
+/// Compares two runs by `figures`, for which the seconds of both were collected.
 #[must_use]
 pub fn compare(
-    a: &RunSample,
-    b: &RunSample,
-    figures: &ComparedFigures,
-    question: &Question,
+    a: &ComparedRun,
+    b: &ComparedRun,
+    figures: &FigureSelection,
+    options: &CompareOptions,
 ) -> Comparison {
     let contrasts = figures.measured().iter().map(|measured| {
         let sides = (measured.side(a), measured.side(b));
@@ -161,50 +159,49 @@ pub fn compare(
         };
         (measured, values, contrast)
     });
-    let judged = judged(contrasts.collect(), question);
+    let judged = judged(contrasts.collect(), options);
     let (plan, other) = (&a.run.plan, &b.run.plan);
     let mut warnings = conclude::differences(plan, other);
     warnings.extend(left_out(figures));
     if plan.target != other.target {
         warnings.push(format!("the target differs: {} in A, {} in B", plan.target, other.target));
     }
-    conclude::conclude(judged, invalid([&a.run, &b.run]), warnings, question, None)
+    conclude::conclude(judged, invalid([&a.run, &b.run]), warnings, options, None)
 }
 
-/// Compares two sides that took turns: `wholes` are the joined runs of each, `pairs` the slices of
-/// A and B that stood next to each other. Different targets are not a warning here: they are
-/// the question.
+/// Compares two alternating sides: `wholes` are their joined runs, `pairs` the adjacent slices of A
+/// and B. Different targets are the purpose here and no warning.
 #[must_use]
 pub fn compare_pairs(
     wholes: [&Run; 2],
     pairs: &[(Run, Run)],
-    figures: &ComparedFigures,
-    question: &Question,
+    figures: &FigureSelection,
+    options: &CompareOptions,
 ) -> Comparison {
     let contrasts = figures.measured().iter().map(|measured| {
         let values = (measured.value(wholes[0]), measured.value(wholes[1]));
         let contrast = measured.paired(wholes, pairs);
         (measured, values, contrast)
     });
-    let judged = judged(contrasts.collect(), question);
+    let judged = judged(contrasts.collect(), options);
     let mut warnings = conclude::differences(&wholes[0].plan, &wholes[1].plan);
     warnings.extend(left_out(figures));
     let invalid = invalid(wholes);
-    conclude::conclude(judged, invalid, warnings, question, Some(pairs.len()))
+    conclude::conclude(judged, invalid, warnings, options, Some(pairs.len()))
 }
 
-/// Says which metrics are not looked at.
-fn left_out(figures: &ComparedFigures) -> Option<String> {
+/// A warning about metrics that are not compared.
+fn left_out(figures: &FigureSelection) -> Option<String> {
     let names = figures.left_out();
     (!names.is_empty()).then(|| {
         format!(
-            "{OWN_MAX} metrics of the runs' own are compared; name others with --figures: {}",
+            "only {OWN_MAX} of the runs' own metrics are compared; select others with --figures: \
+             {}",
             crate::objective::listed(names.iter().map(String::as_str))
         )
     })
 }
 
-/// The reasons for which runs are invalid.
 fn invalid(runs: [&Run; 2]) -> Vec<(char, Reason)> {
     let of = |(name, run)| {
         let (_, reasons) = validity::check(run);
@@ -214,24 +211,24 @@ fn invalid(runs: [&Run; 2]) -> Vec<(char, Reason)> {
     ['A', 'B'].into_iter().zip(runs).flat_map(of).collect()
 }
 
-type Contrasted<'a> = (&'a Measured, (f64, f64), Result<Contrast, String>);
+type Contrasted<'a> = (&'a MeasuredFigure, (f64, f64), Result<Contrast, String>);
 
-/// Gives every figure its level, its interval and its verdict.
-fn judged(contrasts: Vec<Contrasted<'_>>, question: &Question) -> Vec<Figure> {
+/// The level, interval and verdict of every figure.
+fn judged(contrasts: Vec<Contrasted<'_>>, options: &CompareOptions) -> Vec<ComparedFigure> {
     let p = |contrast: &Contrast| contrast.p();
     let ps: Vec<Option<f64>> =
         contrasts.iter().map(|(_, _, contrast)| contrast.as_ref().ok().map(p)).collect();
-    let levels = guard::holm(&ps, ALPHA);
+    let levels = holm::holm(&ps, ALPHA);
     let figures = contrasts.into_iter().zip(ps).zip(levels);
     let of = |(((measured, (a, b), contrast), p), alpha): ((Contrasted<'_>, Option<f64>), f64)| {
         let (change, problem) = match contrast {
             Ok(contrast) => (Some(measured.change(&contrast, alpha, p.unwrap_or(1.0))), None),
             Err(problem) => (None, Some(problem)),
         };
-        let tolerance = measured.tolerance(question.tolerance, a);
+        let tolerance = measured.tolerance(options.tolerance, a);
         let (verdict, beyond) = conclude::verdict(measured.direction, change.as_ref(), tolerance);
-        let headline = !question.figures.is_empty() || HEADLINE.contains(&measured.name.as_str());
-        Figure {
+        let headline = !options.figures.is_empty() || HEADLINE.contains(&measured.name.as_str());
+        ComparedFigure {
             name: measured.name.clone(),
             kind: measured.kind,
             a,

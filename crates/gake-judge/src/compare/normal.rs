@@ -47,7 +47,7 @@ pub(super) fn normal_quantile(p: f64) -> f64 {
 }
 
 /// The critical value of a two-sided test at `alpha` with `freedom` degrees of freedom: Student's
-/// quantile from the normal one (Abramowitz and Stegun 26.7.5), good to a few per cent from three
+/// quantile from the normal one (Abramowitz and Stegun 26.7.5), within a few per cent from three
 /// degrees on at the levels used here.
 pub(super) fn critical(alpha: f64, freedom: f64) -> f64 {
     let z = normal_quantile(1.0 - alpha.clamp(0.0, 1.0) / 2.0).max(0.0);
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_match_the_tables() {
         for (p, z) in [(0.5, 0.0), (0.975, 1.959_964), (0.8, 0.841_621), (0.999, 3.090_232)] {
             assert!((normal_quantile(p) - z).abs() < 1e-6, "{p}");
             assert!((normal_quantile(1.0 - p) + z).abs() < 1e-6, "{p}");

@@ -1,10 +1,10 @@
-//! Which metrics of a run's own are compared first, when they are too many.
+//! Order of a run's own metrics, of which the first are compared.
 
-/// Metrics of every k6 script that judge a run.
+/// Metrics of every k6 script that summarise a run.
 const JUDGING: [&str; 5] =
     ["checks", "dropped_iterations", "http_req_duration", "http_req_failed", "iteration_duration"];
 
-/// Metrics of every k6 script that are parts of those, or follow from the load.
+/// Metrics of every k6 script that are details of these, or follow from the load.
 const DETAILS: [&str; 13] = [
     "data_received",
     "data_sent",
@@ -21,7 +21,7 @@ const DETAILS: [&str; 13] = [
     "vus_max",
 ];
 
-/// The place of a metric: those that a script defines itself come first.
+/// The sort key of a metric: those that a script defines come first.
 pub(super) fn rank(metric: &str) -> u8 {
     match metric {
         name if JUDGING.contains(&name) => 1,

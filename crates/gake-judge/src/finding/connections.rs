@@ -1,38 +1,38 @@
-//! What happens before a request is on a connection.
+//! Limits on connections: refused, not accepted, unreachable, lossy.
 
 use gake_core::clock::Nanos;
 use gake_core::record::Fault;
 use gake_text::units;
 
 use super::Finding;
-use super::facts::Facts;
-use super::syns::Syns;
+use super::facts::RunFacts;
+use super::syns::SynLosses;
 use crate::stats::share;
 
 /// Failed attempts below these, in number and as a share, are not a finding.
 const ATTEMPTS_MIN: u64 = 3;
 const ATTEMPTS_SHARE_MIN: f64 = 0.01;
 
-/// A user is starved who waits for one answer for this part of the run, when the median is below
-/// that part and hardly anybody is in between: those starved over those there.
+/// A user is starved whose wait for one response takes more than the run divided by this, when the
+/// median response time is below the run divided by `STARVED_MEDIAN` and hardly any lie between.
 const STARVED: u64 = 2;
 const STARVED_MEDIAN: u64 = 8;
 const STARVED_BETWEEN: (u64, u64) = (4, 4);
 
-pub(super) fn limit(facts: &Facts<'_>) -> Option<Finding> {
-    turned_away(facts).or_else(|| unaccepted(facts))
+pub(super) fn limit(facts: &RunFacts<'_>) -> Option<Finding> {
+    refused(facts).or_else(|| unaccepted(facts))
 }
 
-fn turned_away(facts: &Facts<'_>) -> Option<Finding> {
+fn refused(facts: &RunFacts<'_>) -> Option<Finding> {
     let refused =
         facts.faults(|fault| matches!(fault, Fault::ConnectRefused | Fault::ConnectReset));
     let attempts = facts.attempts();
     let many = refused >= ATTEMPTS_MIN && share(refused, attempts) >= ATTEMPTS_SHARE_MIN;
-    if !many || facts.answers() == 0 {
+    if !many || facts.responses() == 0 {
         return None;
     }
     let evidence = format!(
-        "{} of {} attempts to connect were turned away; {} were open at most",
+        "{} of {} connection attempts were refused or reset; at most {} were open",
         units::count(refused),
         units::count(attempts),
         units::plural(facts.run.peak_connections, "connection")
@@ -43,13 +43,13 @@ fn turned_away(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("connection_limit", evidence, advice, check))
 }
 
-/// Users that wait for one answer for most of the run, while others are answered all the time: how
-/// many, and how many are answered.
-pub(super) fn starved(facts: &Facts<'_>) -> Option<(u64, u64)> {
+/// Starved and served users: the former wait for one response for most of the run, while the latter
+/// get theirs all the time.
+pub(super) fn starved(facts: &RunFacts<'_>) -> Option<(u64, u64)> {
     let response = facts.run.tally.latency.response();
     let (measured, median) = (facts.run.measured, response.quantile(0.5));
     let starved = response.count_between(measured / STARVED, Nanos::MAX);
-    // All of them: the server stood still.
+    // With none served, the server stood still.
     let served = facts.run.peak_connections.saturating_sub(starved);
     let many = starved >= ATTEMPTS_MIN && share(starved, served + starved) >= ATTEMPTS_SHARE_MIN;
     if !facts.is_closed() || !many || served == 0 || median > measured / STARVED_MEDIAN {
@@ -60,18 +60,18 @@ pub(super) fn starved(facts: &Facts<'_>) -> Option<(u64, u64)> {
     (between <= starved / part).then_some((starved, served))
 }
 
-/// A server that accepts no more leaves connections in its backlog: some users are answered all
-/// the time and the others never.
-fn unaccepted(facts: &Facts<'_>) -> Option<Finding> {
+/// A server at its connection limit leaves the rest in its backlog: some users are served all the
+/// time and the others never.
+fn unaccepted(facts: &RunFacts<'_>) -> Option<Finding> {
     let (starved, served) = starved(facts)?;
-    // A generator that is slow to connect makes the same picture.
+    // A generator that is slow to connect looks the same.
     if facts.generator_is_busy() || facts.ports_are_short() {
         return None;
     }
     let median = facts.run.tally.latency.response().quantile(0.5);
     let mut evidence = format!(
-        "{} of {} waited for an answer for more than half of the run, while the other {} were \
-         answered in {} in the median",
+        "{} of {} waited for a response for more than half of the run, while the other {} got \
+         theirs in {} (median)",
         units::count(starved),
         units::plural(served + starved, "user"),
         units::count(served),
@@ -84,42 +84,42 @@ fn unaccepted(facts: &Facts<'_>) -> Option<Finding> {
             queue.how_often()
         ));
     }
-    let advice = "the server seems to serve no more connections than those (max-connections, \
-                  worker_connections, a thread for each): raise that limit, or stay below it \
-                  with -c";
-    let check = "ss -ltn on the target: Recv-Q is what it has not accepted";
+    let advice = "the server seems to limit the connections it serves (max-connections, \
+                  worker_connections, one thread each): raise that limit, or stay below it with \
+                  -c";
+    let check = "ss -ltn on the target: Recv-Q counts the connections not yet accepted";
     Some(Finding::new("connection_limit", evidence, advice, check))
 }
 
-/// Nobody answered at all.
-pub(super) fn unreachable(facts: &Facts<'_>) -> Option<Finding> {
-    // Want of ports or descriptors says nothing of the server and has findings of its own.
+pub(super) fn unreachable(facts: &RunFacts<'_>) -> Option<Finding> {
+    // A lack of local ports or descriptors is not the server's and has findings of its own.
     let failed = facts.faults(|fault| fault.is_before_connection() && !fault.is_generators());
-    if facts.answers() > 0 || failed * 2 <= facts.counts().sent || facts.counts().sent == 0 {
+    if facts.responses() > 0 || failed * 2 <= facts.counts().sent || facts.counts().sent == 0 {
         return None;
     }
     let (fault, _) = *facts.run.tally.faults().iter().max_by_key(|fault| fault.1)?;
     let evidence = format!(
-        "none of {} got a connection ({fault})",
+        "could not connect ({fault}): {} of {} failed",
+        units::count(failed),
         units::plural(facts.counts().sent, "request")
     );
     let advice = "check the address, and that the server is up";
-    let check = "curl -v the URL; ss -ltn on the target lists what listens";
+    let check = "curl -v the URL; ss -ltn on the target lists its listening ports";
     Some(Finding::new("unreachable", evidence, advice, check))
 }
 
-pub(super) fn retransmits(facts: &Facts<'_>) -> Option<Finding> {
-    let syns = Syns::of(facts);
+pub(super) fn retransmits(facts: &RunFacts<'_>) -> Option<Finding> {
+    let syns = SynLosses::of(facts);
     if !syns.route_loses(facts) {
         return None;
     }
     let evidence = format!(
-        "{} sent again for {}",
+        "{} retransmitted for {}",
         units::plural(syns.segments, "TCP segment"),
         units::plural(facts.counts().sent, "request")
     );
-    let advice = "the route loses packets: look at drops on the interfaces, switches and firewalls \
-                  on the way";
+    let advice = "the network loses packets: look at drops on the interfaces, switches and \
+                  firewalls of the route";
     let check = "nstat -az TcpRetransSegs here and on the target; ip -s link for drops";
     Some(Finding::new("retransmits", evidence, advice, check))
 }

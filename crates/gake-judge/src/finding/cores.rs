@@ -1,8 +1,7 @@
-//! Who has the cores: the target, the generator, both, or somebody else.
+//! Which processes have the cores: the target, the generator, both, or others.
 //!
-//! A process that is slow for lack of CPU wants a core all the time, whether it has one or not. So
-//! what a target wants is what it ran plus what it waited for a core; to blame is the process that
-//! had the cores in that time.
+//! A process's demand for CPU is the time it ran plus the time it waited for a core. The cause of a
+//! shortage is the process that had the cores in that time.
 
 use std::collections::BTreeSet;
 
@@ -10,29 +9,28 @@ use gake_core::clock::SECOND;
 use gake_core::record::{Gauge, MACHINE};
 use gake_text::units;
 
-use super::facts::Facts;
+use super::facts::RunFacts;
 use super::{Finding, generator};
 
-/// CPU, as a share of all of it, from which on it is used up: the scheduler leaves no process all.
+/// Share of a CPU from which on it is used up: the scheduler never gives a process all of it.
 const USED_UP: f64 = 0.9;
-/// The machine as a whole.
+/// The same for the whole machine.
 const MACHINE_USED_UP: f64 = 0.95;
-/// The target is to blame when it has this share of the machine.
+/// The target is the cause from this share of the machine on.
 const TARGETS: f64 = 0.6;
-/// Others are to blame when they have this share.
+/// Other processes are the cause from this share on.
 const OTHERS: f64 = 0.25;
-/// A target goes without CPU that waits for this part of what it wants.
-const GOES_WITHOUT: f64 = 0.2;
-/// The generator takes part from this share on.
+/// A target lacks CPU when it waits for this share of its demand.
+const LACKS_CPU: f64 = 0.2;
+/// The generator contributes from this share on.
 const GENERATORS: f64 = 0.15;
-/// A quota is the limit when it stopped the target in this part of the periods.
+/// A quota is the limit when it throttled the target in this share of the periods.
 const THROTTLED: f64 = 0.3;
 
-const MORE_CORES: &str = "profile what it does for a request, or give it more cores; no setting of \
-                          pools or queues will help";
+const MORE_CORES: &str = "profile its work per request, or give it more cores; tuning pools or \
+                          queues will not help";
 
-/// The one finding that says who has the cores.
-pub(super) fn find(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn find(facts: &RunFacts<'_>) -> Option<Finding> {
     quota(facts)
         .or_else(|| on_this_machine(facts))
         .or_else(|| target_elsewhere(facts))
@@ -41,12 +39,11 @@ pub(super) fn find(facts: &Facts<'_>) -> Option<Finding> {
         .or_else(|| delayed(facts))
 }
 
-/// A container's bound on CPU.
-fn quota(facts: &Facts<'_>) -> Option<Finding> {
+fn quota(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound("cpu_throttled", THROTTLED)?;
     let evidence = format!(
-        "the target may use {} cores (its control group's quota) and was stopped in {} of the \
-         scheduler's periods, {}",
+        "the CPU quota of the target's control group, {} cores, throttled it in {} of the \
+         scheduler's periods ({})",
         units::number(facts.most("cpu_quota")?),
         units::percent(seen.mean),
         seen.how_often()
@@ -57,31 +54,33 @@ fn quota(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_cpu_quota", evidence, advice, check))
 }
 
-/// Shares of this machine's CPU while it was used up.
-struct Shares {
+/// Shares of this machine's CPU in the seconds in which it was used up.
+struct CpuShares {
     busy: f64,
     target: f64,
     generator: f64,
-    /// Cores that the target waited for, and those that it wanted: had or waited for.
+    /// Cores that the target waited for.
     waited: f64,
+    /// Cores that it used or waited for.
     wanted: f64,
     busiest_thread: f64,
     readings: usize,
 }
 
-impl Shares {
+impl CpuShares {
     fn others(&self) -> f64 {
         (self.busy - self.target - self.generator).max(0.0)
     }
 
-    /// `Some` when the machine was used up for a part of the time that tells.
-    fn of(facts: &Facts<'_>) -> Option<Self> {
+    /// `None` unless the machine was used up for a significant part of the time.
+    fn of(facts: &RunFacts<'_>) -> Option<Self> {
         facts.at_bound("machine_cpu", MACHINE_USED_UP)?;
         let busy = facts.run.watched.machine("machine_cpu")?;
         let full = full_seconds(busy, facts.warmup());
         let machine =
             |name: &str| facts.run.watched.machine(name).and_then(|gauge| mean_in(gauge, &full));
-        // Read by the user's own source, or by itself; never added up.
+        // The user's `--watch` and gake itself may both read the target: take one of them, never
+        // the sum.
         let target = |name| facts.gauges(name).filter(local).filter_map(|g| mean_in(g, &full));
         let largest = |name| target(name).reduce(f64::max);
         let waited = largest("cores_waited").unwrap_or(0.0);
@@ -114,15 +113,15 @@ fn mean_in(gauge: &Gauge, seconds: &BTreeSet<u64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// The machine that both are on has no core left.
-fn on_this_machine(facts: &Facts<'_>) -> Option<Finding> {
-    if !facts.machine_says("target_here") {
+/// Target and generator share a machine whose CPU is used up.
+fn on_this_machine(facts: &RunFacts<'_>) -> Option<Finding> {
+    if !facts.machine_flag("target_here") {
         return None;
     }
-    let shares = Shares::of(facts)?;
+    let shares = CpuShares::of(facts)?;
     let wants = shares.wanted >= USED_UP * facts.run.generator.cores as f64
         || shares.busiest_thread >= USED_UP;
-    let who = format!(
+    let shares_text = format!(
         "this machine's CPU was used up (in {} readings): {} by the target, {} by the generator, \
          {} by others",
         shares.readings,
@@ -132,16 +131,17 @@ fn on_this_machine(facts: &Facts<'_>) -> Option<Finding> {
     );
     let check = "top, or pidstat -u 1, on this machine";
     if shares.target >= TARGETS {
-        return Some(Finding::new("target_cpu", who, MORE_CORES, check));
+        return Some(Finding::new("target_cpu", shares_text, MORE_CORES, check));
     }
-    // A target that has all the CPU it wants is not slow for want of it, and nobody is who sleeps.
-    let served = wants && shares.waited < GOES_WITHOUT * shares.wanted;
+    // A target that gets all the CPU it demands is not slow for lack of it; nor does an idle one
+    // demand any.
+    let served = wants && shares.waited < LACKS_CPU * shares.wanted;
     let wanted = wants || generator::wants_its_cores(facts) || generator::explains_latency(facts);
     if served || !wanted {
         return None;
     }
     if shares.others() >= OTHERS && shares.others() >= shares.target {
-        return Some(others_have_it(facts, who));
+        return Some(taken_by_others(facts, shares_text));
     }
     if shares.generator >= 2.0 * shares.target
         && let Some(own) = own_cpu(facts)
@@ -149,21 +149,21 @@ fn on_this_machine(facts: &Facts<'_>) -> Option<Finding> {
         return Some(own);
     }
     if shares.generator >= GENERATORS {
-        let evidence = format!("the target and the generator share cores: {who}");
+        let evidence = format!("the target and the generator share cores: {shares_text}");
         let advice = "give each cores of its own (taskset, cpusets), or run the generator on \
-                      another machine: the target's own limit is higher than what is shown";
+                      another machine; the target's own limit is higher than shown";
         return Some(Finding::new("shared_cores", evidence, advice, check));
     }
-    wants.then(|| Finding::new("target_cpu", who, MORE_CORES, check))
+    wants.then(|| Finding::new("target_cpu", shares_text, MORE_CORES, check))
 }
 
-fn others_have_it(facts: &Facts<'_>, who: String) -> Finding {
+fn taken_by_others(facts: &RunFacts<'_>, shares_text: String) -> Finding {
     let named = facts.run.watched.gauges().iter().filter_map(|gauge| {
         let name = gauge.name.strip_prefix("cpu of ").filter(|_| !gauge.is_targets())?;
         Some((name, gauge.mean_from(facts.warmup())?))
     });
     let most = named.max_by(|a, b| a.1.total_cmp(&b.1));
-    let mut evidence = who;
+    let mut evidence = shares_text;
     if let Some((name, share)) = most {
         evidence.push_str(&format!(" (most of it {name}, {})", units::percent(share)));
     }
@@ -173,11 +173,11 @@ fn others_have_it(facts: &Facts<'_>, who: String) -> Finding {
     Finding::new("run_delay", evidence, generator::CORES, "top, or pidstat -u 1, on this machine")
 }
 
-/// What a target on another machine says of its CPU.
-fn target_elsewhere(facts: &Facts<'_>) -> Option<Finding> {
+/// A target on another machine that reports its CPU as used up.
+fn target_elsewhere(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound("cpu", USED_UP)?;
     let evidence = format!(
-        "{} used {} of its machine's CPU or more {} ({} in the mean)",
+        "{} used {} or more of its machine's CPU {} ({} on average)",
         seen.source,
         units::percent(USED_UP),
         seen.how_often(),
@@ -186,7 +186,7 @@ fn target_elsewhere(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_cpu", evidence, MORE_CORES, "top, or mpstat 1, on the target"))
 }
 
-fn own_cpu(facts: &Facts<'_>) -> Option<Finding> {
+fn own_cpu(facts: &RunFacts<'_>) -> Option<Finding> {
     if !facts.generator_is_busy() {
         return None;
     }
@@ -200,70 +200,69 @@ fn own_cpu(facts: &Facts<'_>) -> Option<Finding> {
         "give it more cores with --threads, or lower the rate"
     } else {
         "lower the rate, or generate from a machine with more cores; the server's limit may be \
-         higher than what is shown"
+         higher than shown"
     };
     Some(Finding::new("generator_cpu", evidence, advice, "top -H -p of gake's process"))
 }
 
-/// A server whose work is done by one thread, with cores to spare.
-fn one_thread(facts: &Facts<'_>) -> Option<Finding> {
+/// One thread does the server's work, with cores to spare.
+fn one_thread(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound("busiest_thread", USED_UP)?;
     let (ran, waited) = (facts.mean("cores")?, facts.mean("cores_waited").unwrap_or(0.0));
-    if waited >= GOES_WITHOUT * (ran + waited) {
+    if waited >= LACKS_CPU * (ran + waited) {
         return None;
     }
     let evidence = format!(
-        "one thread of the target was busy for {} of the time or more {}, and the target used {} \
+        "one thread of the target was busy for {} of the time or more {}; the target used {} \
          cores in all",
         units::percent(USED_UP),
         seen.how_often(),
         units::number(ran)
     );
-    let advice = "the work of that thread is the limit: let several do it (workers, processes), or \
-                  make it cheaper; more cores alone will not help";
+    let advice = "that thread is the limit: spread its work over several (workers, processes), or \
+                  make it cheaper; more cores will not help";
     Some(Finding::new("target_thread", evidence, advice, "top -H -p of the target's process"))
 }
 
-/// A target that waits for a core while this machine has cores to spare: it may not use them, or
-/// others come first.
-pub(super) fn starved(facts: &Facts<'_>) -> Option<Finding> {
+/// The target waits for a core while this machine has cores to spare: its affinity keeps it from
+/// them, or other processes come first.
+pub(super) fn starved(facts: &RunFacts<'_>) -> Option<Finding> {
     let (ran, waited) = (facts.mean("cores")?, facts.mean("cores_waited")?);
     let spare = 1.0 - facts.run.watched.machine("machine_cpu")?.mean_from(facts.warmup())?;
     let wanted = ran + waited;
     let is_starved = wanted >= STARVED_MIN && waited >= STARVED * wanted && spare >= SPARE;
-    // What a quota stops waits as well.
+    // A throttled process waits for a core, too.
     if !is_starved || quota(facts).is_some() {
         return None;
     }
     let evidence = format!(
-        "the target ran on {} cores and waited for one as long as {} would have worked, while {} of \
-         this machine's CPU was idle",
+        "the target used {} cores and waited for {} more, while {} of this machine's CPU was idle",
         units::number(ran),
         units::number(waited),
         units::percent(spare)
     );
-    let advice = "other programs are on the cores that it may use, or have a higher priority: look \
-                  at its affinity (taskset -p PID) and its niceness";
+    let advice = "other processes occupy the cores it may use, or have a higher priority: check \
+                  its affinity (taskset -p PID) and its nice value";
     let check = "the second number of /proc/PID/task/TID/schedstat of the target grows; top shows \
                  the P and NI columns";
     Some(Finding::new("target_starved", evidence, advice, check))
 }
 
-/// Cores that a starved target wants at least, the part of them that it waits for, and the part of
-/// the machine that is idle meanwhile.
+/// A starved target demands at least this many cores, waits for this share of them, and leaves this
+/// share of the machine idle.
 const STARVED_MIN: f64 = 1.0;
 const STARVED: f64 = 0.75;
 const SPARE: f64 = 0.15;
 
-/// The workers waited for a core, it explains what is wrong, and who had it is not known.
-fn delayed(facts: &Facts<'_>) -> Option<Finding> {
+/// The workers waited for a core, which explains the problem; it is not known which process had it.
+fn delayed(facts: &RunFacts<'_>) -> Option<Finding> {
     let part = generator::delayed(facts)?;
     let own = &facts.run.generator;
     let so = if generator::explains_latency(facts) {
-        "and requests left as late as that".to_owned()
+        "and requests left that late".to_owned()
     } else if generator::starves(facts) {
         let had = units::duration(own.cpu as f64);
-        format!("and had one for {had}: requests are sent and answers are read late")
+        format!("but had one for only {had}: requests are sent and responses read late")
     } else {
         return None;
     };
@@ -276,8 +275,8 @@ fn delayed(facts: &Facts<'_>) -> Option<Finding> {
 }
 
 /// Whether the target has CPU to spare, so that requests wait for something else; `None` when
-/// nothing tells.
-pub(super) fn idle(facts: &Facts<'_>) -> Option<bool> {
+/// unknown.
+pub(super) fn idle(facts: &RunFacts<'_>) -> Option<bool> {
     let local = |name| facts.gauges(name).filter(local).filter_map(|g| g.mean_from(facts.warmup()));
     let cores = facts.most("cpu_quota").unwrap_or(facts.run.generator.cores as f64);
     match local("cores").reduce(f64::max) {
@@ -290,5 +289,5 @@ pub(super) fn idle(facts: &Facts<'_>) -> Option<bool> {
     }
 }
 
-/// Below this part of what it could use there is CPU to spare.
+/// Below this share of its available CPU a target has CPU to spare.
 const IDLE: f64 = 0.75;

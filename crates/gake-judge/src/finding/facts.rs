@@ -1,4 +1,4 @@
-//! What rules look at: the run, and what was read beside it.
+//! The input of the rules: the run and the levels sampled during it.
 
 use gake_core::clock::{Nanos, SECOND, nanos};
 use gake_core::record::{Counts, Fault, Gauge, Histogram, LatencyMetric, Run, UNANSWERED};
@@ -13,8 +13,7 @@ const AT_BOUND: f64 = 1.0 / 3.0;
 /// Failures below this share of the requests are not a finding.
 pub(super) const FAILURES_MIN: f64 = 0.001;
 
-/// What rules look at.
-pub(super) struct Facts<'a> {
+pub(super) struct RunFacts<'a> {
     pub(super) run: &'a Run,
     pub(super) objectives: &'a [Evaluation],
 }
@@ -23,9 +22,8 @@ pub(super) struct Facts<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AtBound<'a> {
     pub(super) source: &'a str,
-    /// Readings at the bound.
     pub(super) reached: u64,
-    /// All readings after the warm-up.
+    /// Readings after the warm-up.
     pub(super) readings: u64,
     pub(super) mean: f64,
     pub(super) max: f64,
@@ -39,7 +37,7 @@ impl AtBound<'_> {
     }
 }
 
-impl<'a> Facts<'a> {
+impl<'a> RunFacts<'a> {
     pub(super) fn counts(&self) -> &Counts {
         &self.run.tally.counts
     }
@@ -52,23 +50,21 @@ impl<'a> Facts<'a> {
         self.run.tally.faults_where(which)
     }
 
-    /// Of everything that was due.
+    /// `count` as a share of the arrivals due.
     pub(super) fn of_due(&self, count: u64) -> f64 {
         share(count, self.counts().due())
     }
 
-    /// Of everything sent.
+    /// `count` as a share of the requests sent.
     pub(super) fn of_sent(&self, count: u64) -> f64 {
         share(count, self.counts().sent)
     }
 
-    /// Connections opened and attempts that failed.
     pub(super) fn attempts(&self) -> u64 {
         self.counts().opened + self.faults(Fault::is_before_connection)
     }
 
-    /// Answers of any status.
-    pub(super) fn answers(&self) -> u64 {
+    pub(super) fn responses(&self) -> u64 {
         self.run.tally.statuses().iter().map(|status| status.1).sum()
     }
 
@@ -76,39 +72,36 @@ impl<'a> Facts<'a> {
         mean_in_flight(self.run)
     }
 
-    /// The part of those in flight that was seen to wait for a disk, in the mean; 0 where that is not
-    /// known.
+    /// The mean share of the requests in flight that waits for a disk; 0 when unknown.
     pub(super) fn at_disk(&self) -> f64 {
         self.mean("disk_threads").unwrap_or(0.0) / self.in_flight().max(1.0)
     }
 
-    /// Answers a second.
     pub(super) fn rate(&self) -> f64 {
-        self.answers() as f64 * SECOND as f64 / self.run.measured.max(1) as f64
+        self.responses() as f64 * SECOND as f64 / self.run.measured.max(1) as f64
     }
 
-    /// Whether it is a closed loop that never rests: it loads the target to its limit.
+    /// Whether the load is a closed loop without think time, which loads the target to its limit.
     pub(super) fn is_closed(&self) -> bool {
         self.run.plan.load.is_back_to_back()
     }
 
-    /// Whether the generator itself has no CPU left, which slows everything that it sees.
+    /// Whether the generator has no CPU left, which slows everything it measures.
     pub(super) fn generator_is_busy(&self) -> bool {
         self.run.generator.busiest > CPU_BUSY && !self.run.plan.spin
     }
 
-    /// Whether local ports are so scarce that finding a free one takes long.
+    /// Whether so many local ports are in use that finding a free one takes long.
     pub(super) fn ports_are_short(&self) -> bool {
         let ports = self.most("quick_ports").unwrap_or(f64::INFINITY);
         self.run.peak_connections as f64 >= ports
     }
 
-    /// The objectives that were missed.
     pub(super) fn missed(&self) -> impl Iterator<Item = &'a Evaluation> {
         self.objectives.iter().filter(|objective| !objective.met)
     }
 
-    /// Whether anything is wrong that a cause could explain.
+    /// Whether an objective was missed or arrivals failed.
     pub(super) fn is_troubled(&self) -> bool {
         let counts = self.counts();
         let lost = counts.due().saturating_sub(counts.ok);
@@ -119,7 +112,7 @@ impl<'a> Facts<'a> {
         nanos(self.run.plan.warmup)
     }
 
-    /// Gauges of a name, whether the user asked for them or they were read of this machine.
+    /// The gauges of a name, from `--watch` or from this machine.
     pub(super) fn gauges(&self, name: &'a str) -> impl Iterator<Item = &'a Gauge> {
         self.run.watched.named(name)
     }
@@ -139,18 +132,18 @@ impl<'a> Facts<'a> {
         self.gauges(name).map(Gauge::growth).reduce(f64::max)
     }
 
-    /// A level of the generator's machine that is yes or no.
-    pub(super) fn machine_says(&self, name: &str) -> bool {
+    /// A level of the generator's machine that is 0 or 1.
+    pub(super) fn machine_flag(&self, name: &str) -> bool {
         self.run.watched.machine(name).and_then(Gauge::last).is_some_and(|value| value >= 0.5)
     }
 
-    /// Whether the target is reached by the loopback interface, which loses nothing.
+    /// Whether the target is reached over the loopback interface, which loses no packets.
     pub(super) fn is_loopback(&self) -> bool {
-        self.machine_says("target_loopback")
+        self.machine_flag("target_loopback")
     }
 
-    /// Where a level was `bound` at least for a part of the time that tells; of several sources,
-    /// the one that was there most.
+    /// The source in which a level was most often at least `bound`, if that is often enough to be
+    /// significant.
     pub(super) fn at_bound(&self, name: &'a str, bound: f64) -> Option<AtBound<'a>> {
         let warmup = self.warmup();
         let seen = self.gauges(name).filter_map(|gauge| {
@@ -162,25 +155,19 @@ impl<'a> Facts<'a> {
             let few = seen.readings <= 2 && seen.reached == seen.readings;
             few || (seen.reached >= 2 && share(seen.reached, seen.readings) >= AT_BOUND)
         };
-        let part = |seen: &AtBound<'_>| share(seen.reached, seen.readings);
-        seen.filter(enough).max_by(|a, b| part(a).total_cmp(&part(b)))
+        let share_at = |seen: &AtBound<'_>| share(seen.reached, seen.readings);
+        seen.filter(enough).max_by(|a, b| share_at(a).total_cmp(&share_at(b)))
     }
 
-    /// Sources that did not answer: how often each, how often it did, and what it last said.
-    pub(super) fn unanswered(&self) -> Vec<Unanswered<'a>> {
-        let silent = self.gauges(UNANSWERED);
-        silent
+    pub(super) fn silent_sources(&self) -> Vec<SilentSource<'a>> {
+        self.gauges(UNANSWERED)
             .map(|gauge| {
                 let source = gauge.source.as_str();
-                let others = self
-                    .run
-                    .watched
-                    .gauges()
-                    .iter()
-                    .filter(move |other| other.source == source && other.name != UNANSWERED);
-                Unanswered {
+                let gauges = self.run.watched.gauges().iter();
+                let others = gauges.filter(move |g| g.source == source && g.name != UNANSWERED);
+                SilentSource {
                     source,
-                    times: gauge.at_least_from(0.0, 0).1,
+                    failed: gauge.at_least_from(0.0, 0).1,
                     answered: others
                         .clone()
                         .map(|g| g.at_least_from(f64::MIN, 0).1)
@@ -193,13 +180,9 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// A source that did not answer.
-pub(super) struct Unanswered<'a> {
+pub(super) struct SilentSource<'a> {
     pub(super) source: &'a str,
-    /// How often it did not.
-    pub(super) times: u64,
-    /// How often it did.
+    pub(super) failed: u64,
     pub(super) answered: u64,
-    /// Its gauges, with what they last said.
     pub(super) last: Vec<&'a Gauge>,
 }

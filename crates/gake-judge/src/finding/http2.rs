@@ -1,18 +1,17 @@
-//! What HTTP/2 bounds: the streams on a connection, and the window for bodies.
+//! Limits of HTTP/2: streams per connection, and the flow-control window.
 
 use gake_core::record::LatencyMetric;
 use gake_text::units;
 
 use super::Finding;
-use super::facts::Facts;
+use super::facts::RunFacts;
 
-/// Requests that waited for a stream, of those sent.
+/// Share of the requests that waited for a stream.
 const WAITS_SHARE_MIN: f64 = 0.01;
-/// The window is the limit when bodies waited for it for this part of all service time.
+/// The window is the limit when bodies waited for it for this share of all service time.
 const WINDOW_SHARE_MIN: f64 = 0.25;
 
-/// Requests waited for a stream while every connection had as many as its server allows.
-pub(super) fn streams(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn streams(facts: &RunFacts<'_>) -> Option<Finding> {
     let counts = facts.counts();
     let part = facts.of_sent(counts.stream_waits);
     if counts.stream_waits == 0 || part < WAITS_SHARE_MIN {
@@ -20,7 +19,7 @@ pub(super) fn streams(facts: &Facts<'_>) -> Option<Finding> {
     }
     let allowed = counts.streams_allowed as f64 / counts.stream_waits as f64;
     let mut evidence = format!(
-        "{} ({}) waited for a stream: {} had as many as the server allows, {} on each",
+        "{} ({}) waited for a stream: {} had as many as the server allows, {} each",
         units::plural(counts.stream_waits, "request"),
         units::percent(part.min(1.0)),
         units::plural(facts.run.peak_connections, "open connection"),
@@ -31,15 +30,14 @@ pub(super) fn streams(facts: &Facts<'_>) -> Option<Finding> {
         let p99 = units::duration(waits.quantile(0.99) as f64);
         evidence.push_str(&format!("; they waited up to {p99} (p99)"));
     }
-    let advice = "raise the server's bound (http2_max_concurrent_streams and the like), or spread \
+    let advice = "raise the server's limit (http2_max_concurrent_streams or similar), or spread \
                   the load over more connections with -c";
     let check = "nghttp -nv URL shows SETTINGS_MAX_CONCURRENT_STREAMS; ss -tan state established \
                  here counts the connections";
     Some(Finding::new("stream_limit", evidence, advice, check))
 }
 
-/// Bodies of requests waited for the server's window.
-pub(super) fn window(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn window(facts: &RunFacts<'_>) -> Option<Finding> {
     let counts = facts.counts();
     let service = facts.latency(LatencyMetric::Service);
     let all = service.mean() * service.count() as f64;
@@ -48,7 +46,7 @@ pub(super) fn window(facts: &Facts<'_>) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "the bodies of {} waited for the server's flow-control window, {} each in the mean: {} of \
+        "the bodies of {} waited for the server's flow-control window, {} each on average: {} of \
          the service time",
         units::plural(counts.window_waits, "request"),
         units::duration(counts.window_wait_time as f64 / counts.window_waits as f64),
@@ -62,13 +60,15 @@ pub(super) fn window(facts: &Facts<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find;
-    use crate::testing::RunSample;
+    use expect_test::expect;
     use gake_core::clock::SECOND;
 
-    /// 10,000 answers of 5 ms on two connections, and what was counted of HTTP/2.
-    fn said(stream_waits: u64, window: (u64, u64)) -> Vec<(&'static str, String)> {
-        let mut run = RunSample::of(10_000, SECOND / 200).run();
+    use super::super::find;
+    use crate::testing::RunBuilder;
+
+    /// The findings of 10,000 responses of 5 ms on two connections, with these HTTP/2 counts.
+    fn findings(stream_waits: u64, window: (u64, u64)) -> Vec<(&'static str, String)> {
+        let mut run = RunBuilder::of(10_000, SECOND / 200).run();
         run.peak_connections = 2;
         let counts = &mut run.tally.counts;
         counts.streams = 10_000;
@@ -79,25 +79,19 @@ mod tests {
 
     #[test]
     fn requests_that_wait_for_a_stream_are_a_limit() {
-        let said = |waits| said(waits, (0, 0));
-        assert!(said(99).is_empty());
-        let limit = &said(100)[0];
+        let findings = |waits| findings(waits, (0, 0));
+        assert!(findings(99).is_empty());
+        let limit = &findings(100)[0];
         assert_eq!(limit.0, "stream_limit");
-        let evidence = "100 requests (1.0 %) waited for a stream: 2 open connections had as many \
-                        as the server allows, 3 on each";
-        assert_eq!(limit.1, evidence);
+        expect!["100 requests (1.0 %) waited for a stream: 2 open connections had as many as the server allows, 3 each"].assert_eq(&limit.1);
     }
 
     #[test]
     fn bodies_that_wait_for_the_window_are_a_limit_when_that_takes_the_time() {
-        // All answers together took 50 s.
-        assert!(said(0, (5_000, 12 * SECOND)).is_empty());
-        let limit = &said(0, (5_000, 13 * SECOND))[0];
+        // All responses together took 50 s.
+        assert!(findings(0, (5_000, 12 * SECOND)).is_empty());
+        let limit = &findings(0, (5_000, 13 * SECOND))[0];
         assert_eq!(limit.0, "flow_control_window");
-        assert!(limit.1.starts_with("the bodies of 5,000 requests"), "{limit:?}");
-        assert!(
-            limit.1.contains("2.60 ms each in the mean: 26 % of the service time"),
-            "{limit:?}"
-        );
+        expect!["the bodies of 5,000 requests waited for the server's flow-control window, 2.60 ms each on average: 26 % of the service time"].assert_eq(&limit.1);
     }
 }

@@ -1,34 +1,32 @@
-//! A server that lets a certain rate through and refuses the rest at once.
+//! Rate limiters, which reject requests over a certain rate.
 
 use gake_text::units;
 
 use super::Finding;
-use super::facts::Facts;
+use super::facts::RunFacts;
 use crate::stats::{per_second, share};
 
-/// Too Many Requests (RFC 6585, section 4).
 const TOO_MANY: u16 = 429;
-/// Of the responses, from which on it is the limit of the run.
+/// Share of the responses from which on the limiter is the limit of the run.
 const REFUSED_MIN: f64 = 0.01;
 
-/// A rate limiter: status 429 is what one answers with.
-pub(super) fn rate_limit(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn rate_limit(facts: &RunFacts<'_>) -> Option<Finding> {
     let expect = &facts.run.plan.expect;
     let statuses = facts.run.tally.statuses().iter();
     let refused: u64 = statuses.filter(|one| one.0 == TOO_MANY).map(|one| one.1).sum();
-    let part = share(refused, facts.answers());
+    let part = share(refused, facts.responses());
     if part < REFUSED_MIN || expect.accepts(TOO_MANY) {
         return None;
     }
     let ok = per_second(facts.counts().ok as f64, facts.run.completing);
     let evidence = format!(
-        "{} of the responses are 429 Too Many Requests: a rate limiter let {} through, of {}",
+        "{} of the responses are 429 Too Many Requests: a rate limiter let {} of {} through",
         units::percent(part),
         units::rate(ok),
         units::rate(per_second(facts.counts().sent as f64, facts.run.sending)),
     );
-    let advice = "exempt this client from the limit, or raise the limit, to measure what is behind \
-                  it; percentiles of all responses look good since refusals are fast";
+    let advice = "exempt this client from the limit, or raise it, to measure the server behind \
+                  it; fast rejections make the percentiles look good";
     let check = "curl -i the URL under the load: Retry-After and RateLimit headers";
     Some(Finding::new("rate_limit", evidence, advice, check))
 }

@@ -1,9 +1,9 @@
-//! What limited a run: named statements with evidence, each with one sentence of advice and the
+//! The limits of a run: named statements with evidence, each with one sentence of advice and the
 //! tool that shows the same number.
 //!
-//! A rule looks at the facts and says nothing unless they speak: a healthy run has no finding, and
-//! where evidence is missing the answer is `unexplained`. To add one, write a function in the file
-//! of its group and name it in `RULES`.
+//! A rule returns nothing without sufficient evidence: a healthy run has no finding, and a problem
+//! without a cause is `unexplained`. To add one, write a function in the file of its group and list
+//! it in `RULES`.
 
 mod connections;
 mod cores;
@@ -24,7 +24,7 @@ mod unexplained;
 use gake_core::record::Run;
 
 use crate::objective::Evaluation;
-use facts::Facts;
+use facts::RunFacts;
 pub(crate) use generator::{THROTTLED, THROTTLED_MIN};
 pub use server::served_at_once;
 
@@ -33,11 +33,11 @@ pub use server::served_at_once;
 pub struct Finding {
     /// Its stable name.
     pub id: &'static str,
-    /// What was seen, in a sentence with numbers.
+    /// The observation, in a sentence with numbers.
     pub evidence: String,
-    /// What to try, in a sentence.
+    /// One sentence of advice.
     pub advice: String,
-    /// Where the same number can be read with another tool.
+    /// Another tool that shows the same number.
     pub check: String,
     /// Its role in the run.
     pub rank: Rank,
@@ -50,7 +50,7 @@ pub enum Rank {
     Cause,
     /// It is an effect of the limit.
     Symptom,
-    /// It was observed, but explains nothing.
+    /// It was observed, but does not explain the limit.
     Context,
 }
 
@@ -72,9 +72,9 @@ impl Finding {
         Self { id, evidence, advice, check, rank: Rank::Cause }
     }
 
-    /// Whether it is what the target or its database said; a full accept queue is seen from
-    /// without, and says nothing of why the target accepts no more.
-    fn is_seen_inside(&self) -> bool {
+    /// Whether it comes from inside the target or its database. A full accept queue is seen from
+    /// outside and does not show why the target accepts no more.
+    fn is_from_inside(&self) -> bool {
         (self.id.starts_with("target_") && self.id != "target_overflows")
             || self.id.starts_with("db_")
     }
@@ -88,13 +88,13 @@ impl Finding {
     }
 }
 
-/// The finding that nothing explains a run.
+/// The id of the finding that no rule explains the run.
 pub(crate) const UNEXPLAINED: &str = "unexplained";
 
-/// The rules in the order in which findings are listed. What makes the figures not the target's
-/// comes first; then the target from the inside out, since what is full inside fills what is
-/// around it; then what can be seen from outside alone.
-const RULES: [fn(&Facts<'_>) -> Option<Finding>; 40] = [
+/// The rules, in the order of their findings: limits of the generator first; then the target from
+/// the inside out, since a full resource inside fills those around it; then what only shows
+/// outside.
+const RULES: [fn(&RunFacts<'_>) -> Option<Finding>; 40] = [
     connections::unreachable,
     generator::ports,
     generator::descriptors,
@@ -137,18 +137,18 @@ const RULES: [fn(&Facts<'_>) -> Option<Finding>; 40] = [
     generator::run_delay,
 ];
 
-/// What limited `run`; `objectives` are its objectives with their values.
+/// The findings of `run`; `objectives` are its evaluated objectives.
 #[must_use]
 pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
-    let facts = Facts { run, objectives };
+    let facts = RunFacts { run, objectives };
     let mut findings: Vec<Finding> = Vec::new();
     for finding in RULES.iter().filter_map(|rule| rule(&facts)) {
         if findings.iter().all(|known| known.id != finding.id) {
             findings.push(finding);
         }
     }
-    // What requests wait for inside the target is not guessed where it is known.
-    if findings.iter().any(Finding::is_seen_inside) {
+    // No guess at what requests wait for inside the target where it is known.
+    if findings.iter().any(Finding::is_from_inside) {
         let guessed = [server::POOL_QUEUEING, server::ONE_AT_A_TIME];
         findings.retain(|finding| !guessed.contains(&finding.id));
     }
@@ -156,16 +156,16 @@ pub fn find(run: &Run, objectives: &[Evaluation]) -> Vec<Finding> {
     if let Some(finding) = unexplained::find(&facts, &findings) {
         findings.insert(0, finding);
     } else if let Some(symptom) = findings.first_mut().filter(|f| f.rank == Rank::Symptom) {
-        symptom.advice.push_str(&format!("; to know more, {}", unexplained::watch(&facts)));
+        symptom.advice.push_str(&format!("; to know more, {}", unexplained::watch_advice(&facts)));
     }
     findings
 }
 
 /// Whether the target had CPU to spare in `run`, so that requests waited for something else; `None`
-/// when that is not known.
+/// when unknown.
 #[must_use]
 pub fn target_is_idle(run: &Run) -> Option<bool> {
-    cores::idle(&Facts { run, objectives: &[] })
+    cores::idle(&RunFacts { run, objectives: &[] })
 }
 
 #[cfg(test)]

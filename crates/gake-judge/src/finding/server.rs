@@ -1,53 +1,55 @@
-//! What the shape of the answers says of the server.
+//! Queues inside the server, from the distribution of response times; and bandwidth.
 
 use gake_core::clock::Nanos;
 use gake_core::record::{HEAT, LatencyMetric, SeriesPoint};
 use gake_text::units;
 
-use super::facts::Facts;
+use super::facts::RunFacts;
 use super::{Finding, cores};
 use crate::saturation::Saturation;
 use crate::stats::{per_second, share};
 
-/// Answers needed before a shape is seen in them.
+/// Responses needed to judge their distribution.
 const SHAPE_COUNT_MIN: u64 = 100;
-/// The median first byte against the fastest.
+/// Ratio of the median first byte to the fastest.
 const QUEUE_OVER_MIN: f64 = 3.0;
-/// The median must exceed the fastest by this, or it is the noise of small times.
+/// The median exceeds the fastest by at least this; less is noise.
 const QUEUE_WAIT_MIN: Nanos = 1_000_000;
-/// Waiting in one queue is much the same for all: the 10th percentile against the median. Service
-/// times that differ by themselves spread further.
+/// Waits in one queue are similar for all: ratio of the 10th percentile to the median. Service
+/// times that vary by themselves spread further.
 const QUEUE_NARROW: f64 = 0.5;
-/// Mean in flight against the slots that the rate and the fastest answer need.
+/// Ratio of the mean in flight to the slots that the rate and the fastest response need.
 const QUEUE_OVER_SLOTS: f64 = 2.0;
-/// Users who line up in one queue from the start are this many times those served at once.
+/// Users who line up in one queue from the start are at least this many times the slots.
 const LINED_UP_SLOTS: f64 = 1.5;
-/// Share of later responses that may be about as short as those of the first second.
+/// Maximum share of later responses about as short as in the first second.
 const FAST_LATER: f64 = 0.005;
-/// Served at once, where it is one after another: X and S₀ are known to some tenths.
+/// Range of the slots of a server that serves one request at a time: the rate and the fastest
+/// response are known to some tenths.
 const SERIAL: (f64, f64) = (0.8, 1.3);
-/// Answers that are within a tenth of the fastest, when others wait and these do not.
+/// Share of the responses within a tenth of the fastest, when others wait and these do not.
 const UNEVEN_ALIKE: f64 = 0.05;
-/// Between quiet and busy seconds: in flight grows by this, times by this, the rate by less.
+/// From quiet to busy seconds the requests in flight and the times grow by at least these factors,
+/// and the rate by at most this.
 const GROWTH_IN_FLIGHT: f64 = 2.0;
 const GROWTH_TIME: f64 = 1.5;
 const GROWTH_RATE: f64 = 1.2;
-/// Seconds needed for that comparison.
+/// Seconds needed for this comparison.
 const GROWTH_POINTS: usize = 6;
 
-/// The part of those in flight that a disk must be seen to hold before no pool is blamed.
+/// From this share of the requests in flight waiting for a disk on, no pool is blamed.
 const AT_DISK: f64 = 0.2;
 
-/// Share of the service time that reading the body takes.
+/// Share of the service time spent on reading the body.
 const DOWNLOAD_SHARE: f64 = 0.6;
-/// A first byte waits on the way when a round trip takes this part of that time ...
+/// A first byte waits in the network when a round trip takes this share of that time ...
 const ROUND_TRIP_SHARE: f64 = 0.5;
-/// ... and this many times as long as when the connections were opened. The kernel answers without
-/// the server, so that no queue inside it makes a round trip longer.
+/// ... and this many times as long as when connections were opened. The kernel acknowledges without
+/// the server, so no queue inside the server lengthens a round trip.
 const ROUND_TRIP_GROWTH: f64 = 3.0;
 /// Samples of the round trip needed.
 const ROUND_TRIPS_MIN: u64 = 3;
-/// Responses smaller than this do not fill a pipe.
+/// Smaller responses do not fill a link.
 const DOWNLOAD_BYTES_MIN: f64 = 65_536.0;
 
 /// Requests wait inside the server, which serves several at once.
@@ -55,9 +57,9 @@ pub(super) const POOL_QUEUEING: &str = "pool_queueing";
 /// Requests wait inside the server, which serves one after another.
 pub(super) const ONE_AT_A_TIME: &str = "one_at_a_time";
 
-/// Requests stand in line inside the server, and it has CPU to spare: for a pool or a lock. Where a
-/// part of them was seen to wait for a disk, that may be what all of them wait for.
-pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
+/// Requests queue inside a server that has CPU to spare: for a pool or a lock. When a share of them
+/// waits for a disk, all may wait for it.
+pub(super) fn pool_queueing(facts: &RunFacts<'_>) -> Option<Finding> {
     let queue = queue(facts).filter(|_| cores::idle(facts) == Some(true))?;
     if facts.at_disk() >= AT_DISK {
         return None;
@@ -65,20 +67,21 @@ pub(super) fn pool_queueing(facts: &Facts<'_>) -> Option<Finding> {
     Some(served_at_once(queue.text(), queue.at_once))
 }
 
-/// That requests wait inside a server with CPU to spare, by `evidence`; it serves `served` at once,
-/// where that is known.
+/// The finding that requests wait inside a server with CPU to spare. `served` is the number that it
+/// serves at once, if known.
 #[must_use]
 pub fn served_at_once(evidence: String, served: Option<f64>) -> Finding {
-    let check = "the CPU that the target leaves idle meanwhile: top; what its threads wait for: \
-                 jstack, /debug/pprof/goroutine, ps -eLo wchan";
+    let check = "top shows the target's idle CPU; jstack, /debug/pprof/goroutine or ps -eLo wchan \
+                 show what its threads wait for";
     if is_serial(served) {
-        let advice = "look for what only one request can have at a time: a lock, a single connection \
-                      to a database or service, one worker, a blocked event loop; more clients only \
-                      lengthen the queue";
+        let advice = "look for a resource that one request holds at a time: a lock, a single \
+                      connection to a database or service, one worker, a blocked event loop; more \
+                      clients only lengthen the queue";
         return Finding::new(ONE_AT_A_TIME, evidence, advice, check);
     }
     let advice = "look for a pool of threads, processes or database connections: its size is that \
-                  rate times what one request takes alone; more clients only lengthen the queue";
+                  rate times the time of one request at low load; more clients only lengthen the \
+                  queue";
     Finding::new(POOL_QUEUEING, evidence, advice, check)
 }
 
@@ -86,9 +89,9 @@ fn is_serial(served: Option<f64>) -> bool {
     served.is_some_and(|served| (SERIAL.0..SERIAL.1).contains(&served))
 }
 
-/// In a closed loop hardly anybody waits and most wait long: who has a place inside the server may
-/// keep it, or the work of requests differs by itself. From outside the two look alike.
-pub(super) fn uneven(facts: &Facts<'_>) -> Option<String> {
+/// In a closed loop a few requests are fast and most wait long: either a request keeps its slot
+/// inside the server, or requests differ in work. From outside the two look alike.
+pub(super) fn uneven(facts: &RunFacts<'_>) -> Option<String> {
     let first = facts.latency(LatencyMetric::FirstByte);
     let connects = facts.latency(LatencyMetric::Connect);
     if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() || !facts.is_closed() {
@@ -98,15 +101,15 @@ pub(super) fn uneven(facts: &Facts<'_>) -> Option<String> {
     let waits = median as f64 >= QUEUE_OVER_MIN * fastest as f64
         && median >= fastest + QUEUE_WAIT_MIN
         && connects.quantile(0.99) <= median
-        && !waits_on_the_way(facts);
-    // Times that only vary have few that are as short as the shortest.
+        && !waits_in_network(facts);
+    // Times that merely vary include few as short as the shortest.
     let alike = first.count_up_to(fastest + fastest / 10);
     if !waits || (alike as f64) < UNEVEN_ALIKE * first.count() as f64 {
         return None;
     }
     Some(format!(
-        "the first byte takes {} in the median, and {} for {} of the requests, with {} in flight: \
-         the rest waited inside the server, or takes that long by itself",
+        "the median first byte takes {}, but {} for {} of the requests, with {} in flight: the \
+         rest waited inside the server, or took that long by itself",
         units::duration(median as f64),
         units::duration(fastest as f64),
         units::percent(share(alike, first.count())),
@@ -114,21 +117,18 @@ pub(super) fn uneven(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-/// Requests that wait inside the server.
 pub(super) struct ServerQueue {
-    /// The first byte, in nanoseconds.
+    /// Of the first byte, in nanoseconds.
     median: f64,
     fastest: f64,
     in_flight: f64,
-    /// Responses a second.
     rate: f64,
-    /// How many are served at once, m = X·S₀ with the fastest response for S₀ (operational
-    /// analysis, the utilization law), where that response was a request that did not wait.
+    /// The number served at once, m = X·S₀ with the fastest response for S₀ (operational analysis,
+    /// the utilization law); `None` unless that response was a request that did not wait.
     at_once: Option<f64>,
 }
 
 impl ServerQueue {
-    /// What was seen, in a sentence.
     pub(super) fn text(&self) -> String {
         let (rate, fastest) = (units::rate(self.rate), units::duration(self.fastest));
         let served = self.at_once.map_or(format!("at {rate}"), |served| {
@@ -140,19 +140,19 @@ impl ServerQueue {
             format!("{how} ({rate} × {fastest} = {product}), and")
         });
         format!(
-            "the first byte takes {} in the median and {fastest} at best, with {} in flight: {served} \
-             the rest waits inside the server",
+            "the median first byte takes {} and the fastest {fastest}, with {} in flight: \
+             {served} the rest waits inside the server",
             units::duration(self.median),
             units::number(self.in_flight),
         )
     }
 }
 
-/// Connects are fast, the first byte waits: how long, and for how many, when that is the shape.
-/// What they wait for cannot be seen from here: a pool, a lock, or the CPU.
-pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
+/// The queue, if connects are fast and the first byte waits. Whether for a pool, a lock or the CPU
+/// does not show here.
+pub(super) fn queue(facts: &RunFacts<'_>) -> Option<ServerQueue> {
     let first = facts.latency(LatencyMetric::FirstByte);
-    // A generator without CPU makes the same shape.
+    // A generator short of CPU causes the same distribution.
     if first.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {
         return None;
     }
@@ -160,7 +160,7 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
     let connects = facts.latency(LatencyMetric::Connect);
     if median < fastest + QUEUE_WAIT_MIN as f64
         || connects.quantile(0.99) as f64 > median
-        || waits_on_the_way(facts)
+        || waits_in_network(facts)
     {
         return None;
     }
@@ -171,20 +171,19 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
     );
     let slots = rate * fastest / 1e9;
     let in_flight = facts.in_flight();
-    // A closed loop without think time, or arrivals that wait, load the server to its limit; in
-    // any other run a wide distribution may be the service's own.
+    // A closed loop without think time, or arrivals that wait, load the server to its limit; in any
+    // other run a wide distribution may be the service's own.
     let pushed = facts.is_closed() || !facts.latency(LatencyMetric::Blocked).is_empty();
     let narrow = first.quantile(0.1) as f64 >= QUEUE_NARROW * median;
     let shaped =
         narrow && median >= QUEUE_OVER_MIN * fastest && in_flight >= QUEUE_OVER_SLOTS * slots;
-    // Users who all wait in one queue from the start: only the first of them did not.
+    // Users who all wait in one queue from the start, except the first of them.
     let lined_up = narrow
         && slots >= SERIAL.0
         && in_flight >= LINED_UP_SLOTS * slots
         && facts.is_closed()
         && only_the_first_were_fast(facts.run.series.points(), fastest, median);
-    // All of its places are taken: then the fastest response tells how many there are, unless that
-    // was a failure.
+    // All slots are taken: then the fastest response gives their number, unless it was a failure.
     let is_full = saturation.is_some() || pushed && shaped || lined_up;
     let is_known =
         is_full && facts.of_sent(facts.counts().failed) < UNEVEN_ALIKE && slots >= SERIAL.0;
@@ -198,8 +197,8 @@ pub(super) fn queue(facts: &Facts<'_>) -> Option<ServerQueue> {
     })
 }
 
-/// Whether responses as short as `fastest` came in the first second only: those of users who found
-/// an empty queue. Times that vary by themselves are as short at any time.
+/// Whether responses as short as `fastest` came in the first second only: from users who found an
+/// empty queue. Times that vary by themselves are as short at any time.
 fn only_the_first_were_fast(points: &[SeriesPoint], fastest: f64, median: f64) -> bool {
     let middle = f64::midpoint(fastest, median);
     let short = |point: &SeriesPoint| -> u64 {
@@ -212,8 +211,8 @@ fn only_the_first_were_fast(points: &[SeriesPoint], fastest: f64, median: f64) -
     short(first) > 0 && later as f64 <= FAST_LATER * rest.iter().map(all).sum::<u64>() as f64
 }
 
-/// Whether the busiest third of the seconds has more in flight and longer times than the
-/// quietest, but completes no more.
+/// Whether the busiest third of the seconds has more in flight and longer times than the quietest,
+/// but completes no more.
 fn grows_without_gain(points: &[SeriesPoint]) -> bool {
     let mut full: Vec<_> = points.iter().filter(|p| p.counts.completed() > 0).collect();
     if full.len() < GROWTH_POINTS {
@@ -232,8 +231,8 @@ fn grows_without_gain(points: &[SeriesPoint]) -> bool {
         && growth(|p| p.counts.completed() as f64 / p.seconds.max(1) as f64) <= GROWTH_RATE
 }
 
-/// Whether the first byte waits behind other bytes on the way, and not inside the server.
-fn waits_on_the_way(facts: &Facts<'_>) -> bool {
+/// Whether the first byte waits behind other bytes in the network, not inside the server.
+fn waits_in_network(facts: &RunFacts<'_>) -> bool {
     let (trips, first) =
         (facts.latency(LatencyMetric::Rtt), facts.latency(LatencyMetric::FirstByte));
     let trip = trips.quantile(0.5) as f64;
@@ -242,34 +241,34 @@ fn waits_on_the_way(facts: &Facts<'_>) -> bool {
         && trip >= ROUND_TRIP_GROWTH * facts.latency(LatencyMetric::Connect).min() as f64
 }
 
-pub(super) fn bandwidth(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn bandwidth(facts: &RunFacts<'_>) -> Option<Finding> {
     let download = facts.latency(LatencyMetric::Download);
     let service = facts.latency(LatencyMetric::Service);
     if download.count() < SHAPE_COUNT_MIN || facts.generator_is_busy() {
         return None;
     }
     let part = download.mean() / service.mean();
-    let size = facts.counts().bytes_in as f64 / facts.answers() as f64;
-    let queued = waits_on_the_way(facts);
+    let size = facts.counts().bytes_in as f64 / facts.responses() as f64;
+    let queued = waits_in_network(facts);
     if (part < DOWNLOAD_SHARE && !queued) || size < DOWNLOAD_BYTES_MIN {
         return None;
     }
     let rate = per_second(facts.counts().bytes_in as f64, facts.run.measured);
     let mut evidence = format!(
-        "reading the body takes {} of the service time; {}/s ({:.0} Mbit/s) came in",
+        "reading the body takes {} of the service time; {}/s ({:.0} Mbit/s) were received",
         units::percent(part),
         units::bytes(rate),
         rate * 8.0 / 1e6
     );
     if queued {
         evidence.push_str(&format!(
-            "; a round trip takes {} under the load, and took {} when a connection was opened",
+            "; a round trip takes {} under the load, and took {} when connections were opened",
             units::duration(facts.latency(LatencyMetric::Rtt).quantile(0.5) as f64),
             units::duration(facts.latency(LatencyMetric::Connect).min() as f64)
         ));
     }
-    let advice = "compare with what the link can carry; compress, send less, or measure closer to \
-                  the server";
+    let advice = "compare with the link's capacity; compress, send less, or measure closer to the \
+                  server";
     let check = "sar -n DEV 1, or ip -s link twice, on both machines; ethtool for the link's speed";
     Some(Finding::new("bandwidth", evidence, advice, check))
 }

@@ -1,24 +1,24 @@
-//! What a limit does to requests: not why.
+//! Symptoms: the effects of a limit on requests, not its cause.
 
 use gake_core::record::{Fault, LatencyMetric, Phase};
 use gake_text::units;
 
 use super::Finding;
-use super::facts::{FAILURES_MIN, Facts};
+use super::facts::{FAILURES_MIN, RunFacts};
 use super::listener::how_late;
-use super::syns::Syns;
+use super::syns::SynLosses;
 use crate::lanes;
 use crate::stats::share;
 
-/// Arrivals that waited for a free connection, of those sent.
+/// Share of the arrivals that waited for a free connection.
 const BLOCKED_SHARE_MIN: f64 = 0.01;
 
-pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn blocked(facts: &RunFacts<'_>) -> Option<Finding> {
     let waits = facts.latency(LatencyMetric::Blocked);
     let counts = facts.counts();
-    // Over HTTP/2 an arrival may wait twice: to be fired, and then for a stream.
+    // Over HTTP/2 an arrival may wait twice: to be fired, and for a stream.
     let waited = waits.count().min(counts.due().saturating_sub(counts.dropped));
-    // What lost agents were to send waited for none of them.
+    // Arrivals of lost agents did not wait.
     let dropped = counts.dropped.saturating_sub(counts.lost);
     let waited = waited + dropped;
     let part = share(waited, counts.due().saturating_sub(counts.lost));
@@ -40,9 +40,9 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
     }
     let (advice, check) = match facts.run.plan.fires_iterations() {
         true => (
-            "iterations take longer than this number of users allows at this rate: give more users \
-             (-u, maxVUs) to see whether the server keeps up, or lower the rate",
-            "the rate times the mean iteration_duration is the number of users that it takes",
+            "iterations take too long for this number of users at this rate: give more users (-u, \
+             maxVUs) to see whether the server keeps up, or lower the rate",
+            "the rate times the mean iteration_duration is the number of users needed",
         ),
         false => (
             "the server does not keep up at this number of connections: raise -c to see whether it \
@@ -53,19 +53,19 @@ pub(super) fn blocked(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("blocked", evidence, advice, check).symptom())
 }
 
-/// Connections that opened late, and nothing tells whether a queue or the route lost their SYN.
-pub(super) fn syn_drops(facts: &Facts<'_>) -> Option<Finding> {
-    let syns = Syns::of(facts);
+/// Connections that opened late when it is unknown whether a queue or the network lost their SYN.
+pub(super) fn syn_drops(facts: &RunFacts<'_>) -> Option<Finding> {
+    let syns = SynLosses::of(facts);
     let explained = super::listener::overflows(facts).is_some()
         || super::listener::accept_queue(facts).is_some();
     if syns.late.is_empty() || explained {
         return None;
     }
     let evidence = format!(
-        "{} of {} opened late ({}): their SYN was dropped and sent again",
+        "{} of {} opened late ({}): their SYN was dropped and retransmitted",
         units::count(syns.dropped()),
         units::plural(facts.attempts(), "connection"),
-        how_late(&Syns { timed_out: 0, ..syns })
+        how_late(&SynLosses { timed_out: 0, ..syns })
     );
     let advice = "raise the server's listen backlog with net.core.somaxconn, accept faster, or \
                   open connections more slowly with --connect-rate";
@@ -73,7 +73,7 @@ pub(super) fn syn_drops(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("syn_drops", evidence, advice, check).symptom())
 }
 
-pub(super) fn errors(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn errors(facts: &RunFacts<'_>) -> Option<Finding> {
     let expect = &facts.run.plan.expect;
     let mut codes: Vec<_> = facts
         .run
@@ -84,51 +84,53 @@ pub(super) fn errors(facts: &Facts<'_>) -> Option<Finding> {
         .collect();
     codes.sort_by_key(|code| std::cmp::Reverse(code.1));
     let failed: u64 = codes.iter().map(|code| code.1).sum();
-    let part = share(failed, facts.answers());
+    let part = share(failed, facts.responses());
     if failed == 0 || part < FAILURES_MIN {
         return None;
     }
     let list: Vec<_> =
         codes.iter().take(4).map(|(code, n)| format!("{code} × {}", units::count(*n))).collect();
-    let evidence =
-        format!("{} of the answers were server errors: {}", units::percent(part), list.join(", "));
+    let evidence = format!(
+        "{} of the responses were server errors: {}",
+        units::percent(part),
+        list.join(", ")
+    );
     let advice = "look at the server's log; 502, 503 and 504 usually come from a balancer or a \
                   full pool behind it";
     let check = "the server's log counts the same; curl -i the URL under the load";
     Some(Finding::new("server_errors", evidence, advice, check).symptom())
 }
 
-/// Answers with an expected status whose body is not what was expected.
-pub(super) fn bodies(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn bodies(facts: &RunFacts<'_>) -> Option<Finding> {
     let wrong = facts.counts().wrong_bodies;
-    let part = share(wrong, facts.answers());
+    let part = share(wrong, facts.responses());
     if wrong == 0 || part < FAILURES_MIN {
         return None;
     }
     let evidence = format!(
-        "{} of the answers had an expected status and not the body that --expect-body wants",
+        "{} of the responses had an expected status, but not the body that --expect-body requires",
         units::percent(part)
     );
-    let advice = "look at what came instead with --body-errors: an error page with status 200, or \
-                  an answer that is cut or of another version";
+    let advice = "--body-errors shows the bodies: an error page with status 200, or a truncated \
+                  or different response";
     let check = "curl --compressed the URL under the load, and compare";
     Some(Finding::new("wrong_bodies", evidence, advice, check).symptom())
 }
 
-pub(super) fn closes(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn closes(facts: &RunFacts<'_>) -> Option<Finding> {
     let lost = facts.faults(|f| matches!(f, Fault::ClosedEarly(_) | Fault::Reset | Fault::Write));
     let stale = facts.counts().stale_reconnects;
     let part = facts.of_sent(lost + stale);
     if part < FAILURES_MIN {
         return None;
     }
-    let kinds: Vec<_> = [(lost, "failed"), (stale, "went again on a new one")]
+    let kinds: Vec<_> = [(lost, "failed"), (stale, "were retried on a new connection")]
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{} {what}", units::count(count)))
         .collect();
     let evidence = format!(
-        "the server closed or reset the connection under {} of the requests: {}",
+        "the server closed or reset the connection during {} of the requests: {}",
         units::percent(part),
         kinds.join(", ")
     );
@@ -138,7 +140,7 @@ pub(super) fn closes(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("server_closes", evidence, advice, check).symptom())
 }
 
-pub(super) fn timeouts(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn timeouts(facts: &RunFacts<'_>) -> Option<Finding> {
     let at = |phase| facts.faults(|fault| fault == Fault::Timeout(phase));
     let connect = at(Phase::Connect) + facts.faults(|fault| fault == Fault::ConnectTimeout);
     let (first, body) = (at(Phase::FirstByte), at(Phase::Body));
@@ -150,11 +152,12 @@ pub(super) fn timeouts(facts: &Facts<'_>) -> Option<Finding> {
         [(connect, "connecting"), (first, "before the first byte"), (body, "in the body")]
             .into_iter()
             .filter(|(count, _)| *count > 0)
-            .map(|(count, place)| format!("{} {place}", units::count(count)))
+            .map(|(count, phase)| format!("{} {phase}", units::count(count)))
             .collect();
     let evidence =
         format!("{} of the requests timed out: {}", units::percent(part), parts.join(", "));
-    let advice = "lower the load until they end, then raise it: what saturates first is the limit";
+    let advice = "lower the load until they end, then raise it: the first resource to saturate is \
+                  the limit";
     let check = "curl -m with the same time-out under the load";
     Some(Finding::new("timeouts", evidence, advice, check).symptom())
 }

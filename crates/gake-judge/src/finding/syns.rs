@@ -1,52 +1,53 @@
-//! Lost SYNs, seen in how long connections took to open.
+//! Lost SYNs, from the times that connections took to open.
 
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::record::{Fault, Histogram, LatencyMetric, Phase};
 
-use super::facts::Facts;
+use super::facts::RunFacts;
 use crate::stats::{poisson_at_least, share};
 
 const MS: Nanos = SECOND / 1_000;
 
-/// A SYN is sent again after 1 s. Then the wait doubles (RFC 6298: 1, 3, 7 s after the first), or,
-/// on kernels with `tcp_syn_linear_timeouts`, stays a second for the first times (1, 2, 3, 4 s).
-/// Either way connections open a little after a whole second.
+/// A SYN is retransmitted after 1 s. Then the wait doubles (RFC 6298: 1, 3, 7 s after the first)
+/// or, on kernels with `tcp_syn_linear_timeouts`, stays at a second for the first retries (1, 2, 3,
+/// 4 s). Either way connections open shortly after a whole second.
 const SECONDS: std::ops::RangeInclusive<u64> = 1..=7;
-/// From this long before the second to this long after it, in milliseconds ...
+/// The window of a whole second: from before it to after it, in milliseconds ...
 const WITHIN: (u64, u64) = (50, 350);
-/// ... and what lies beside, after the second before.
-const BESIDE: (u64, u64) = (450, 900);
+/// ... and the gap between two windows, from the earlier second.
+const GAP: (u64, u64) = (450, 900);
 
-/// As many connections at least gather there, this share of them, and this many times those beside.
+/// A window needs at least this many connections, this share of all, and this many times those in
+/// the gaps around it.
 const COUNT_MIN: u64 = 3;
 const SHARE_MIN: f64 = 0.001;
-const OVER_BESIDE: u64 = 3;
+const OVER_GAP: u64 = 3;
 
-/// Connects slower than this at their best are far away, not dropped.
+/// When even the fastest connect is slower, the server is far away.
 const NEAR: Nanos = 400 * MS;
 
-/// Segments sent again, of requests.
+/// Retransmitted segments needed, and their ratio to the requests.
 const RETRANSMITS_MIN: u64 = 10;
 const RETRANSMITS_SHARE_MIN: f64 = 0.01;
 
-/// A route loses the segments of requests as it loses SYNs; below this part of the share of SYNs,
-/// a full queue loses them.
+/// A lossy route loses segments as often as SYNs; below this ratio of the two shares, a full queue
+/// loses the SYNs.
 const ROUTE_OVER_SYNS: f64 = 0.5;
-/// Less probable than this is not chance.
+/// Significance level.
 const CHANCE: f64 = 0.02;
 
-/// What became of the connections' SYNs, and of the segments that followed them.
-pub(super) struct Syns {
-    /// Connections that opened about this many seconds late, since their SYN was lost.
+/// Losses of the connections' SYNs, and of later segments.
+pub(super) struct SynLosses {
+    /// Seconds late, and the number of connections that opened so.
     pub(super) late: Vec<(u64, u64)>,
     pub(super) timed_out: u64,
-    /// Segments sent again besides the SYNs of the connections that opened late.
+    /// Retransmitted segments, without the SYNs of the connections that opened late.
     pub(super) segments: u64,
 }
 
-impl Syns {
-    pub(super) fn of(facts: &Facts<'_>) -> Self {
-        let late = gathered(facts.latency(LatencyMetric::Connect));
+impl SynLosses {
+    pub(super) fn of(facts: &RunFacts<'_>) -> Self {
+        let late = late_seconds(facts.latency(LatencyMetric::Connect));
         let linear = late.iter().any(|(second, _)| [2, 4, 5].contains(second));
         let sent_again = |second: u64| match second {
             _ if linear => second.min(5),
@@ -63,7 +64,6 @@ impl Syns {
         }
     }
 
-    /// Connections that opened late.
     pub(super) fn dropped(&self) -> u64 {
         self.late.iter().map(|(_, count)| count).sum()
     }
@@ -73,12 +73,12 @@ impl Syns {
         self.dropped() + self.timed_out
     }
 
-    /// Whether more segments went again than anything but a lossy route explains. A server that does
-    /// not accept makes clients send again too, and loses far more SYNs than segments; and nothing
-    /// is lost on the way within one machine.
-    pub(super) fn route_loses(&self, facts: &Facts<'_>) -> bool {
+    /// Whether only a lossy route explains the retransmitted segments. A server that does not
+    /// accept makes clients retransmit too, but loses far more SYNs than segments; and the loopback
+    /// loses nothing.
+    pub(super) fn route_loses(&self, facts: &RunFacts<'_>) -> bool {
         let part = facts.of_sent(self.segments);
-        // Of few connections some are late by chance: no more than the route's losses explain.
+        // The number of late connections must be plausible at the route's loss rate.
         let explained = part / ROUTE_OVER_SYNS * facts.attempts() as f64;
         let is_chance = poisson_at_least(self.lost() as f64, explained) >= CHANCE;
         !facts.is_loopback()
@@ -88,18 +88,18 @@ impl Syns {
     }
 }
 
-/// The whole seconds at which connect times gather, and how many do at each.
-fn gathered(connects: &Histogram) -> Vec<(u64, u64)> {
+/// The whole seconds at which connect times cluster, each with its count.
+fn late_seconds(connects: &Histogram) -> Vec<(u64, u64)> {
     if connects.is_empty() || connects.min() > NEAR {
         return Vec::new();
     }
     let between = |low: u64, high: u64| connects.count_between(low * MS, high * MS);
-    let beside = |second: u64| between(second * 1_000 + BESIDE.0, second * 1_000 + BESIDE.1);
+    let gap = |second: u64| between(second * 1_000 + GAP.0, second * 1_000 + GAP.1);
     let at = |second: u64| {
         let count = between(second * 1_000 - WITHIN.0, second * 1_000 + WITHIN.1);
         let enough = count >= COUNT_MIN && share(count, connects.count()) >= SHARE_MIN;
-        let around = beside(second - 1) + beside(second);
-        (enough && count > around * OVER_BESIDE).then_some((second, count))
+        let around = gap(second - 1) + gap(second);
+        (enough && count > around * OVER_GAP).then_some((second, count))
     };
     SECONDS.filter_map(at).collect()
 }

@@ -1,37 +1,37 @@
-//! What the watched target said of itself: a level at its bound needs no guess.
+//! Levels of the watched target that are at their bound.
 
 use gake_core::record::{Gauge, LevelUnit};
 use gake_text::units;
 
 use super::Finding;
-use super::facts::{AtBound, Facts};
+use super::facts::{AtBound, RunFacts};
 
-/// A share of a whole is used up from here on.
+/// A resource is used up from this share on.
 const USED_UP: f64 = 0.95;
-/// Connections are at their limit from here on when others wait to be accepted: a server may count
-/// some that clients have given up, and not count them as open.
+/// The same for connections while others wait to be accepted: a server may count some that clients
+/// have closed, and not count them as open.
 const NEARLY: f64 = 0.85;
-/// Requests wait for what this part of those in flight wait for.
-const MOST: f64 = 0.5;
-/// Garbage collection that takes this part of the time, or of the CPU, is the limit.
+/// A disk or lock is the limit when this share of the requests in flight waits for it.
+const WAITING: f64 = 0.5;
+/// Garbage collection is the limit from this share of the time, or of the CPU, on.
 const COLLECTING: f64 = 0.15;
-/// Pages read from a disk for each request, when memory is short; or, when the disk is so fast that
-/// nobody is seen to wait for it, when a control group's bound is why.
+/// Pages read back from disk per request, when memory is short and threads wait for them ...
 const MAJOR_FAULTS: f64 = 0.2;
-const MAJOR_FAULTS_OF_BOUND: f64 = 1.0;
-/// A source is silent that did not answer for this part of its readings, and this often.
+/// ... or when a control group refused memory: a fast disk shows no waiting threads.
+const MAJOR_FAULTS_REFUSED: f64 = 1.0;
+/// A source is silent when this share and this number of its reads failed.
 const SILENT: f64 = 0.2;
 const SILENT_MIN: u64 = 2;
 
-/// A process that ends under the load: whatever else is seen follows from that.
-pub(super) fn ended(facts: &Facts<'_>) -> Option<Finding> {
+/// The process ended under the load, which explains everything else.
+pub(super) fn ended(facts: &RunFacts<'_>) -> Option<Finding> {
     let process = |source: &str| source.starts_with("pid:") || source.starts_with("port:");
-    let gone = facts.unanswered().into_iter().find(|silent| process(silent.source))?;
+    let gone = facts.silent_sources().into_iter().find(|silent| process(silent.source))?;
     if facts.counts().failed + facts.counts().unfinished == 0 {
         return None;
     }
     let evidence = format!(
-        "{} was there in {} readings and then no more: the process ended or was started again",
+        "{} was gone after {} readings: the process ended or was restarted",
         gone.source,
         units::count(gone.answered)
     );
@@ -40,39 +40,37 @@ pub(super) fn ended(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_ended", evidence, advice, check))
 }
 
-pub(super) fn memory(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn memory(facts: &RunFacts<'_>) -> Option<Finding> {
     let faults = facts.mean("major_faults")?;
     let threads = facts.mean("disk_threads").unwrap_or(0.0);
     let each = faults / facts.rate().max(1.0);
     let refused = facts.mean("memory_refused").filter(|refused| *refused > 0.0);
     let waits = each >= MAJOR_FAULTS && threads >= 1.0;
-    let is_bound = refused.is_some() && each >= MAJOR_FAULTS_OF_BOUND;
-    if !(waits || is_bound && (facts.is_closed() || facts.is_troubled())) {
+    let is_refused = refused.is_some() && each >= MAJOR_FAULTS_REFUSED;
+    if !(waits || is_refused && (facts.is_closed() || facts.is_troubled())) {
         return None;
     }
     let mut evidence = format!(
-        "the target read {} pages a second back from the disk, {} for each request, since memory \
-         is short",
+        "the target read {} pages a second back from disk, {} per request: memory is short",
         units::number(faults),
         units::number(each)
     );
     if let Some(refused) = refused {
         evidence.push_str(&format!(
-            "; its control group's bound refused it memory {} times a second",
+            "; its control group refused it memory {} times a second",
             units::number(refused)
         ));
     }
-    let advice = "give it more memory (the machine's, or its control group's bound), or make it \
-                  use less";
+    let advice = "give it more memory (the machine's, or its control group's limit), or reduce \
+                  its use";
     let check = "pidstat -r 1 on the target (majflt/s); vmstat 1 (si); memory.events of its group";
     Some(Finding::new("target_memory", evidence, advice, check))
 }
 
-/// Garbage collection.
-pub(super) fn collector(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn collector(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = facts.at_bound("gc", COLLECTING)?;
     let evidence = format!(
-        "{} spent {} of the time on garbage collection ({} at most; {} or more {})",
+        "{} spent {} of the time on garbage collection (at most {}; {} or more {})",
         seen.source,
         units::percent(seen.mean),
         units::percent(seen.max.min(1.0)),
@@ -84,69 +82,68 @@ pub(super) fn collector(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_gc", evidence, advice, check))
 }
 
-pub(super) fn disk(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn disk(facts: &RunFacts<'_>) -> Option<Finding> {
     let threads = facts.mean("disk_threads")?;
-    if facts.at_disk() < MOST {
+    if facts.at_disk() < WAITING {
         return None;
     }
     let evidence = format!(
-        "{} of the target's threads waited for a disk in the mean, with {} requests in flight",
+        "on average {} of the target's threads waited for a disk, with {} requests in flight",
         units::number(threads),
         units::number(facts.in_flight())
     );
-    let advice = "the disk is the limit: write less or in larger parts, sync less often, or get a \
-                  faster one";
+    let advice = "the disk is the limit: write less or in larger blocks, sync less often, or use \
+                  a faster one";
     let check = "iostat -x 1 on the target (w_await, %util); ps -eLo stat,wchan,comm shows D";
     Some(Finding::new("target_disk", evidence, advice, check))
 }
 
-/// A lock within the target: what holds it decides the rate, whatever else there is.
-pub(super) fn lock(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn lock(facts: &RunFacts<'_>) -> Option<Finding> {
     let blocked = facts.mean("lock_waiting")?;
-    if blocked < MOST * facts.in_flight().max(2.0) {
+    if blocked < WAITING * facts.in_flight().max(2.0) {
         return None;
     }
     let evidence = format!(
-        "{} of the target's threads waited for a lock in the mean, with {} requests in flight",
+        "on average {} of the target's threads waited for a lock, with {} requests in flight",
         units::number(blocked),
         units::number(facts.in_flight())
     );
-    let advice = "find the lock and hold it shorter: a profile of waiting threads names it (jstack, \
-                  Go's mutex profile)";
+    let advice = "find the lock in a profile of waiting threads (jstack, Go's mutex profile), and \
+                  hold it for less time";
     let check = "jstack PID | grep -c BLOCKED, or /debug/pprof/mutex, on the target";
     Some(Finding::new("target_lock", evidence, advice, check))
 }
 
-/// `all 200 busy in 8 of 12 readings (72 % in the mean)`.
-pub(super) fn used(seen: &AtBound<'_>, busy: Option<f64>) -> String {
+/// `port:80: all 200 worker threads busy in 8 of 12 readings (72 % on average)`.
+pub(super) fn used(seen: &AtBound<'_>, busy: Option<f64>, what: &str) -> String {
     let which = match busy {
-        Some(busy) => format!("all {} ", units::number(busy)),
-        None => format!("{} or more of them ", units::percent(USED_UP)),
+        Some(busy) => format!("all {}", units::number(busy)),
+        None => format!("at least {} of the", units::percent(USED_UP)),
     };
-    format!("{which}busy {} ({} in the mean)", seen.how_often(), units::percent(seen.mean))
+    let (often, mean) = (seen.how_often(), units::percent(seen.mean));
+    format!("{}: {which} {what} busy {often} ({mean} on average)", seen.source)
 }
 
-pub(super) fn at_share<'a>(facts: &Facts<'a>, name: &'a str) -> Option<AtBound<'a>> {
+pub(super) fn at_share<'a>(facts: &RunFacts<'a>, name: &'a str) -> Option<AtBound<'a>> {
     facts.at_bound(name, USED_UP)
 }
 
-pub(super) fn pool(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn pool(facts: &RunFacts<'_>) -> Option<Finding> {
     let seen = at_share(facts, "pool")?;
-    let evidence =
-        format!("{} had its worker threads {}", seen.source, used(&seen, facts.most("pool_busy")));
-    let advice = "the pool is the limit: what the threads wait for decides whether more of them \
-                  help (server.tomcat.threads.max, or the like)";
+    let evidence = used(&seen, facts.most("pool_busy"), "worker threads");
+    let advice = "the pool is the limit; whether more threads help (server.tomcat.threads.max or \
+                  similar) depends on what they wait for";
     let check = "tomcat.threads.busy against tomcat.threads.config.max; jstack PID shows what they \
                  wait for";
     Some(Finding::new("target_pool", evidence, advice, check))
 }
 
-pub(super) fn connections(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn connections(facts: &RunFacts<'_>) -> Option<Finding> {
     let waiting = facts.at_bound("accept_queue", 1.0);
     let seen = at_share(facts, "connections")
         .or_else(|| facts.at_bound("connections", NEARLY).filter(|_| waiting.is_some()))?;
     let mut evidence = format!(
-        "{} had {} of the connections it allows {}",
+        "{} had up to {} of its allowed connections open {}",
         seen.source,
         units::percent(seen.max),
         seen.how_often()
@@ -159,12 +156,12 @@ pub(super) fn connections(facts: &Facts<'_>) -> Option<Finding> {
         ));
     }
     let advice = "raise the limit (server.tomcat.max-connections, worker_connections), or close \
-                  connections that idle";
+                  idle connections";
     let check = "ss -tan state established '( sport = :PORT )' | wc -l against the setting";
     Some(Finding::new("target_connections", evidence, advice, check))
 }
 
-pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
+pub(super) fn descriptors(facts: &RunFacts<'_>) -> Option<Finding> {
     let share = facts.most("descriptors").filter(|share| *share >= USED_UP)?;
     let evidence = format!("the target had {} of its file descriptors open", units::percent(share));
     let advice = "raise its limit (ulimit -n, LimitNOFILE=); without descriptors it cannot accept";
@@ -172,29 +169,29 @@ pub(super) fn descriptors(facts: &Facts<'_>) -> Option<Finding> {
     Some(Finding::new("target_descriptors", evidence, advice, check))
 }
 
-/// A source that shares the target's threads or connections starves with it: that it does not
-/// answer is a reading.
-pub(super) fn silent(facts: &Facts<'_>) -> Option<Finding> {
+/// A source that shares the target's threads or connections starves with it: its failed reads are
+/// evidence.
+pub(super) fn silent(facts: &RunFacts<'_>) -> Option<Finding> {
     let fetched =
         |source: &str| ["prometheus:", "actuator:"].iter().any(|kind| source.starts_with(kind));
-    let silent = facts.unanswered().into_iter().find(|silent| {
-        let all = silent.times + silent.answered;
-        let part = silent.times as f64 / all.max(1) as f64;
-        fetched(silent.source) && silent.times >= SILENT_MIN && part >= SILENT
+    let silent = facts.silent_sources().into_iter().find(|silent| {
+        let all = silent.failed + silent.answered;
+        let failed = silent.failed as f64 / all.max(1) as f64;
+        fetched(silent.source) && silent.failed >= SILENT_MIN && failed >= SILENT
     })?;
     let mut evidence = format!(
-        "{} did not answer {} of {} times under the load",
-        silent.source,
-        units::count(silent.times),
-        units::count(silent.times + silent.answered)
+        "{} of {} reads of {} failed under the load",
+        units::count(silent.failed),
+        units::count(silent.failed + silent.answered),
+        silent.source
     );
-    let said: Vec<_> = silent.last.iter().filter_map(|gauge| last_share(gauge)).collect();
-    if !said.is_empty() {
-        evidence.push_str(&format!("; the last that it said, {}, is of before", said.join(", ")));
+    let last: Vec<_> = silent.last.iter().filter_map(|gauge| last_share(gauge)).collect();
+    if !last.is_empty() {
+        evidence.push_str(&format!("; its last values before that: {}", last.join(", ")));
     }
-    let advice = "it probably waits for the threads or connections that the load has taken: give \
-                  it a port of its own (management.server.port), and watch port:PORT, which needs \
-                  no answer";
+    let advice = "it probably waits for threads or connections that the load occupies: give it \
+                  its own port (management.server.port), and watch port:PORT, which needs no \
+                  response";
     Some(Finding::new("target_silent", evidence, advice, "curl -m 1 the same URL under the load"))
 }
 

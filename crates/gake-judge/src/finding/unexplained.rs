@@ -1,14 +1,14 @@
-//! Something is wrong and no rule says what: then that is said, and what to watch to know more.
+//! Problems that no rule explains, with what to watch to find out.
 
 use gake_core::record::LatencyMetric;
 use gake_text::units;
 
-use super::facts::{FAILURES_MIN, Facts};
+use super::facts::{FAILURES_MIN, RunFacts};
 use super::{Finding, Rank, UNEXPLAINED, cores, server};
-use crate::objective::Unit;
+use crate::objective::ValueUnit;
 
-/// What to say first of a run in which something is wrong and whose findings do not explain it.
-pub(super) fn find(facts: &Facts<'_>, findings: &[Finding]) -> Option<Finding> {
+/// The finding of a run with a problem that `findings` do not explain.
+pub(super) fn find(facts: &RunFacts<'_>, findings: &[Finding]) -> Option<Finding> {
     if facts.counts().due() == 0 || findings.iter().any(|finding| finding.rank == Rank::Cause) {
         return None;
     }
@@ -16,16 +16,17 @@ pub(super) fn find(facts: &Facts<'_>, findings: &[Finding]) -> Option<Finding> {
     missed(facts, symptoms).or_else(|| waiting(facts)).or_else(|| failures(facts, symptoms))
 }
 
-/// An objective was missed. What failures do to one is told by their symptoms.
-fn missed(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
-    let unexplained = facts.missed().filter(|missed| !symptoms || missed.unit == Unit::Nanoseconds);
+/// An objective was missed. Symptoms explain the failures, but no latency.
+fn missed(facts: &RunFacts<'_>, symptoms: bool) -> Option<Finding> {
+    let unexplained =
+        facts.missed().filter(|missed| !symptoms || missed.unit == ValueUnit::Nanoseconds);
     let missed: Vec<_> =
         unexplained.map(|o| format!("{} is missed ({})", o.text, o.shown())).collect();
     if missed.is_empty() {
         return None;
     }
     let seen = match server::queue(facts) {
-        Some(queue) => format!("{}, for what cannot be seen from here", queue.text()),
+        Some(queue) => format!("{}, for a reason that does not show from outside", queue.text()),
         None => ruled_out(facts),
     };
     Some(finding(facts, &format!("{}; {seen}", missed.join(", "))))
@@ -34,8 +35,7 @@ fn missed(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
 /// A median first byte up to this many times the fastest is no queue.
 const NO_QUEUE: f64 = 1.5;
 
-/// What it is not, with the numbers that say so.
-fn ruled_out(facts: &Facts<'_>) -> String {
+fn ruled_out(facts: &RunFacts<'_>) -> String {
     let [late, connects, first] =
         [LatencyMetric::Lateness, LatencyMetric::Connect, LatencyMetric::FirstByte]
             .map(|metric| facts.latency(metric));
@@ -53,7 +53,7 @@ fn ruled_out(facts: &Facts<'_>) -> String {
     }
     if !first.is_empty() && median as f64 <= NO_QUEUE * fastest as f64 {
         out.push(format!(
-            "waiting in a queue (the first byte takes {} in the median and {} at best)",
+            "waiting in a queue (the median first byte takes {}, the fastest {})",
             duration(median),
             duration(fastest)
         ));
@@ -62,52 +62,53 @@ fn ruled_out(facts: &Facts<'_>) -> String {
         out.push(format!("the target's CPU ({} cores used)", units::number(cores)));
     }
     match out.is_empty() {
-        true => "nothing that was measured explains it".to_owned(),
+        true => "no measurement explains it".to_owned(),
         false => format!("it is not {}", out.join(", nor ")),
     }
 }
 
-/// Requests wait inside the server, and nothing says for what.
-fn waiting(facts: &Facts<'_>) -> Option<Finding> {
+/// Requests wait inside the server for an unknown reason.
+fn waiting(facts: &RunFacts<'_>) -> Option<Finding> {
     if let Some(queue) = server::queue(facts) {
         let text = format!("{}, for its CPU, a pool or a lock", queue.text());
         return Some(finding(facts, &text));
     }
     let uneven = server::uneven(facts)?;
-    let advice = format!("to know more, compare with -c 1, and {}", watch(facts));
+    let advice = format!("to know more, compare with -c 1, and {}", watch_advice(facts));
     Some(Finding { advice, ..finding(facts, &uneven) })
 }
 
-fn failures(facts: &Facts<'_>, symptoms: bool) -> Option<Finding> {
+fn failures(facts: &RunFacts<'_>, symptoms: bool) -> Option<Finding> {
     let failed = facts.counts().failed;
     if symptoms || facts.of_sent(failed) < FAILURES_MIN {
         return None;
     }
     let mut evidence = format!(
-        "{} ({}) failed, and no finding says why",
+        "{} ({}) failed, and no finding explains it",
         units::plural(failed, "request"),
         units::percent(facts.of_sent(failed))
     );
     if let Some((status, count)) = most_frequent_unexpected(facts) {
         evidence.push_str(&format!("; most often status {status} × {}", units::count(count)));
     }
-    let advice = "send one such request by hand and compare; --expect says which statuses are ok";
+    let advice = "send one such request by hand and compare; --expect sets the statuses that are \
+                  ok";
     Some(Finding::new(UNEXPLAINED, evidence, advice, "curl -i the URL"))
 }
 
-fn finding(facts: &Facts<'_>, evidence: &str) -> Finding {
-    let advice = format!("to know more, {}", watch(facts));
+fn finding(facts: &RunFacts<'_>, evidence: &str) -> Finding {
+    let advice = format!("to know more, {}", watch_advice(facts));
     let check = "top, vmstat 1 and the server's log during the run";
     Finding::new(UNEXPLAINED, evidence.to_owned(), &advice, check)
 }
 
-/// What was not watched and would tell more.
-pub(super) fn watch(facts: &Facts<'_>) -> String {
+/// Advice on sources that are not watched yet.
+pub(super) fn watch_advice(facts: &RunFacts<'_>) -> String {
     let watched = |kinds: &[&str]| {
         let gauges = facts.run.watched.gauges().iter();
         gauges.map(|gauge| &gauge.source).any(|s| kinds.iter().any(|kind| s.starts_with(kind)))
     };
-    let here = facts.machine_says("target_here");
+    let here = facts.machine_flag("target_here");
     let process = watched(&["pid:", "port:"]) || (here && facts.most("cores").is_some());
     let mut more = Vec::new();
     if !process {
@@ -133,7 +134,7 @@ pub(super) fn watch(facts: &Facts<'_>) -> String {
     format!("watch {}", more.join(", "))
 }
 
-fn most_frequent_unexpected(facts: &Facts<'_>) -> Option<(u16, u64)> {
+fn most_frequent_unexpected(facts: &RunFacts<'_>) -> Option<(u16, u64)> {
     let expect = &facts.run.plan.expect;
     let statuses = facts.run.tally.statuses().iter();
     statuses.filter(|(status, _)| !expect.accepts(*status)).max_by_key(|status| status.1).copied()

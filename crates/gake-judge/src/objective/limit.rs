@@ -1,46 +1,46 @@
-//! What an objective bounds, for drawing it beside the measurement.
+//! The bound of an objective, for drawing it into a chart.
 
 use super::quantity::Quantity;
-use super::{Claim, Objective, Operator, Scope};
+use super::{BoundOperator, Claim, Objective, ObjectiveScope};
 
 /// A bound and its subject.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Limit {
-    /// The label it is about; `None` is the whole run.
+pub struct ObjectiveLimit {
+    /// The label; `None` for the whole run.
     pub label: Option<String>,
-    /// What is bounded.
-    pub subject: Subject,
+    /// The bounded quantity.
+    pub subject: LimitSubject,
     /// The bound, in the subject's unit.
     pub bound: f64,
-    /// Whether values above the bound miss the objective; else those below do.
+    /// Whether values above the bound, not below it, miss the objective.
     pub upper: bool,
 }
 
-/// What a limit is on.
+/// The quantity that a limit bounds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
-    /// A statistic of a latency, in nanoseconds: `response` and `p99`.
+pub enum LimitSubject {
+    /// A statistic of a latency, in nanoseconds.
     Latency {
-        /// The latency, by the name that objectives use.
+        /// The latency's name in objectives, such as `response`.
         metric: &'static str,
         /// `p99`, `mean`, `min` or `max`.
         statistic: String,
     },
     /// The share of the arrivals due that did not end ok, 0 to 1.
     ErrorShare,
-    /// A number of arrivals over the whole run: errors, or sent.
+    /// The number of errors or of arrivals sent in the whole run.
     Count,
     /// `rate` (completed), `goodput` or `sent` a second.
     Rate(&'static str),
-    /// A level of the watched target by its name, in the level's unit.
+    /// A level of the watched target by name, in the level's unit.
     Gauge(&'static str),
 }
 
 impl Objective {
-    /// What it bounds; `None` for a metric of the run's own or a part of its scenarios.
+    /// The limit; `None` for a metric of the run's own, some of its scenarios, or an equality.
     #[must_use]
-    pub fn limit(&self) -> Option<Limit> {
-        let Claim::Builtin { scope: Scope { label, tags }, quantity } = &self.claim else {
+    pub fn limit(&self) -> Option<ObjectiveLimit> {
+        let Claim::Builtin { scope: ObjectiveScope { label, tags }, quantity } = &self.claim else {
             return None;
         };
         if !tags.is_empty() || !self.operator.is_bound() {
@@ -50,16 +50,16 @@ impl Objective {
         let (subject, bound) = match *quantity {
             Quantity::Latency { measure, statistic, .. } => {
                 let statistic = statistic.to_string();
-                (Subject::Latency { metric: measure.name(), statistic }, bound)
+                (LimitSubject::Latency { metric: measure.name(), statistic }, bound)
             }
-            Quantity::ErrorPercent(percent) => (Subject::ErrorShare, percent / 100.0),
-            Quantity::ErrorCount(_) | Quantity::SentCount(_) => (Subject::Count, bound),
-            Quantity::Rate { of, .. } => (Subject::Rate(of.name()), bound),
-            Quantity::Gauge { gauge, .. } => (Subject::Gauge(gauge.name), bound),
+            Quantity::ErrorPercent(percent) => (LimitSubject::ErrorShare, percent / 100.0),
+            Quantity::ErrorCount(_) | Quantity::SentCount(_) => (LimitSubject::Count, bound),
+            Quantity::Rate { of, .. } => (LimitSubject::Rate(of.name()), bound),
+            Quantity::Gauge { gauge, .. } => (LimitSubject::Gauge(gauge.name), bound),
         };
-        let upper = matches!(self.operator, Operator::Less | Operator::LessOrEqual);
+        let upper = matches!(self.operator, BoundOperator::Less | BoundOperator::LessOrEqual);
         let label = label.as_ref().map(|label| label.name.clone());
-        Some(Limit { label, subject, bound, upper })
+        Some(ObjectiveLimit { label, subject, bound, upper })
     }
 }
 
@@ -70,8 +70,10 @@ mod tests {
     #[test]
     fn limits_are_in_the_unit_of_what_they_bound() {
         let limit = |text: &str| text.parse::<Objective>().unwrap().limit();
-        let latency =
-            |metric, statistic: &str| Subject::Latency { metric, statistic: statistic.to_owned() };
+        let latency = |metric, statistic: &str| LimitSubject::Latency {
+            metric,
+            statistic: statistic.to_owned(),
+        };
         for (text, label, subject, bound, upper) in [
             ("p99<50ms", None, latency("response", "p99"), 5e7, true),
             ("buy:service.p99.9<=1s", Some("buy"), latency("service", "p99.9"), 1e9, true),
@@ -82,13 +84,17 @@ mod tests {
                 1e9,
                 true,
             ),
-            ("errors<0.1%", None, Subject::ErrorShare, 0.001, true),
-            ("errors<5", None, Subject::Count, 5.0, true),
-            ("goodput>=990/s", None, Subject::Rate("goodput"), 990.0, false),
-            ("cpu<80%", None, Subject::Gauge("cpu"), 0.8, true),
+            ("errors<0.1%", None, LimitSubject::ErrorShare, 0.001, true),
+            ("errors<5", None, LimitSubject::Count, 5.0, true),
+            ("goodput>=990/s", None, LimitSubject::Rate("goodput"), 990.0, false),
+            ("cpu<80%", None, LimitSubject::Gauge("cpu"), 0.8, true),
         ] {
             let label = label.map(str::to_owned);
-            assert_eq!(limit(text), Some(Limit { label, subject, bound, upper }), "{text}");
+            assert_eq!(
+                limit(text),
+                Some(ObjectiveLimit { label, subject, bound, upper }),
+                "{text}"
+            );
         }
     }
 }

@@ -10,32 +10,32 @@
 //! | `sent` | arrivals sent | `990/s`, or a whole number |
 //! | `cpu`, `rss`, `descriptors`, `pool` ... | levels of the watched target | `80%`, `1GB`, `100/s`, a number |
 //!
-//! A dropped arrival is an error: a user would have got no answer. An objective on no
-//! sample is not met, and says so.
+//! A dropped arrival is an error: its user got no response. An objective without samples is not
+//! met.
 
 mod clause;
-mod gauge;
+mod level;
 mod limit;
 mod parse;
 mod quantity;
 mod selector;
 mod series;
 mod series_clause;
+mod view;
 
 use std::fmt;
 
-use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{Registry, Tags};
 use gake_core::plan::Plan;
-use gake_core::record::{Run, ScenarioRun, Tally, WatchRecord};
 use gake_text::units;
 
 pub use clause::Clause;
-pub use limit::{Limit, Subject};
+pub use limit::{LimitSubject, ObjectiveLimit};
 pub use parse::ObjectiveError;
-pub use quantity::{Bad, Bound};
+pub use quantity::{BadCount, ClauseBound};
+pub use view::{RunView, ScenarioView};
 
-use quantity::{Measure, Part, Quantity};
+use quantity::{Measure, Quantity, ScopeView};
 use series::SeriesClaim;
 
 pub(crate) use selector::split as split_selector;
@@ -44,36 +44,34 @@ pub(crate) use selector::split as split_selector;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Objective {
     claim: Claim,
-    operator: Operator,
+    operator: BoundOperator,
 }
 
-/// What is compared, with its bound.
 #[derive(Debug, Clone, PartialEq)]
 enum Claim {
-    /// What every run measures, of all requests, of one label or of the scenarios with some tags.
-    Builtin { scope: Scope, quantity: Quantity },
+    /// A built-in quantity of all requests, of one label, or of the scenarios with some tags.
+    Builtin { scope: ObjectiveScope, quantity: Quantity },
     /// A metric of the run's own.
     Series(SeriesClaim),
 }
 
-/// The part of a run that an objective is about; the whole by default.
+/// The scope of an objective; the whole run by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Scope {
-    label: Option<Label>,
-    /// The scenarios that carry these tags; `scenario` is a scenario's name.
+struct ObjectiveScope {
+    label: Option<ObjectiveLabel>,
+    /// The scenarios with these tags; the tag `scenario` is the name.
     tags: Tags,
 }
 
-/// The label that an objective is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Label {
+struct ObjectiveLabel {
     name: String,
-    /// Whether it is written as the tag `name`, and not before a colon.
+    /// Whether it is written as the tag `name` instead of before a colon.
     is_tag: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
+enum BoundOperator {
     Less,
     LessOrEqual,
     Greater,
@@ -82,116 +80,16 @@ enum Operator {
     NotEqual,
 }
 
-/// The data that an objective is evaluated on: a whole run, or a run so far.
-#[derive(Debug, Clone)]
-pub struct View<'a> {
-    /// What was recorded.
-    pub tally: &'a Tally,
-    /// The time over which requests were sent.
-    pub sending: Nanos,
-    /// The time over which they were answered or failed.
-    pub span: Nanos,
-    /// The plan.
-    pub plan: &'a Plan,
-    /// What was sampled of the target.
-    pub watched: &'a WatchRecord,
-    /// Each scenario by itself, in the plan's order, when the run has several.
-    pub scenarios: Vec<ScenarioView<'a>>,
-}
-
-/// One scenario of a [`View`].
-#[derive(Debug, Clone, Copy)]
-pub struct ScenarioView<'a> {
-    /// What it recorded.
-    pub tally: &'a Tally,
-    /// From the start of the run to the end of its warm-up, after which it records.
-    pub begun: Nanos,
-    /// The time over which its requests were sent.
-    pub sending: Nanos,
-    /// The time over which they were answered or failed.
-    pub span: Nanos,
-}
-
-impl<'a> View<'a> {
-    /// The view of a whole run.
-    #[must_use]
-    pub fn of(run: &'a Run) -> Self {
-        Self {
-            tally: &run.tally,
-            sending: run.sending,
-            span: run.completing,
-            plan: &run.plan,
-            watched: &run.watched,
-            scenarios: run.scenarios.iter().map(ScenarioView::of).collect(),
-        }
-    }
-
-    /// Whether a scenario of it carries these tags.
-    fn has(&self, tags: &Tags) -> bool {
-        self.plan.scenarios().iter().any(|plan| plan.carries(tags))
-    }
-
-    /// Calls `of` with only the scenarios that carry `tags`, which some do ([`View::has`]).
-    fn within<T>(&self, tags: &Tags, of: impl FnOnce(&View<'_>) -> T) -> T {
-        let parts: Vec<_> = self.parts(tags).collect();
-        let (sending, span) = self.times(tags).unwrap_or_default();
-        let narrowed = |tally| View { tally, sending, span, scenarios: Vec::new(), ..*self };
-        match parts.as_slice() {
-            // A single scenario is not told apart: it is the whole.
-            all if all.len() == self.scenarios.len() => of(self),
-            [] => of(&narrowed(&Tally::default())),
-            [one] => of(&narrowed(one.tally)),
-            [first, rest @ ..] => {
-                let mut all = first.tally.clone();
-                rest.iter().for_each(|part| all.merge(part.tally));
-                of(&narrowed(&all))
-            }
-        }
-    }
-
-    /// The time over which the scenarios that carry `tags` sent, and over which they were answered
-    /// or failed, from the end of the first one's warm-up; `None` when they are not told apart.
-    pub(crate) fn times(&self, tags: &Tags) -> Option<(Nanos, Nanos)> {
-        let first = self.parts(tags).map(|part| part.begun).min()?;
-        let until = |end: fn(&ScenarioView<'_>) -> Nanos| {
-            let ends = self.parts(tags).map(|part| part.begun.saturating_add(end(part)));
-            ends.max().map(|last| last.saturating_sub(first))
-        };
-        Some((until(|part| part.sending)?, until(|part| part.span)?))
-    }
-
-    fn parts(&self, tags: &Tags) -> impl Iterator<Item = &ScenarioView<'a>> {
-        let scenarios = self.plan.scenarios().iter().zip(&self.scenarios);
-        scenarios.filter(|(plan, _)| plan.carries(tags)).map(|(_, part)| part)
-    }
-
-    fn labels(&self) -> &'a [String] {
-        &self.plan.labels
-    }
-
-    /// From when on what the target said counts.
-    fn warmup(&self) -> Nanos {
-        nanos(self.plan.warmup)
-    }
-}
-
-impl<'a> ScenarioView<'a> {
-    fn of(run: &'a ScenarioRun) -> Self {
-        let begun = nanos(run.plan.start).saturating_add(nanos(run.plan.warmup));
-        Self { tally: &run.tally, begun, sending: run.sending, span: run.completing }
-    }
-}
-
 /// The unit of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum ValueUnit {
     /// Nanoseconds.
     Nanoseconds,
     /// Per cent.
     Percent,
-    /// A plain number.
+    /// A unitless number.
     Count,
-    /// A number a second.
+    /// Per second.
     PerSecond,
     /// A share of a whole, 0 to 1.
     Share,
@@ -199,7 +97,7 @@ pub enum Unit {
     Bytes,
 }
 
-impl Unit {
+impl ValueUnit {
     /// The stable name used in every format.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -217,48 +115,47 @@ impl Unit {
 /// An objective with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// The objective.
+    /// The objective as text.
     pub text: String,
-    /// What was measured; `None` when there was nothing to measure.
+    /// The measured value; `None` without samples.
     pub value: Option<f64>,
     /// The unit of `value`.
-    pub unit: Unit,
+    pub unit: ValueUnit,
     /// Whether the objective was met.
     pub met: bool,
-    /// Why the value is missing.
+    /// Why `value` is missing.
     pub problem: Option<String>,
 }
 
 impl Evaluation {
-    /// The value as people read it, or why it is missing.
+    /// The value as text, or why it is missing.
     #[must_use]
     pub fn shown(&self) -> String {
         let Some(value) = self.value else {
             return self.problem.clone().unwrap_or_else(|| "no value".to_owned());
         };
         match self.unit {
-            Unit::Nanoseconds => units::duration(value),
-            Unit::Percent => units::percent(value / 100.0),
-            Unit::Count if value.fract() == 0.0 && value >= 0.0 => units::count(value as u64),
-            Unit::Count => units::number(value),
-            Unit::PerSecond => units::rate(value),
-            Unit::Share => units::percent(value),
-            Unit::Bytes => units::bytes(value),
+            ValueUnit::Nanoseconds => units::duration(value),
+            ValueUnit::Percent => units::percent(value / 100.0),
+            ValueUnit::Count if value.fract() == 0.0 && value >= 0.0 => units::count(value as u64),
+            ValueUnit::Count => units::number(value),
+            ValueUnit::PerSecond => units::rate(value),
+            ValueUnit::Share => units::percent(value),
+            ValueUnit::Bytes => units::bytes(value),
         }
     }
 }
 
 impl Objective {
-    /// Whether it bounds a level of the target, which must be watched for that.
+    /// Whether it bounds a level of the target, which must then be watched.
     #[must_use]
     pub fn is_about_target(&self) -> bool {
         matches!(self.claim, Claim::Builtin { quantity: Quantity::Gauge { .. }, .. })
     }
 
-    /// Checks that a run of this plan with these metrics can decide it.
+    /// Checks that a run of this plan with these metrics can evaluate it.
     ///
-    /// # Errors
-    /// What it names that does not exist, and what does.
+    /// The unknown name, and the known ones.
     pub fn check(&self, plan: &Plan, metrics: &Registry) -> Result<(), String> {
         let labels = &plan.labels;
         let (scope, quantity) = match &self.claim {
@@ -282,16 +179,16 @@ impl Objective {
         }
     }
 
-    /// Compares with what was measured.
+    /// Compares the measured value with the bound.
     #[must_use]
-    pub fn evaluate(&self, view: &View<'_>) -> Evaluation {
+    pub fn evaluate(&self, view: &RunView<'_>) -> Evaluation {
         let (unit, measured) = match &self.claim {
             Claim::Series(series) => (series.bound.unit(), series.measure(view)),
             Claim::Builtin { scope, quantity } => builtin(scope, *quantity, view),
         };
         let text = self.to_string();
         match measured {
-            Ok(Measured { value, bound, unit }) => {
+            Ok(MeasuredValue { value, bound, unit }) => {
                 let met = self.operator.holds(value, bound);
                 Evaluation { text, value: Some(value), unit, met, problem: None }
             }
@@ -302,18 +199,21 @@ impl Objective {
     }
 }
 
-/// A value beside the bound on it.
-struct Measured {
+struct MeasuredValue {
     value: f64,
     bound: f64,
-    unit: Unit,
+    unit: ValueUnit,
 }
 
-/// Measures a built-in quantity. What no label or scenario has may be a metric of a script.
-fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<Measured, String>) {
+/// Measures a built-in quantity. A name that is no label or scenario may be a metric of a script.
+fn builtin(
+    scope: &ObjectiveScope,
+    quantity: Quantity,
+    view: &RunView<'_>,
+) -> (ValueUnit, Result<MeasuredValue, String>) {
     let unit = quantity.unit();
     let has_label =
-        scope.label.as_ref().is_none_or(|label| Part::of_label(&label.name, view).is_some());
+        scope.label.as_ref().is_none_or(|label| ScopeView::of_label(&label.name, view).is_some());
     if !has_label || !view.has(&scope.tags) {
         let series = SeriesClaim::fallback(scope, quantity);
         if let Some(series) = series.filter(|series| series.is_known(view)) {
@@ -326,30 +226,30 @@ fn builtin(scope: &Scope, quantity: Quantity, view: &View<'_>) -> (Unit, Result<
     view.within(&scope.tags, |view| of_label(scope, quantity, view))
 }
 
-/// Measures it in a view that holds only the scope's scenarios.
+/// Measures a quantity in a view of only the scope's scenarios.
 fn of_label(
-    scope: &Scope,
+    scope: &ObjectiveScope,
     quantity: Quantity,
-    view: &View<'_>,
-) -> (Unit, Result<Measured, String>) {
+    view: &RunView<'_>,
+) -> (ValueUnit, Result<MeasuredValue, String>) {
     let unit = quantity.unit();
     let part = match &scope.label {
-        None => Ok(Part::whole(view)),
-        Some(label) => Part::of_label(&label.name, view).ok_or_else(|| {
+        None => Ok(ScopeView::whole(view)),
+        Some(label) => ScopeView::of_label(&label.name, view).ok_or_else(|| {
             let metrics = listed(series::names(view.tally).into_iter());
             missing_label(label, view.labels(), &metrics)
         }),
     };
     let value = part.and_then(|part| quantity.measure(&part, view));
-    (unit, value.map(|value| Measured { value, bound: quantity.bound(), unit }))
+    (unit, value.map(|value| MeasuredValue { value, bound: quantity.bound(), unit }))
 }
 
 /// Maximum number of names listed in a sentence.
 const NAMES_MAX: usize = 10;
 
-fn missing_label(label: &Label, labels: &[String], metrics: &str) -> String {
+fn missing_label(label: &ObjectiveLabel, labels: &[String], metrics: &str) -> String {
     let (name, labels) = (&label.name, listed(labels.iter().map(String::as_str)));
-    // What is written as a tag of a built-in metric names no other metric.
+    // A tag of a built-in metric cannot be the name of another metric.
     match (labels.as_str(), if label.is_tag { "" } else { metrics }) {
         ("", "") => format!("there is no label {name:?}"),
         (labels, "") => format!("there is no label {name:?}; there are {labels}"),
@@ -363,13 +263,13 @@ fn missing_label(label: &Label, labels: &[String], metrics: &str) -> String {
     }
 }
 
-/// That none of the scenarios carries `tags`, and what they carry.
+/// The error that no scenario has `tags`, with those they have.
 pub(crate) fn missing_scenario<'a>(
     tags: &Tags,
     scenarios: impl Iterator<Item = &'a Plan>,
 ) -> String {
     let mut scenarios: Vec<_> = scenarios.collect();
-    // Two runs of one plan have the same.
+    // Two runs of one plan have the same scenarios.
     scenarios.dedup_by(|a, b| a.name == b.name && a.tags == b.tags);
     if let ([_], Some(name)) = (tags.pairs(), tags.get(Plan::NAME_TAG)) {
         let there = listed(scenarios.iter().map(|plan| plan.name.as_str()));
@@ -380,14 +280,14 @@ pub(crate) fn missing_scenario<'a>(
         .map(|plan| {
             let name = (Plan::NAME_TAG, plan.name.as_str());
             let own = plan.tags.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-            selector::Written(&Tags::new(own.chain([name]))).to_string()
+            selector::TagsDisplay(&Tags::new(own.chain([name]))).to_string()
         })
         .collect();
     let there = listed(there.iter().map(String::as_str));
-    format!("no scenario has the tags {}; there are {there}", selector::Written(tags))
+    format!("no scenario has the tags {}; there are {there}", selector::TagsDisplay(tags))
 }
 
-/// Some names in a sentence.
+/// Names joined for a sentence, at most [`NAMES_MAX`].
 pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let all: Vec<_> = names.collect();
     let shown = all[..all.len().min(NAMES_MAX)].join(", ");
@@ -397,8 +297,8 @@ pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-impl Scope {
-    /// What of it is written in braces.
+impl ObjectiveScope {
+    /// The tags written in braces.
     fn tags(&self) -> Tags {
         let name = self.label.as_ref().filter(|label| label.is_tag).map(|label| &label.name);
         let name = name.map(|name| ("name", name));
@@ -407,7 +307,7 @@ impl Scope {
     }
 }
 
-impl Operator {
+impl BoundOperator {
     fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Self::Less => value < bound,
@@ -419,7 +319,6 @@ impl Operator {
         }
     }
 
-    /// Whether it bounds a value from above or below.
     fn is_bound(self) -> bool {
         !matches!(self, Self::Equal | Self::NotEqual)
     }
@@ -437,7 +336,7 @@ impl Operator {
 }
 
 impl fmt::Display for Objective {
-    /// The objective the way it is read.
+    /// The objective, as it is parsed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = self.operator.sign();
         let (scope, quantity) = match &self.claim {
@@ -447,7 +346,7 @@ impl fmt::Display for Objective {
         let (metric, statistic) = quantity.subject();
         let tags = scope.tags();
         if !tags.is_empty() {
-            write!(f, "{metric}{}", selector::Written(&tags))?;
+            write!(f, "{metric}{}", selector::TagsDisplay(&tags))?;
             if let Some(statistic) = &statistic {
                 write!(f, ":{statistic}")?;
             }

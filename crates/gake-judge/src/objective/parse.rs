@@ -1,4 +1,4 @@
-//! Reading objectives.
+//! Parsing objectives.
 
 use gake_core::clock::{Nanos, nanos};
 use gake_core::metric::{CHECKS, Tags};
@@ -6,10 +6,10 @@ use gake_core::plan::{Rate, parse_rate};
 use gake_core::record::LatencyMetric;
 use gake_text::duration::parse_duration;
 
-use super::gauge::Gauge;
-use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, parse_statistic};
+use super::level::BoundedLevel;
+use super::quantity::{K6_SERVICE, Measure, Quantity, RateKind, parse_statistic};
 use super::series::SeriesClaim;
-use super::{Claim, Label, Objective, Operator, Scope, selector};
+use super::{BoundOperator, Claim, Objective, ObjectiveLabel, ObjectiveScope, selector};
 
 /// Why a text is not an objective.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,7 +35,7 @@ const MEASURES: [(&str, Measure); 12] = [
     ("rtt", Measure::Of(LatencyMetric::Rtt)),
 ];
 
-/// Rates of scripts that are bounded without a statistic.
+/// Rates of scripts that need no statistic.
 const SCRIPT_RATES: [&str; 2] = [CHECKS, "http_req_failed"];
 
 impl std::str::FromStr for Objective {
@@ -56,21 +56,22 @@ fn parse(text: &str) -> Result<Objective, String> {
 }
 
 /// The comparisons, longer signs first.
-const OPERATORS: [(&str, Operator); 7] = [
-    ("===", Operator::Equal),
-    ("==", Operator::Equal),
-    ("!=", Operator::NotEqual),
-    ("<=", Operator::LessOrEqual),
-    (">=", Operator::GreaterOrEqual),
-    ("<", Operator::Less),
-    (">", Operator::Greater),
+const OPERATORS: [(&str, BoundOperator); 7] = [
+    ("===", BoundOperator::Equal),
+    ("==", BoundOperator::Equal),
+    ("!=", BoundOperator::NotEqual),
+    ("<=", BoundOperator::LessOrEqual),
+    (">=", BoundOperator::GreaterOrEqual),
+    ("<", BoundOperator::Less),
+    (">", BoundOperator::Greater),
 ];
 
-/// Subject, operator and bound. The bound has no comparison sign, so the last one is the operator's.
-/// Equality is for the metrics of scripts, whose thresholds ask for it, and not for a plain quantity.
-fn split(text: &str) -> Option<(&str, Operator, &str)> {
+/// Subject, operator and bound. The last comparison sign is the operator's, since a bound has none.
+/// Only metrics of scripts, whose thresholds need it, allow equality.
+fn split(text: &str) -> Option<(&str, BoundOperator, &str)> {
     let (before, bound) = text.split_at(text.rfind(['<', '>', '='])? + 1);
-    let split = |(sign, operator): &(&str, Operator)| Some((before.strip_suffix(sign)?, *operator));
+    let split =
+        |(sign, operator): &(&str, BoundOperator)| Some((before.strip_suffix(sign)?, *operator));
     let (subject, operator) = OPERATORS.iter().find_map(split)?;
     let is_allowed = operator.is_bound() || subject.contains([':', '{']);
     is_allowed.then_some((subject.trim(), operator, bound.trim()))
@@ -80,31 +81,34 @@ fn claim(subject: &str, bound: &str) -> Result<Claim, String> {
     if let Some((metric, tags, rest)) = selector::split(subject) {
         return tagged(metric, tags, rest, bound);
     }
-    // A label may hold colons (a URL does); a quantity does not.
+    // A label may contain colons, as a URL does; a quantity may not.
     match subject.rsplit_once(':') {
         Some(("", _)) => Err("the label before the colon is empty".to_owned()),
         Some((name, subject)) => named(name, subject.trim(), bound),
         None if SCRIPT_RATES.contains(&subject) => {
             SeriesClaim::parse(subject, Tags::default(), "", bound).map(Claim::Series)
         }
-        None => Ok(Claim::Builtin { scope: Scope::default(), quantity: quantity(subject, bound)? }),
+        None => Ok(Claim::Builtin {
+            scope: ObjectiveScope::default(),
+            quantity: quantity(subject, bound)?,
+        }),
     }
 }
 
-/// `LABEL:QUANTITY`, or `METRIC:STATISTIC` when it can be no quantity of a label.
+/// `LABEL:QUANTITY`, or else `METRIC:STATISTIC`.
 fn named(name: &str, subject: &str, bound: &str) -> Result<Claim, String> {
     if name == K6_SERVICE {
         let quantity = latency(&format!("service.{subject}"), bound)?;
-        return within(Scope::default(), quantity);
+        return within(ObjectiveScope::default(), quantity);
     }
-    let label = Label { name: name.to_owned(), is_tag: false };
-    let scope = Scope { label: Some(label), tags: Tags::default() };
+    let label = ObjectiveLabel { name: name.to_owned(), is_tag: false };
+    let scope = ObjectiveScope { label: Some(label), tags: Tags::default() };
     let of_label = quantity(subject, bound).and_then(|quantity| within(scope, quantity));
     if of_label.is_ok() || !selector::is_metric_name(name) {
         return of_label;
     }
     let series = SeriesClaim::parse(name, Tags::default(), subject, bound).map(Claim::Series);
-    // Of two errors that of a label, unless the statistic is one that only metrics have.
+    // Report the label's error unless only metrics have the statistic.
     let of_metrics = ["count", "value"].contains(&subject);
     if of_metrics { series } else { series.or(of_label) }
 }
@@ -114,7 +118,11 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
     let statistic = match rest.strip_prefix([':', '.']) {
         Some(statistic) if !statistic.trim().is_empty() => statistic.trim(),
         None if rest.is_empty() => "",
-        _ => return Err("after the tags comes a statistic, as in response{name:a}:p95<1s".into()),
+        _ => {
+            return Err(
+                "only a statistic may follow the tags, as in response{name:a}:p95<1s".into()
+            );
+        }
     };
     let metric = if metric == K6_SERVICE { "service" } else { metric };
     let is_latency = MEASURES.iter().any(|known| known.0 == metric);
@@ -122,18 +130,18 @@ fn tagged(metric: &str, tags: Tags, rest: &str, bound: &str) -> Result<Claim, St
     if !is_latency && !is_count {
         return SeriesClaim::parse(metric, tags, statistic, bound).map(Claim::Series);
     }
-    let label = |name: &str| Label { name: name.to_owned(), is_tag: true };
-    let scope = Scope { label: tags.get("name").map(label), tags: tags.without("name") };
+    let label = |name: &str| ObjectiveLabel { name: name.to_owned(), is_tag: true };
+    let scope = ObjectiveScope { label: tags.get("name").map(label), tags: tags.without("name") };
     let quantity = match (is_latency, statistic) {
-        (true, "") => return Err(format!("say what of {metric}: p95, mean, min or max")),
+        (true, "") => return Err(format!("{metric} needs a statistic: p95, mean, min or max")),
         (true, statistic) => latency(&format!("{metric}.{statistic}"), bound)?,
         (false, "") => quantity(metric, bound)?,
-        (false, _) => return Err(format!("{metric} is a number: nothing comes after its tags")),
+        (false, _) => return Err(format!("{metric} takes no statistic after its tags")),
     };
     within(scope, quantity)
 }
 
-fn within(scope: Scope, quantity: Quantity) -> Result<Claim, String> {
+fn within(scope: ObjectiveScope, quantity: Quantity) -> Result<Claim, String> {
     let label = &scope.label;
     if let (Some(_), Quantity::Gauge { gauge, .. }) = (label, quantity) {
         return Err(format!("{} is the target's, not a label's", gauge.name));
@@ -141,7 +149,7 @@ fn within(scope: Scope, quantity: Quantity) -> Result<Claim, String> {
     if let (Some(_), Quantity::Latency { measure, .. }) = (label, quantity)
         && !matches!(measure, Measure::Response | Measure::Of(LatencyMetric::Service))
     {
-        return Err("of one label only response and service times are kept".to_owned());
+        return Err("a label has only response and service times".to_owned());
     }
     Ok(Claim::Builtin { scope, quantity })
 }
@@ -154,14 +162,13 @@ fn quantity(subject: &str, bound: &str) -> Result<Quantity, String> {
                 format!("{bound:?} is neither a share like 0.1% nor a whole number of errors")
             }),
         },
-        "sent" if bound.bytes().all(|b| b.is_ascii_digit()) => bound
-            .parse()
-            .map(Quantity::SentCount)
-            .map_err(|_| format!("{bound:?} is more than can be counted")),
-        "rate" => rate(Flow::Completed, bound),
-        "goodput" => rate(Flow::Goodput, bound),
-        "sent" => rate(Flow::Sent, bound),
-        _ => match Gauge::named(subject) {
+        "sent" if bound.bytes().all(|b| b.is_ascii_digit()) => {
+            bound.parse().map(Quantity::SentCount).map_err(|_| format!("{bound:?} is too large"))
+        }
+        "rate" => rate(RateKind::Completed, bound),
+        "goodput" => rate(RateKind::Goodput, bound),
+        "sent" => rate(RateKind::Sent, bound),
+        _ => match BoundedLevel::named(subject) {
             Some((gauge, of)) => {
                 gauge.bound(bound).map(|bound| Quantity::Gauge { gauge, of, bound })
             }
@@ -177,7 +184,7 @@ fn percentage(text: &str) -> Result<f64, String> {
     }
 }
 
-fn rate(of: Flow, bound: &str) -> Result<Quantity, String> {
+fn rate(of: RateKind, bound: &str) -> Result<Quantity, String> {
     match parse_rate(bound) {
         Ok(Rate::PerSecond(bound)) => Ok(Quantity::Rate { of, bound }),
         _ => Err(format!("{bound:?} is not a rate like 990/s")),
@@ -185,7 +192,7 @@ fn rate(of: Flow, bound: &str) -> Result<Quantity, String> {
 }
 
 fn latency(subject: &str, bound: &str) -> Result<Quantity, String> {
-    // `p99.9` has a point too, but nothing that can be named before it.
+    // `p99.9` contains a point, too, but no metric before it.
     let (measure, statistic) = match subject.split_once('.') {
         Some((name, statistic)) if !is_percentile(name) => {
             let known = MEASURES.iter().find(|known| known.0 == name);
@@ -213,6 +220,6 @@ fn duration(text: &str) -> Result<Nanos, String> {
         return Err(format!("{text:?} has no unit; write for example {text}ms"));
     }
     let duration = parse_duration(text).map_err(|error| error.to_string())?;
-    // A year is the longest that is read, so it fits.
+    // The parser accepts at most a year, which fits.
     Ok(nanos(duration))
 }

@@ -1,37 +1,35 @@
-//! What every run measures: its statistics, counts and rates.
+//! Built-in quantities: statistics of latencies, counts and rates.
 
 use std::fmt;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Histogram, LatencyMetric, Tally};
 
-use super::gauge::{Gauge, Of};
-use super::{Unit, View};
+use super::level::{BoundedLevel, LevelStatistic};
+use super::{RunView, ValueUnit};
 use crate::stats::{per_second, share};
 
-/// What k6 calls the service time.
 pub(super) const K6_SERVICE: &str = "http_req_duration";
 
-/// What is compared, with the bound in the quantity's own unit.
+/// A quantity, with the bound in its own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Quantity {
     Latency { measure: Measure, statistic: Statistic, bound: Nanos },
     ErrorPercent(f64),
     ErrorCount(u64),
-    Rate { of: Flow, bound: f64 },
+    Rate { of: RateKind, bound: f64 },
     SentCount(u64),
-    Gauge { gauge: Gauge, of: Of, bound: f64 },
+    Gauge { gauge: BoundedLevel, of: LevelStatistic, bound: f64 },
 }
 
-/// Which latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Measure {
-    /// The headline: every answered arrival and the censored waits.
+    /// Response times of all arrivals, including censored waits.
     Response,
     Of(LatencyMetric),
 }
 
-/// What of it. A percentile is kept as its percent.
+/// A statistic of a histogram. A percentile is in per cent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Statistic {
     Percentile(f64),
@@ -40,33 +38,32 @@ pub(super) enum Statistic {
     Max,
 }
 
-/// How a clause is bounded.
+/// The bound of a clause.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Bound {
+pub enum ClauseBound {
     /// At most this share (0 to 1, exclusive) of the requests may be bad.
     Share(f64),
-    /// A level, read once a second, may not be over this, in the level's own unit.
+    /// A level, read once a second, may be at most this, in its own unit.
     Level(f64),
 }
 
-/// Bad requests, out of how many.
+/// A number of bad requests, and of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Bad {
-    /// Bad ones.
+pub struct BadCount {
+    /// Bad requests.
     pub bad: f64,
-    /// All that were due.
+    /// All requests due.
     pub of: f64,
 }
 
-/// Which arrivals a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum RateKind {
     Completed,
     Goodput,
     Sent,
 }
 
-/// Reads a statistic: `p99`, `p(99.9)`, `mean`, `avg`, `med`, `min`, `max`.
+/// Parses a statistic: `p99`, `p(99.9)`, `mean`, `avg`, `med`, `min`, `max`.
 pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
     match text {
         "mean" | "avg" => return Ok(Statistic::Mean),
@@ -77,14 +74,14 @@ pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
     }
     let Some(percent) = text.strip_prefix('p') else {
         return Err(format!(
-            "{text:?} is nothing that is measured; there are p50 p99 p99.9 ..., mean, min, max, \
-             errors, rate, goodput and sent; of a watched target {}",
-            Gauge::names()
+            "{text:?} is not a known quantity; there are p50 p99 p99.9 ..., mean, min, max, \
+             errors, rate, goodput and sent; for a watched target {}",
+            BoundedLevel::names()
         ));
     };
     let in_brackets = percent.strip_prefix('(').and_then(|percent| percent.strip_suffix(')'));
     let percent = in_brackets.unwrap_or(percent);
-    // Digits only: `parse` would also take "1e1", "+5" and "inf".
+    // Digits only: `parse` also accepts "1e1", "+5" and "inf".
     let plain = percent.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match percent.parse::<f64>() {
         Ok(value) if plain && value > 0.0 && value <= 100.0 => Ok(Statistic::Percentile(value)),
@@ -92,25 +89,24 @@ pub(super) fn parse_statistic(text: &str) -> Result<Statistic, String> {
     }
 }
 
-/// The part of a view that one objective is about.
-pub(super) struct Part<'a> {
+/// The records in the scope of an objective.
+pub(super) struct ScopeView<'a> {
     pub(super) counts: &'a Counts,
     pub(super) tally: &'a Tally,
     /// The label's own histograms: response, service.
     pub(super) label: Option<(&'a Histogram, &'a Histogram)>,
 }
 
-impl<'a> Part<'a> {
-    /// All of it.
-    pub(super) fn whole(view: &View<'a>) -> Self {
+impl<'a> ScopeView<'a> {
+    pub(super) fn whole(view: &RunView<'a>) -> Self {
         Self { counts: &view.tally.counts, tally: view.tally, label: None }
     }
 
-    /// That of one label; `None` when there is no such label.
-    pub(super) fn of_label(name: &str, view: &View<'a>) -> Option<Self> {
+    /// One label; `None` when there is no such label.
+    pub(super) fn of_label(name: &str, view: &RunView<'a>) -> Option<Self> {
         let number = view.labels().iter().position(|label| label == name)?;
         let whole = Self::whole(view);
-        // One label is not told apart: it is the whole.
+        // A single label has no tally of its own: it is the whole.
         let Some(label) = view.tally.labels().get(number) else { return Some(whole) };
         let histograms = Some((&label.response, &label.service));
         Some(Self { counts: &label.counts, label: histograms, ..whole })
@@ -118,12 +114,12 @@ impl<'a> Part<'a> {
 }
 
 impl Quantity {
-    pub(super) fn unit(self) -> Unit {
+    pub(super) fn unit(self) -> ValueUnit {
         match self {
-            Self::Latency { .. } => Unit::Nanoseconds,
-            Self::ErrorPercent(_) => Unit::Percent,
-            Self::ErrorCount(_) | Self::SentCount(_) => Unit::Count,
-            Self::Rate { .. } => Unit::PerSecond,
+            Self::Latency { .. } => ValueUnit::Nanoseconds,
+            Self::ErrorPercent(_) => ValueUnit::Percent,
+            Self::ErrorCount(_) | Self::SentCount(_) => ValueUnit::Count,
+            Self::Rate { .. } => ValueUnit::PerSecond,
             Self::Gauge { gauge, .. } => gauge.unit(),
         }
     }
@@ -138,7 +134,7 @@ impl Quantity {
         }
     }
 
-    pub(super) fn measure(self, part: &Part<'_>, view: &View<'_>) -> Result<f64, String> {
+    pub(super) fn measure(self, part: &ScopeView<'_>, view: &RunView<'_>) -> Result<f64, String> {
         let counts = part.counts;
         let errors = counts.due().saturating_sub(counts.ok);
         match self {
@@ -152,9 +148,9 @@ impl Quantity {
             Self::Gauge { gauge, of, .. } => gauge.value(of, view.watched, view.warmup()),
             Self::Rate { of, .. } => {
                 let (count, time) = match of {
-                    Flow::Completed => (counts.completed(), view.span),
-                    Flow::Goodput => (counts.ok, view.span),
-                    Flow::Sent => (counts.sent, view.sending),
+                    RateKind::Completed => (counts.completed(), view.span),
+                    RateKind::Goodput => (counts.ok, view.span),
+                    RateKind::Sent => (counts.sent, view.sending),
                 };
                 if time == 0 {
                     return Err("no time was measured".to_owned());
@@ -163,10 +159,8 @@ impl Quantity {
             }
         }
     }
-}
 
-impl Quantity {
-    /// What is bounded: the metric, and the statistic when one must be said.
+    /// The metric, and the statistic if one must be written.
     pub(super) fn subject(self) -> (&'static str, Option<String>) {
         match self {
             Self::Latency { measure, statistic, .. } => {
@@ -182,7 +176,7 @@ impl Quantity {
         }
     }
 
-    /// The bound, as it is read.
+    /// The bound, as it is parsed.
     pub(super) fn shown_bound(self) -> String {
         match self {
             Self::Latency { bound, .. } => exact(bound),
@@ -198,14 +192,14 @@ impl Measure {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Response => "response",
-            // The short names that objectives use.
+            // The short names used in objectives.
             Self::Of(LatencyMetric::OkResponse) => "ok",
             Self::Of(LatencyMetric::FaultResponse) => "fault",
             Self::Of(metric) => metric.name(),
         }
     }
 
-    pub(super) fn value(self, statistic: Statistic, part: &Part<'_>) -> Result<f64, String> {
+    pub(super) fn value(self, statistic: Statistic, part: &ScopeView<'_>) -> Result<f64, String> {
         match (self, part.label) {
             (Self::Response, Some((response, _))) => statistic.of(response),
             (Self::Of(_), Some((_, service))) => statistic.of(service),
@@ -215,7 +209,7 @@ impl Measure {
     }
 }
 
-impl Flow {
+impl RateKind {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Completed => "rate",
@@ -250,7 +244,7 @@ impl fmt::Display for Statistic {
     }
 }
 
-/// A duration in the largest unit in which it is a whole number: no digit is lost.
+/// A duration in the largest unit in which it is a whole number.
 pub(super) fn exact(bound: Nanos) -> String {
     for (size, unit) in [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")] {
         if bound.is_multiple_of(size) {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use gake_core::metric::Tags;
 
-/// A selector as it is read, and what comes after it. `None` when the text has none: what it says
-/// before a brace is not the name of a metric, or the part in braces is not tags.
+/// Splits off a selector: metric, tags, rest. `None` when the text before the brace is no metric
+/// name or the braces contain no tags.
 pub(crate) fn split(text: &str) -> Option<(&str, Tags, &str)> {
     let (metric, rest) = text.split_once('{')?;
     let (inside, rest) = rest.rsplit_once('}')?;
@@ -16,7 +16,7 @@ pub(crate) fn split(text: &str) -> Option<(&str, Tags, &str)> {
     Some((metric, tags(inside)?, rest.trim()))
 }
 
-/// Whether a metric may have this name.
+/// Whether `text` is a valid name of a metric.
 pub(super) fn is_metric_name(text: &str) -> bool {
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     !text.is_empty() && text.chars().all(is_plain)
@@ -39,7 +39,7 @@ fn tags(mut text: &str) -> Option<Tags> {
     }
 }
 
-/// A value, quoted or up to the next comma, and what comes after it.
+/// A value, quoted or up to the next comma, and the rest.
 fn value(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find(',').unwrap_or(text.len());
@@ -57,10 +57,10 @@ fn value(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Tags as [`split`] reads them.
-pub(super) struct Written<'a>(pub(super) &'a Tags);
+/// Formats tags as [`split`] parses them.
+pub(super) struct TagsDisplay<'a>(pub(super) &'a Tags);
 
-impl fmt::Display for Written<'_> {
+impl fmt::Display for TagsDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "{";
         for (key, value) in self.0.pairs() {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn braces_of_a_label_are_no_tags() {
+    fn braces_in_a_label_are_not_tags() {
         for text in ["GET /users/{id}", "users{id}", "a b{c:d}", "{a:b}", "a{b:c", "a{b:\"c}"] {
             assert!(split(text).is_none(), "{text}");
         }
@@ -97,10 +97,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tags_are_read_as_they_are_written(values in prop::collection::vec("\\PC{0,8}", 0..4)) {
+        fn tags_round_trip(values in prop::collection::vec("\\PC{0,8}", 0..4)) {
             let keys = ["name", "check", "group", "url"];
             let tags = Tags::new(keys.into_iter().zip(values));
-            let text = format!("metric{}", Written(&tags));
+            let text = format!("metric{}", TagsDisplay(&tags));
             let read = split(&text).map_or_else(Tags::default, |selector| selector.1);
             prop_assert_eq!(read, tags);
         }

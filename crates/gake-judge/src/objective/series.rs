@@ -10,28 +10,27 @@ use gake_core::record::{LatencyMetric, Tally};
 use gake_text::duration::parse_duration;
 use gake_text::size::parse_byte_amount;
 
-use super::quantity::{Flow, K6_SERVICE, Measure, Quantity, Statistic, exact, parse_statistic};
-use super::{Measured, Scope, Unit, View, listed, selector};
+use super::quantity::{K6_SERVICE, Measure, Quantity, RateKind, Statistic, exact, parse_statistic};
+use super::{MeasuredValue, ObjectiveScope, RunView, ValueUnit, listed, selector};
 use crate::stats::per_second;
 
-/// A bound on a statistic of a metric, over the series that carry the tags.
+/// A bound on a statistic of a metric, over the series with these tags.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesClaim {
     pub(super) metric: String,
     pub(super) tags: Tags,
-    /// `None` is what is usual for the metric's kind.
+    /// `None` is the default of the metric's kind.
     pub(super) statistic: Option<SeriesStatistic>,
     pub(super) bound: SeriesBound,
 }
 
-/// What of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum SeriesStatistic {
-    /// Of a trend; the smallest and the largest of a gauge too.
+    /// Of a trend; minimum and maximum also of a gauge.
     Of(Statistic),
     /// The sum of a counter; the number of samples of a rate or trend.
     Count,
-    /// The share of a rate that is not zero; a counter's sum a second.
+    /// The share of a rate's samples that are not zero; a counter's sum a second.
     Rate,
     /// The last value of a gauge.
     Value,
@@ -49,7 +48,7 @@ pub(super) enum SeriesBound {
 }
 
 impl SeriesClaim {
-    /// The claim on `metric` in the text of a statistic, which may be missing, and of a bound.
+    /// Parses a statistic, which may be empty, and a bound.
     pub(super) fn parse(
         metric: &str,
         tags: Tags,
@@ -64,10 +63,9 @@ impl SeriesClaim {
         Ok(Self { metric: metric.to_owned(), tags, statistic, bound })
     }
 
-    /// What an objective on a label, or on what no scenario carries, claims where there is no such
-    /// label or scenario, but a metric of a script: a metric of the label's name, or the service
-    /// time of k6 under these tags.
-    pub(super) fn fallback(scope: &Scope, quantity: Quantity) -> Option<Self> {
+    /// The claim of a built-in objective whose label or scenario does not exist, as one about a
+    /// metric of a script: a metric of the label's name, or k6's service time under these tags.
+    pub(super) fn fallback(scope: &ObjectiveScope, quantity: Quantity) -> Option<Self> {
         let label = scope.label.as_ref();
         if let Quantity::Latency {
             measure: Measure::Of(LatencyMetric::Service),
@@ -89,8 +87,9 @@ impl SeriesClaim {
             Quantity::Latency { measure: Measure::Response, statistic, bound } => {
                 (SeriesStatistic::Of(statistic), SeriesBound::Time(bound))
             }
-            // Of a rate that small number is a share; of a counter it is a second's all the same.
-            Quantity::Rate { of: Flow::Completed, bound } => match bound {
+            // Up to 1 it may be the share of a rate metric; for a counter the kind of bound makes
+            // no difference.
+            Quantity::Rate { of: RateKind::Completed, bound } => match bound {
                 0.0..=1.0 => (SeriesStatistic::Rate, SeriesBound::Number(bound)),
                 _ => (SeriesStatistic::Rate, SeriesBound::PerSecond(bound)),
             },
@@ -101,18 +100,18 @@ impl SeriesClaim {
     }
 
     /// Whether the run has samples of its metric.
-    pub(super) fn is_known(&self, view: &View<'_>) -> bool {
+    pub(super) fn is_known(&self, view: &RunView<'_>) -> bool {
         view.tally.series.series().any(|(key, _)| key.metric.name == self.metric)
     }
 
-    /// Whether a run with these metrics can say anything about it.
+    /// Checks that a run with these metrics can evaluate it.
     pub(super) fn check(&self, labels: &[String], metrics: &Registry) -> Result<(), String> {
         if let Some(metric) = metrics.get(&self.metric) {
             return self.fits(metric).map(drop);
         }
         if labels.contains(&self.metric) {
             return Err(format!(
-                "{:?} is a label, whose times are bounded with their unit, as in {}:p99<50ms",
+                "{:?} is a label, whose times need a unit, as in {}:p99<50ms",
                 self.metric, self.metric
             ));
         }
@@ -129,9 +128,8 @@ impl SeriesClaim {
         }
     }
 
-    /// What is measured, beside its bound.
-    pub(super) fn measure(&self, view: &View<'_>) -> Result<Measured, String> {
-        // The samples of a scenario are kept apart by the run, whether or not a work tags them.
+    pub(super) fn measure(&self, view: &RunView<'_>) -> Result<MeasuredValue, String> {
+        // A run records its scenarios separately, whether or not samples have the tag.
         let name = self.tags.get(Plan::NAME_TAG).map(|name| (Plan::NAME_TAG, name));
         let scenario = Tags::new(name);
         if name.is_none() || !view.has(&scenario) {
@@ -140,39 +138,38 @@ impl SeriesClaim {
         view.within(&scenario, |view| self.measure_with(&self.tags.without(Plan::NAME_TAG), view))
     }
 
-    /// What is measured of the series that carry `tags`.
-    fn measure_with(&self, tags: &Tags, view: &View<'_>) -> Result<Measured, String> {
+    fn measure_with(&self, tags: &Tags, view: &RunView<'_>) -> Result<MeasuredValue, String> {
         let table = &view.tally.series;
         let mut selected = table.select(&self.metric, tags);
-        let Some((first, value)) = selected.next() else { return Err(self.unseen(view)) };
+        let Some((first, value)) = selected.next() else { return Err(self.missing_samples(view)) };
         let (statistic, unit) = self.fits(&first.metric)?;
         let mut sum = std::borrow::Cow::Borrowed(value);
         for (_, value) in selected {
             sum.to_mut().merge(value);
         }
         let value = statistic.of(&sum, view.span)?;
-        Ok(Measured { value, bound: self.bound.value(), unit })
+        Ok(MeasuredValue { value, bound: self.bound.value(), unit })
     }
 
-    /// Why there is no sample, and which metrics have samples.
-    fn unseen(&self, view: &View<'_>) -> String {
+    /// The error that there is no sample, with the metrics or tags that have some.
+    fn missing_samples(&self, view: &RunView<'_>) -> String {
         let mut keys: Vec<_> = view.tally.series.series().map(|series| series.0).collect();
         keys.sort();
         let tags: Vec<_> = keys
             .iter()
             .filter(|key| key.metric.name == self.metric)
-            .map(|key| selector::Written(&key.tags).to_string())
+            .map(|key| selector::TagsDisplay(&key.tags).to_string())
             .collect();
         if tags.is_empty() {
             return self.missing(names(view.tally).into_iter());
         }
         let there = listed(tags.iter().map(|tags| if tags.is_empty() { "no tag" } else { tags }));
-        let (metric, asked) = (&self.metric, selector::Written(&self.tags));
+        let (metric, asked) = (&self.metric, selector::TagsDisplay(&self.tags));
         format!("no sample of {metric:?} has the tags {asked}; there are {there}")
     }
 
-    /// The statistic and the unit of its values, when the metric has it and the bound is in it.
-    fn fits(&self, metric: &Definition) -> Result<(SeriesStatistic, Unit), String> {
+    /// The statistic and its unit, if the metric has it and the bound fits the unit.
+    fn fits(&self, metric: &Definition) -> Result<(SeriesStatistic, ValueUnit), String> {
         use MetricKind::{Counter, Gauge, Rate, Trend};
         use SeriesStatistic as Is;
         let name = &metric.name;
@@ -185,39 +182,39 @@ impl SeriesClaim {
         let statistic = self
             .statistic
             .or(usual)
-            .ok_or_else(|| format!("{name:?} is a trend: say what of it; it has {has}"))?;
+            .ok_or_else(|| format!("{name:?} is a trend and needs a statistic; it has {has}"))?;
         let of_values = match metric.unit {
-            MetricUnit::Time => Unit::Nanoseconds,
-            MetricUnit::Bytes => Unit::Bytes,
-            MetricUnit::Number => Unit::Count,
+            MetricUnit::Time => ValueUnit::Nanoseconds,
+            MetricUnit::Bytes => ValueUnit::Bytes,
+            MetricUnit::Number => ValueUnit::Count,
         };
         let unit = match (metric.kind, statistic) {
             (Trend, Is::Of(_))
             | (Gauge, Is::Value | Is::Of(Statistic::Min | Statistic::Max))
             | (Counter, Is::Count) => of_values,
-            (Trend | Rate, Is::Count) => Unit::Count,
-            (Rate, Is::Rate) => Unit::Share,
-            (Counter, Is::Rate) => Unit::PerSecond,
+            (Trend | Rate, Is::Count) => ValueUnit::Count,
+            (Rate, Is::Rate) => ValueUnit::Share,
+            (Counter, Is::Rate) => ValueUnit::PerSecond,
             _ => {
                 let kind = metric.kind.name();
                 return Err(format!("{name:?} is a {kind}: it has {has}, and no {statistic}"));
             }
         };
         let example = match (unit, self.bound) {
-            (Unit::Nanoseconds, SeriesBound::Time(_))
-            | (Unit::Bytes, SeriesBound::Bytes(_) | SeriesBound::Number(_))
-            | (Unit::Count, SeriesBound::Number(_))
-            | (Unit::Share, SeriesBound::Percent(_))
-            | (Unit::PerSecond, SeriesBound::PerSecond(_) | SeriesBound::Number(_)) => {
+            (ValueUnit::Nanoseconds, SeriesBound::Time(_))
+            | (ValueUnit::Bytes, SeriesBound::Bytes(_) | SeriesBound::Number(_))
+            | (ValueUnit::Count, SeriesBound::Number(_))
+            | (ValueUnit::Share, SeriesBound::Percent(_))
+            | (ValueUnit::PerSecond, SeriesBound::PerSecond(_) | SeriesBound::Number(_)) => {
                 return Ok((statistic, unit));
             }
-            (Unit::Share, SeriesBound::Number(share)) if (0.0..=1.0).contains(&share) => {
+            (ValueUnit::Share, SeriesBound::Number(share)) if (0.0..=1.0).contains(&share) => {
                 return Ok((statistic, unit));
             }
-            (Unit::Nanoseconds, _) => "a time with its unit, as 50ms",
-            (Unit::Bytes, _) => "bytes, as 5MB",
-            (Unit::Share, _) => "a share, as 99%",
-            (Unit::PerSecond, _) => "a rate, as 10/s",
+            (ValueUnit::Nanoseconds, _) => "a time with its unit, as 50ms",
+            (ValueUnit::Bytes, _) => "bytes, as 5MB",
+            (ValueUnit::Share, _) => "a share, as 99%",
+            (ValueUnit::PerSecond, _) => "a rate, as 10/s",
             _ => "a plain number, as 10",
         };
         Err(format!(
@@ -227,7 +224,6 @@ impl SeriesClaim {
     }
 }
 
-/// The metrics with samples in a tally.
 pub(super) fn names(tally: &Tally) -> Vec<&str> {
     let mut names: Vec<_> =
         tally.series.series().map(|(key, _)| key.metric.name.as_str()).collect();
@@ -289,7 +285,7 @@ impl SeriesBound {
             return Ok(Self::PerSecond(rate));
         }
         if let Ok(time) = parse_duration(text) {
-            // A year is the longest that is read, so it fits.
+            // The parser accepts at most a year, which fits.
             return Ok(Self::Time(nanos(time)));
         }
         parse_byte_amount(text).map(Self::Bytes).ok_or_else(|| {
@@ -305,21 +301,21 @@ impl SeriesBound {
         }
     }
 
-    pub(super) fn unit(self) -> Unit {
+    pub(super) fn unit(self) -> ValueUnit {
         match self {
-            Self::Number(_) => Unit::Count,
-            Self::Time(_) => Unit::Nanoseconds,
-            Self::Bytes(_) => Unit::Bytes,
-            Self::Percent(_) => Unit::Share,
-            Self::PerSecond(_) => Unit::PerSecond,
+            Self::Number(_) => ValueUnit::Count,
+            Self::Time(_) => ValueUnit::Nanoseconds,
+            Self::Bytes(_) => ValueUnit::Bytes,
+            Self::Percent(_) => ValueUnit::Share,
+            Self::PerSecond(_) => ValueUnit::PerSecond,
         }
     }
 }
 
 impl fmt::Display for SeriesClaim {
-    /// What is bounded, without the bound.
+    /// The metric, tags and statistic, without the bound.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.metric, selector::Written(&self.tags))?;
+        write!(f, "{}{}", self.metric, selector::TagsDisplay(&self.tags))?;
         match self.statistic {
             Some(statistic) => write!(f, ":{statistic}"),
             None => Ok(()),

@@ -1,8 +1,6 @@
-//! An objective on a metric of the run's own, as a search for the capacity sees it:
-//! `checks>99%`, `http_req_duration{name:login}:p95<300ms`.
+//! Clauses on a metric of the run's own: `checks>99%`, `http_req_duration{name:login}:p95<300ms`.
 //!
-//! Each sample is good or bad. An iteration that was dropped has no sample and counts as a bad
-//! one: its user would have got nothing.
+//! Each sample is good or bad. A dropped iteration has no sample and counts as a bad one.
 
 use gake_core::clock::Nanos;
 use gake_core::metric::{SeriesValue, Tags};
@@ -10,9 +8,9 @@ use gake_core::record::Tally;
 
 use super::quantity::Statistic;
 use super::series::{SeriesBound, SeriesClaim, SeriesStatistic};
-use super::{Bad, Bound};
+use super::{BadCount, ClauseBound};
 
-/// Which samples, and which of them are bad.
+/// The samples, and the criterion of bad ones.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SeriesClause {
     metric: String,
@@ -20,16 +18,15 @@ pub(super) struct SeriesClause {
     bad: BadSample,
 }
 
-/// Which samples are bad.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum BadSample {
-    /// Of a trend of times, those over the limit.
+    /// In a trend of times: over the limit.
     Over(Nanos),
-    /// Of a rate, those that are not zero, as of `http_req_failed`.
+    /// In a rate: not zero, as in `http_req_failed`.
     Passed,
-    /// Of a rate, those that are zero, as of `checks`.
+    /// In a rate: zero, as in `checks`.
     NotPassed,
-    /// None by itself: the mean is bounded.
+    /// None: the mean is bounded.
     Mean,
 }
 
@@ -38,7 +35,10 @@ impl SeriesClause {
     ///
     /// # Errors
     /// Why it cannot be searched for.
-    pub(super) fn of(claim: &SeriesClaim, is_upper: bool) -> Result<(Bound, Self), &'static str> {
+    pub(super) fn of(
+        claim: &SeriesClaim,
+        is_upper: bool,
+    ) -> Result<(ClauseBound, Self), &'static str> {
         let share = match claim.bound {
             SeriesBound::Percent(percent) => Some(percent / 100.0),
             SeriesBound::Number(number) => Some(number),
@@ -49,21 +49,23 @@ impl SeriesClause {
                 Some(SeriesStatistic::Of(Statistic::Percentile(percent))),
                 SeriesBound::Time(limit),
                 true,
-            ) if percent < 100.0 => (Bound::Share(1.0 - percent / 100.0), BadSample::Over(limit)),
+            ) if percent < 100.0 => {
+                (ClauseBound::Share(1.0 - percent / 100.0), BadSample::Over(limit))
+            }
             (Some(SeriesStatistic::Of(Statistic::Mean)), SeriesBound::Time(limit), true) => {
-                (Bound::Level(limit as f64), BadSample::Mean)
+                (ClauseBound::Level(limit as f64), BadSample::Mean)
             }
             (None | Some(SeriesStatistic::Rate), _, _) => match (share, is_upper) {
                 (Some(share), true) if 0.0 < share && share < 1.0 => {
-                    (Bound::Share(share), BadSample::Passed)
+                    (ClauseBound::Share(share), BadSample::Passed)
                 }
                 (Some(share), false) if 0.0 < share && share < 1.0 => {
-                    (Bound::Share(1.0 - share), BadSample::NotPassed)
+                    (ClauseBound::Share(1.0 - share), BadSample::NotPassed)
                 }
-                _ => return Err("write a share between 0 and 100 %, as checks>99%"),
+                _ => return Err("write a share between 0 and 100 %, as in checks>99%"),
             },
             _ => {
-                return Err("write a share or a percentile of times, as checks>99% or \
+                return Err("write a share or a percentile of times, as in checks>99% or \
                             http_req_duration:p95<300ms");
             }
         };
@@ -71,17 +73,17 @@ impl SeriesClause {
         Ok((bound, Self { metric, tags, bad }))
     }
 
-    /// The time that it bounds, if it does.
-    pub(super) fn limit(&self, bound: Bound) -> Option<Nanos> {
+    /// The bound in nanoseconds, if it bounds a time.
+    pub(super) fn limit(&self, bound: ClauseBound) -> Option<Nanos> {
         match (self.bad, bound) {
             (BadSample::Over(limit), _) => Some(limit),
-            (BadSample::Mean, Bound::Level(mean)) => Some(mean as Nanos),
+            (BadSample::Mean, ClauseBound::Level(mean)) => Some(mean as Nanos),
             _ => None,
         }
     }
 
     /// The bad samples of a tally, and all of them.
-    pub(super) fn count(&self, tally: &Tally) -> Bad {
+    pub(super) fn count(&self, tally: &Tally) -> BadCount {
         let (mut bad, mut of) = (tally.counts.dropped, tally.counts.dropped);
         for (_, value) in tally.series.select(&self.metric, &self.tags) {
             let samples = value.samples();
@@ -95,10 +97,10 @@ impl SeriesClause {
                 _ => 0,
             };
         }
-        Bad { bad: bad as f64, of: of as f64 }
+        BadCount { bad: bad as f64, of: of as f64 }
     }
 
-    /// The mean of the samples, when it is bounded and there are some.
+    /// The mean of the samples, if it is bounded and there are some.
     pub(super) fn mean(&self, tally: &Tally) -> Option<f64> {
         if self.bad != BadSample::Mean {
             return None;
@@ -156,9 +158,9 @@ mod tests {
             ("http_req_duration{name:home}:p95<300ms", 0.05, 0.0, 90.0),
         ] {
             let clause = clause(text).unwrap();
-            let Bound::Share(allowed) = clause.bound else { panic!("{text}: {clause:?}") };
+            let ClauseBound::Share(allowed) = clause.bound else { panic!("{text}: {clause:?}") };
             assert!((allowed - share).abs() < 1e-12, "{text}: {allowed}");
-            assert_eq!(clause.count(&tally, &[]), Bad { bad, of }, "{text}");
+            assert_eq!(clause.count(&tally, &[]), BadCount { bad, of }, "{text}");
         }
         assert_eq!(clause("http_req_duration:p95<300ms").unwrap().limit(), Some(300 * MS));
     }
@@ -167,14 +169,14 @@ mod tests {
     fn a_dropped_iteration_is_a_bad_sample() {
         let mut tally = tally();
         tally.counts.dropped = 7;
-        let seen = clause("checks>99%").unwrap().count(&tally, &[]);
-        assert_eq!(seen, Bad { bad: 10.0, of: 107.0 });
+        let counted = clause("checks>99%").unwrap().count(&tally, &[]);
+        assert_eq!(counted, BadCount { bad: 10.0, of: 107.0 });
     }
 
     #[test]
     fn a_mean_is_over_all_series() {
         let mean = clause("http_req_duration:avg<100ms").unwrap();
-        assert_eq!(mean.bound, Bound::Level(100e6));
+        assert_eq!(mean.bound, ClauseBound::Level(100e6));
         let level = mean.level(&tally(), &[]).unwrap();
         assert!((level - 44.5e6).abs() < 0.005 * 44.5e6, "{level}");
     }
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_by_one_sample_is_refused() {
+    fn bounds_that_one_sample_decides_are_refused() {
         for text in ["my_counter:count<10", "http_req_duration:max<1s", "checks>100%"] {
             assert!(clause(text).is_err(), "{text}");
         }

@@ -3,7 +3,6 @@
 /// Distance of two grid points in ln C: 1 %.
 pub(super) const STEP: f64 = 0.01;
 
-/// Equidistant points in ln C.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Grid {
     low: f64,
@@ -11,7 +10,6 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Points that cover at least `low` to `high`.
     pub(super) fn between(low: f64, high: f64) -> Self {
         let low = low.ln();
         let len = ((high.ln() - low) / STEP).ceil().max(1.0) as usize + 1;
@@ -22,7 +20,7 @@ impl Grid {
         self.len
     }
 
-    /// ln C of a point.
+    /// ln C at a point.
     pub(super) fn at(&self, point: usize) -> f64 {
         self.low + point as f64 * STEP
     }
@@ -32,7 +30,7 @@ impl Grid {
         (self.low.exp(), self.at(self.len - 1).exp())
     }
 
-    /// ln C at which a rising `cdf` on the points reaches `share`, linear between points.
+    /// ln C at which a rising `cdf` on the points reaches `share`, interpolated linearly.
     pub(super) fn quantile(&self, cdf: &[f64], share: f64) -> f64 {
         let above = cdf.partition_point(|value| *value < share);
         if above == 0 {
@@ -47,7 +45,7 @@ impl Grid {
     }
 }
 
-/// The distribution function of point masses, each counted half at its own point.
+/// The distribution function of point masses; each mass counts half at its own point.
 pub(super) fn cumulate(masses: &[f64]) -> Vec<f64> {
     let mut sum = 0.0;
     masses
@@ -67,7 +65,7 @@ pub(super) fn normal_kernel(deviation: f64) -> Vec<(isize, f64)> {
     (-reach..=reach).map(|offset| (offset, weight(offset) / sum)).collect()
 }
 
-/// `values` convolved with a kernel; what lies beyond an edge is as at the edge.
+/// `values` convolved with a kernel; edge values extend beyond the edges.
 pub(super) fn convolve(values: &[f64], kernel: &[(isize, f64)]) -> Vec<f64> {
     let last = values.len() as isize - 1;
     let at = |point: isize| values[point.clamp(0, last) as usize];

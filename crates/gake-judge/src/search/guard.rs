@@ -1,56 +1,55 @@
-//! The guard: a level that should pass and fails badly asks whether the target is in another
-//! state, as after an overload from which it does not recover by itself.
+//! The guard: when a level that should pass fails badly, probes check whether the target is in a
+//! worse state, as after an overload from which it does not recover by itself.
 
-use super::{Hysteresis, Purpose, Search, Step, StepOutcome, Trial};
+use super::{Hysteresis, Purpose, Search, SearchStep, StepOutcome, Trial};
 
-/// A step over this multiple of what is allowed is suspicious below a level that passed.
+/// A step above this multiple of the bound is suspicious below a level that passed.
 const SUSPICIOUS: f64 = 5.0;
-/// Below means below this part of it.
+/// A level counts as below another up to this ratio.
 const BELOW: f64 = 0.97;
-/// The probe's rate, as a part of what the target can do.
+/// The probe's rate, as a share of the target's scale.
 const PROBE_PART: f64 = 0.25;
-/// Minimum seconds of a probe.
 const PROBE: f64 = 1.5;
-/// A probe is clean with a mean response under this multiple of the one without load ...
+/// A probe is clean when its mean response is under this multiple of the one without load ...
 const CLEAN_RESPONSE: f64 = 1.6;
-/// ... and fewer errors than this.
+/// ... and its share of errors is under this.
 const CLEAN_ERRORS: f64 = 0.05;
-/// Unclean probes after which it must rest; after one and then a clean one it is well by itself.
+/// Unclean probes after which the target rests; a clean one before that means it recovered by
+/// itself.
 const PROBES: u32 = 2;
-/// Seconds of the first rest; each following is twice as long, to the last.
+/// Seconds of the first and the last rest; each is twice as long as the one before.
 const REST_FIRST: f64 = 10.0;
 const REST_LAST: f64 = 80.0;
 
-/// A suspicion being looked into.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Guard {
-    /// Probes that were not clean.
+pub(super) struct StateGuard {
     unclean: u32,
-    /// Seconds of the last rest; none yet while it is only a suspicion.
+    /// Seconds of the last rest, if there was one.
     rest: Option<f64>,
-    /// Seconds of all rests.
     rested: f64,
 }
 
 impl Search {
-    /// Whether the step fails where steps have passed.
-    pub(super) fn is_suspicious(&self, step: &Step) -> bool {
+    /// Whether the step fails badly below a level that passed.
+    pub(super) fn is_suspicious(&self, step: &SearchStep) -> bool {
         if step.worst() < SUSPICIOUS || !self.options.dimension.is_rate() {
             return false;
         }
         self.good_level(step.trial.number).is_some_and(|good| step.level() <= BELOW * good)
     }
 
-    /// The highest level that passed before `number`, with enough requests to tell.
+    /// The highest level that passed before step `number` with enough requests.
     fn good_level(&self, number: u64) -> Option<f64> {
-        let telling = |step: &&Step| {
-            let seen = |n: usize| match self.clauses[n].bound {
-                crate::objective::Bound::Share(allowed) => step.count(n).bad.of * allowed > 1.0,
-                crate::objective::Bound::Level(_) => true,
+        let significant = |step: &&SearchStep| {
+            let enough = |n: usize| match self.clauses[n].bound {
+                crate::objective::ClauseBound::Share(allowed) => {
+                    step.count(n).bad.of * allowed > 1.0
+                }
+                crate::objective::ClauseBound::Level(_) => true,
             };
-            step.trial.number < number && step.worst() < 1.0 && (0..self.clauses.len()).all(seen)
+            step.trial.number < number && step.worst() < 1.0 && (0..self.clauses.len()).all(enough)
         };
-        self.counted().filter(telling).map(Step::level).max_by(f64::total_cmp)
+        self.counted().filter(significant).map(SearchStep::level).max_by(f64::total_cmp)
     }
 
     pub(super) fn probe(&self) -> Trial {
@@ -60,15 +59,14 @@ impl Search {
         probe
     }
 
-    /// Takes a probe in.
-    pub(super) fn probed(&mut self, step: &Step) {
+    pub(super) fn probed(&mut self, step: &SearchStep) {
         let Some(mut guard) = self.guard.take() else { return };
         let clean = step.seen.ok > 0
             && step.seen.response < CLEAN_RESPONSE * self.base
             && step.seen.error_share() < CLEAN_ERRORS;
         match guard.rest {
-            // The target is as ever: the step counts.
-            None if clean && guard.unclean > 0 => self.forget(&guard, true),
+            // The target is in its usual state: the step counts.
+            None if clean && guard.unclean > 0 => self.exclude(&guard, true),
             None if clean => {
                 if let Some(last) = self.counted().last().cloned() {
                     self.advance(&last);
@@ -83,7 +81,7 @@ impl Search {
                 }
                 self.guard = Some(guard);
             }
-            Some(rest) if clean || rest >= REST_LAST => self.forget(&guard, clean),
+            Some(rest) if clean || rest >= REST_LAST => self.exclude(&guard, clean),
             Some(rest) => {
                 guard.rest = Some(2.0 * rest);
                 guard.rested += 2.0 * rest;
@@ -93,8 +91,8 @@ impl Search {
         }
     }
 
-    /// Sets the steps aside that were made in the other state, and goes on where it began.
-    fn forget(&mut self, guard: &Guard, recovered: bool) {
+    /// Excludes the steps made in the worse state from the evidence.
+    fn exclude(&mut self, guard: &StateGuard, recovered: bool) {
         let Some(number) = self.counted().last().map(|step| step.trial.number) else { return };
         let good = self.good_level(number).unwrap_or(f64::INFINITY);
         let mut failed_at = 0.0f64;
@@ -122,9 +120,9 @@ impl Search {
             rested: before.map_or(0.0, |h| h.rested).max(guard.rested),
             recovered,
         });
-        let kept: Vec<Step> = self.counted().cloned().collect();
+        let kept: Vec<SearchStep> = self.counted().cloned().collect();
         if let Some(pool) = &mut self.pool {
-            pool.again(kept);
+            pool.replace(kept);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! What is known of the capacity under one bounded level (CPU, memory, a mean).
+//! The posterior of the capacity under one bounded level (CPU, memory, a mean).
 //!
-//! A level y that was read at load r is believed to be
+//! The model of a level y, read at load r, is
 //!
 //! ```text
 //! y/bound = floor + (1 − floor)·(r/C)^b, give or take a factor of e^(±s)
 //! ```
 //!
-//! so that y is at its bound at r = C. The steepness b, the floor (what is used without load) and
+//! so that y reaches its bound at r = C. The steepness b, the floor (the level without load) and
 //! the noise s are integrated out on grids.
 
 use super::grid::{Grid, cumulate};
@@ -15,10 +15,10 @@ const STEEPNESS: [f64; 9] = [0.25, 0.5, 1.0, 1.5, 3.0, 6.0, 15.0, 50.0, 200.0];
 const FLOORS: [f64; 5] = [0.0, 0.1, 0.3, 0.6, 0.85];
 const NOISE: [f64; 4] = [0.01, 0.03, 0.1, 0.3];
 
-/// Levels are believed between these parts of the bound.
-const BELIEVED: (f64, f64) = (0.1, 3.0);
+/// Ratios of a level to its bound are clamped to this range.
+const RATIO_RANGE: (f64, f64) = (0.1, 3.0);
 
-/// The posterior of ln C, with its nuisances.
+/// The posterior of ln C and the nuisance parameters.
 #[derive(Debug, Clone)]
 pub(super) struct LevelPosterior {
     grid: Grid,
@@ -45,18 +45,18 @@ impl LevelPosterior {
         posterior
     }
 
-    /// Takes in a step at `level` whose samples have this mean. [`Self::settle`] makes it count.
+    /// Adds a step at `level` whose samples have this mean. Call [`Self::settle`] afterwards.
     pub(super) fn add(&mut self, level: f64, mean: f64) {
-        let believed = |part: f64| part.clamp(BELIEVED.0, BELIEVED.1).ln();
-        let seen = believed(mean / self.bound);
+        let clamped = |ratio: f64| ratio.clamp(RATIO_RANGE.0, RATIO_RANGE.1).ln();
+        let measured = clamped(mean / self.bound);
         let mut rows = self.log.chunks_exact_mut(self.grid.len());
         for steepness in STEEPNESS {
             for floor in FLOORS {
                 let expected = |point: usize| {
                     let power = (steepness * (level.ln() - self.grid.at(point))).min(30.0).exp();
-                    believed(floor + (1.0 - floor) * power)
+                    clamped(floor + (1.0 - floor) * power)
                 };
-                let off: Vec<f64> = (0..self.grid.len()).map(|x| seen - expected(x)).collect();
+                let off: Vec<f64> = (0..self.grid.len()).map(|x| measured - expected(x)).collect();
                 for noise in NOISE {
                     let Some(row) = rows.next() else { return };
                     for (log, off) in row.iter_mut().zip(&off) {
@@ -67,7 +67,7 @@ impl LevelPosterior {
         }
     }
 
-    /// Works out the distribution of ln C.
+    /// Computes the distribution of ln C.
     pub(super) fn settle(&mut self) {
         let points = self.grid.len();
         let best = self.log.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -1,27 +1,27 @@
 //! The search for the capacity: the highest load at which every objective holds.
 //!
-//! Ask and tell: [`Search::next`] says which trial to run, [`Search::tell`] takes what it
-//! measured, [`Search::answer`] is the answer so far at any time. Nothing here fires or reads a
-//! clock; trials may be run on a real target or on a simulated one.
+//! Ask and tell: [`Search::next`] returns the next trial, [`Search::tell`] takes its observation,
+//! [`Search::result`] returns the result so far. Nothing here fires or reads a clock; trials may
+//! run on a real or a simulated target.
 //!
-//! 1. **Ladder** (`ladder.rs`): a closed loop of 1, 2, 4 ... users limits itself and shows roughly
-//!    how much the target can do, how fast it is without load, and how throughput grows.
-//! 2. **Floor**: is the objective met at a quarter of that? If not, no rate will do.
+//! 1. **Ladder** (`ladder.rs`): a closed loop of 1, 2, 4 ... users limits itself and gives a rough
+//!    capacity, the response time without load, and the growth of throughput.
+//! 2. **Floor**: is the objective met at a quarter of that? If not, it is infeasible.
 //! 3. **Bracket**: two levels between which the capacity lies.
-//! 4. **Refine**: trials a little under and a little over the best estimate, which is the
-//!    posterior of all steps together (`pool.rs`, `share.rs`, `level.rs`).
-//! 5. **Guard** (`guard.rs`): a level that should pass and fails badly asks whether the target is
-//!    in another state.
+//! 4. **Refine**: trials slightly below and above the best estimate, which is the posterior of all
+//!    steps together (`posterior.rs`, `share.rs`, `level.rs`).
+//! 5. **Guard** (`guard.rs`): when a level that should pass fails badly, checks whether the target
+//!    is in a worse state.
 //!
-//! It stops when the 95 % interval is as narrow as asked, or when the budget is spent.
+//! It stops when the 95 % interval is as narrow as requested, or when the budget is spent.
 
-mod answer;
 mod grid;
 mod guard;
 mod ladder;
 mod level;
-mod observe;
-mod pool;
+mod observer;
+mod posterior;
+mod result;
 mod share;
 mod stages;
 mod step;
@@ -29,34 +29,36 @@ mod trial;
 
 use std::time::Duration;
 
-pub use answer::{CapacityAnswer, Estimate, Found, Hysteresis, StopReason};
-pub use observe::Observer;
-pub use step::{Rung, Step, StepOutcome};
-pub use trial::{Ask, Dimension, Observation, Purpose, Seen, Trial, TrialLoad, TrialSecond};
+pub use observer::Observer;
+pub use result::{CapacityEstimate, CapacityResult, Hysteresis, SearchResult, StopReason};
+pub use step::{Rung, SearchStep, StepOutcome};
+pub use trial::{
+    ClauseCounts, Dimension, Observation, Purpose, SearchAction, Trial, TrialLoad, TrialSecond,
+};
 
-use crate::objective::{Bound, Clause};
-use guard::Guard;
+use crate::objective::{Clause, ClauseBound};
+use guard::StateGuard;
 use ladder::Ladder;
-use pool::Pool;
-use stages::Stage;
+use posterior::CapacityPosterior;
+use stages::SearchStage;
 
-/// The bracket starts at this part of what the target can do.
+/// The bracket starts at this share of the target's scale.
 const START_PART: f64 = 0.7;
 
-/// The budget and bounds of a search.
+/// Options of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchOptions {
-    /// The kind of load that is searched.
+    /// The kind of load to search.
     pub dimension: Dimension,
-    /// Time of trials and rests.
+    /// Total time for trials and rests.
     pub budget: Duration,
-    /// Half the width of the 95 % interval at which it may stop: 0.05 for 5 %.
+    /// Half the width of the 95 % interval at which to stop, as a share: 0.05 for 5 %.
     pub precision: f64,
-    /// Never ask for more than this level; with a rate, no closed loop is asked for either.
+    /// The highest level to try; with a rate, it also excludes closed loops.
     pub highest: Option<f64>,
     /// Maximum number of users of the ladder.
     pub users_max: usize,
-    /// The seed of the trials' arrivals.
+    /// The seed of the arrivals.
     pub seed: u64,
 }
 
@@ -73,26 +75,26 @@ impl Default for SearchOptions {
     }
 }
 
-/// How long steps last, in seconds; known when the ladder is done.
+/// The lengths of steps in seconds, known after the ladder.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Timing {
+struct StepTiming {
     /// Of the floor and the bracket.
     short: f64,
     short_warmup: f64,
     /// Of the refinement.
     step: f64,
     warmup: f64,
-    /// Of steps in which bad episodes are rare.
+    /// Of steps when bad episodes are rare.
     longest: f64,
 }
 
-impl Default for Timing {
+impl Default for StepTiming {
     fn default() -> Self {
         Self { short: 4.0, short_warmup: 1.5, step: 8.0, warmup: 2.0, longest: 20.0 }
     }
 }
 
-/// A level that cannot be gone beyond, and why.
+/// The highest possible level, and the reason.
 #[derive(Debug, Clone, PartialEq)]
 struct Ceiling {
     level: f64,
@@ -104,39 +106,38 @@ struct Ceiling {
 pub struct Search {
     clauses: Vec<Clause>,
     options: SearchOptions,
-    stage: Stage,
-    guard: Option<Guard>,
-    /// The trial asked for and not told yet.
-    asked: Option<Trial>,
+    stage: SearchStage,
+    guard: Option<StateGuard>,
+    /// The trial whose observation is pending.
+    pending: Option<Trial>,
     /// Seconds to rest before the next trial.
     rest: f64,
-    /// Seconds spent.
     spent: f64,
     number: u64,
-    timing: Timing,
+    timing: StepTiming,
     ladder: Ladder,
-    /// About the most that the target can do, in the unit of the levels.
+    /// The approximate maximum of the target, in the unit of the levels.
     scale: f64,
     /// Mean response time without load, in seconds.
     base: f64,
     ceiling: Option<Ceiling>,
-    steps: Vec<Step>,
-    pool: Option<Pool>,
-    /// Trials in a row that the generator limited, and in which nothing was answered.
+    steps: Vec<SearchStep>,
+    pool: Option<CapacityPosterior>,
+    /// Consecutive trials limited by the generator.
     limited: u32,
+    /// Consecutive trials without a response.
     silent: u32,
     hysteresis: Option<Hysteresis>,
 }
 
-/// A trial is never asked to last longer than this, in seconds.
 const TRIAL_MAX: f64 = 600.0;
-/// A step over this multiple of what is allowed leaves a backlog to be drained.
+/// A step above this multiple of the bound leaves a backlog to drain.
 const BACKLOG: f64 = 3.0;
-/// After this many trials without an answer the target is gone.
+/// Consecutive trials without a response after which the target counts as gone.
 const SILENT_MAX: u32 = 3;
 
 impl Search {
-    /// A search for the highest load at which every clause holds; at least one clause is required.
+    /// A search for the highest load at which every clause holds; needs at least one clause.
     #[must_use]
     pub fn new(clauses: Vec<Clause>, options: SearchOptions) -> Self {
         let ladder = Ladder::new(&clauses, &options);
@@ -147,13 +148,13 @@ impl Search {
         Self {
             clauses,
             options,
-            stage: Stage::Ladder,
+            stage: SearchStage::Ladder,
             guard: None,
-            asked: None,
+            pending: None,
             rest: 0.0,
             spent: 0.0,
             number: 0,
-            timing: Timing::default(),
+            timing: StepTiming::default(),
             ladder,
             scale: 0.0,
             base: 0.0,
@@ -166,40 +167,43 @@ impl Search {
         }
     }
 
-    /// What to do next. Asking again for a trial that was not told gives the same trial.
-    #[allow(clippy::should_implement_trait, reason = "it is no iterator: answers come in between")]
-    pub fn next(&mut self) -> Ask {
-        if let Some(trial) = &self.asked {
-            return Ask::Trial(trial.clone());
+    /// The next action; the same trial again while its observation is pending.
+    #[allow(
+        clippy::should_implement_trait,
+        reason = "not an iterator: observations come in between"
+    )]
+    pub fn next(&mut self) -> SearchAction {
+        if let Some(trial) = &self.pending {
+            return SearchAction::Trial(trial.clone());
         }
-        if matches!(self.stage, Stage::Over(_)) {
-            return Ask::Done;
+        if matches!(self.stage, SearchStage::Over(_)) {
+            return SearchAction::Done;
         }
         if self.rest > 0.0 {
             let rest = std::mem::take(&mut self.rest);
             self.spent += rest;
-            return Ask::Rest(Duration::from_secs_f64(rest));
+            return SearchAction::Rest(Duration::from_secs_f64(rest));
         }
         let trial = self.plan();
         let length = (trial.warmup + trial.duration).as_secs_f64();
         if self.spent + length > self.budget() {
-            self.stage = Stage::Over(StopReason::Budget);
-            return Ask::Done;
+            self.stage = SearchStage::Over(StopReason::Budget);
+            return SearchAction::Done;
         }
         self.number += 1;
-        self.asked = Some(trial.clone());
-        Ask::Trial(trial)
+        self.pending = Some(trial.clone());
+        SearchAction::Trial(trial)
     }
 
-    /// Takes in the observation of the trial asked for.
+    /// Takes the observation of the pending trial.
     pub fn tell(&mut self, seen: Observation) {
-        let Some(trial) = self.asked.take() else { return };
+        let Some(trial) = self.pending.take() else { return };
         self.spent += seen.took;
-        let step = Step::new(self.options.dimension, &self.clauses, trial, seen);
+        let step = SearchStep::new(self.options.dimension, &self.clauses, trial, seen);
         self.rest_after(&step);
         self.steps.push(step.clone());
         if self.is_gone(&step) {
-            self.stage = Stage::Over(StopReason::Gone);
+            self.stage = SearchStage::Over(StopReason::Gone);
             return;
         }
         if step.trial.purpose == Purpose::Ladder {
@@ -215,7 +219,7 @@ impl Search {
             return;
         }
         if self.is_suspicious(&step) {
-            self.guard = Some(Guard::default());
+            self.guard = Some(StateGuard::default());
             return;
         }
         self.advance(&step);
@@ -223,7 +227,7 @@ impl Search {
 
     /// Every step so far, in order.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[SearchStep] {
         &self.steps
     }
 
@@ -233,7 +237,7 @@ impl Search {
         &self.clauses
     }
 
-    /// The mean response time without load, in seconds; 0 while it is not known.
+    /// The mean response time without load, in seconds; 0 while unknown.
     #[must_use]
     pub fn unloaded(&self) -> f64 {
         self.base
@@ -245,11 +249,11 @@ impl Search {
         self.spent
     }
 
-    /// Ends the search; the answer is what is known now.
+    /// Ends the search with the evidence so far.
     pub fn interrupt(&mut self) {
-        self.asked = None;
-        if !matches!(self.stage, Stage::Over(_)) {
-            self.stage = Stage::Over(StopReason::Interrupted);
+        self.pending = None;
+        if !matches!(self.stage, SearchStage::Over(_)) {
+            self.stage = SearchStage::Over(StopReason::Interrupted);
         }
     }
 
@@ -257,8 +261,7 @@ impl Search {
         self.options.budget.as_secs_f64()
     }
 
-    /// What a backlog needs to be gone, before anything else is measured.
-    fn rest_after(&mut self, step: &Step) {
+    fn rest_after(&mut self, step: &SearchStep) {
         if step.seen.unfinished > 0 && self.scale > 0.0 && self.options.dimension.is_rate() {
             let drain = step.seen.unfinished as f64 / self.scale;
             self.rest = self.rest.max(drain.clamp(1.0, 60.0));
@@ -267,8 +270,8 @@ impl Search {
         }
     }
 
-    /// Whether nothing has been answered for some trials.
-    fn is_gone(&mut self, step: &Step) -> bool {
+    /// Whether several trials in a row had no response.
+    fn is_gone(&mut self, step: &SearchStep) -> bool {
         self.silent = if step.seen.ok == 0 && step.seen.errors > 0 { self.silent + 1 } else { 0 };
         if self.silent > 0 {
             self.rest = self.rest.max(5.0 * f64::from(self.silent));
@@ -276,9 +279,9 @@ impl Search {
         self.silent >= SILENT_MAX
     }
 
-    /// Whether the generator was the limit: then the step does not count, and twice at one level
-    /// is the level beyond which nothing can be said.
-    fn is_limited(&mut self, step: &Step) -> bool {
+    /// Whether the generator was the limit, so that the step does not count; after two in a row
+    /// their level becomes the ceiling.
+    fn is_limited(&mut self, step: &SearchStep) -> bool {
         let asked = step.trial.load.level();
         let short = step.seen.due == 0 || step.level() < 0.95 * asked;
         let why = match &step.seen.limited {
@@ -298,23 +301,22 @@ impl Search {
             };
             self.ceiling = Some(Ceiling { level: level.max(passed), why });
             self.limited = 0;
-            // Less than the floor, or a small part of what the ladder saw, is not a load.
-            if matches!(self.stage, Stage::Floor(_)) || level < 0.1 * self.scale {
-                self.stage = Stage::Over(StopReason::Generator);
-            } else if let Stage::Bracket(bracket) = &mut self.stage {
+            // A load below the floor, or far below the ladder's, is useless.
+            if matches!(self.stage, SearchStage::Floor(_)) || level < 0.1 * self.scale {
+                self.stage = SearchStage::Over(StopReason::Generator);
+            } else if let SearchStage::Bracket(bracket) = &mut self.stage {
                 bracket.level = bracket.level.min(level.max(passed));
             }
         }
         step.outcome == StepOutcome::Limited || step.missed() || step.seen.due == 0
     }
 
-    /// The highest level that passed.
     fn highest_pass(&self) -> Option<f64> {
-        self.counted().filter(|step| !step.missed()).map(Step::level).max_by(f64::total_cmp)
+        self.counted().filter(|step| !step.missed()).map(SearchStep::level).max_by(f64::total_cmp)
     }
 
-    /// The steps that say something about the capacity.
-    fn counted(&self) -> impl Iterator<Item = &Step> {
+    /// The steps that are evidence on the capacity.
+    fn counted(&self) -> impl Iterator<Item = &SearchStep> {
         self.steps.iter().filter(|step| {
             matches!(step.trial.purpose, Purpose::Floor | Purpose::Bracket | Purpose::Refine)
                 && !matches!(step.outcome, StepOutcome::Limited | StepOutcome::Contaminated)
@@ -322,13 +324,12 @@ impl Search {
         })
     }
 
-    /// A trial at `level`.
     fn trial(&self, purpose: Purpose, level: f64, warmup: f64, duration: f64) -> Trial {
         let ceiling = self.ceiling.as_ref().map_or(f64::INFINITY, |ceiling| ceiling.level);
         let load = self.options.dimension.load(level.min(ceiling));
         let enough = self.clauses.iter().map(|clause| match clause.bound {
-            // Which of the requests are due is known of an open loop alone.
-            Bound::Share(allowed) if matches!(load, TrialLoad::Rate(_)) => {
+            // Only an open loop knows which requests are due.
+            ClauseBound::Share(allowed) if matches!(load, TrialLoad::Rate(_)) => {
                 share::cap(allowed) * load.level() * duration
             }
             _ => f64::INFINITY,
@@ -345,7 +346,6 @@ impl Search {
     }
 }
 
-/// A bounded duration.
 fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds.clamp(0.0, TRIAL_MAX))
 }

@@ -1,23 +1,23 @@
-//! What is known of the capacity under one bounded share of bad requests.
+//! The posterior of the capacity under one bounded share of bad requests.
 //!
-//! A step at rate r that saw k bad requests of n has the likelihood Poisson(k; n·q) with
+//! A step at rate r with k bad requests of n has the likelihood Poisson(k; n·q) with
 //!
 //! ```text
 //! q = floor + (p − floor)·(r/C)^b        within [0.2 p, 10 p]
 //! ```
 //!
 //! where p is the share allowed, so that q = p at r = C. Integrated out on grids are the steepness
-//! b, the floor (bad requests that do not depend on the load), the rate ν of independent bad
-//! episodes (bad requests come in bursts, so a step's count is overdispersed: lognormal with
-//! variance ln(1 + 1/(νD)) over D seconds), and the noise τ of ln C from step to step (a noisy
-//! neighbour). The count is capped at both ends since the curve is not believed far from C.
+//! b, the floor (bad requests independent of the load), the rate ν of independent bad episodes (bad
+//! requests come in bursts, so a step's count is overdispersed: lognormal with variance ln(1 +
+//! 1/(νD)) over D seconds), and the step-to-step noise τ of ln C (a noisy neighbour). The count is
+//! clamped at both ends, since the curve does not hold far from C.
 
 use super::grid::{Grid, STEP, cumulate};
-use crate::objective::Bad;
+use crate::objective::BadCount;
 
-/// The share is believed up to this multiple of the one allowed ...
+/// The share is clamped to this multiple of the one allowed ...
 pub(super) const CAP: f64 = 10.0;
-/// ... and down to this.
+/// ... and to this from below.
 const LEAST: f64 = 0.2;
 
 /// Steepness b, with its prior weights.
@@ -33,7 +33,7 @@ const STEEPNESS: [(f64, f64); 9] = [
     (600.0, 0.3),
 ];
 
-/// The floor as a part of p, whether it comes in the same bursts, and its prior weight.
+/// The floor as a share of p, whether it comes in the same bursts, and its prior weight.
 const FLOORS: [(f64, bool, f64); 8] = [
     (0.001, false, 0.5),
     (0.08, false, 0.15),
@@ -57,23 +57,20 @@ pub(super) const NOISE: [(f64, f64); 5] =
 const NODES: usize = 13;
 const NODE_REACH: f64 = 3.2;
 
-/// A row that is this much (in ln) less likely than the best is given up: it cannot come back.
+/// Rows this much (in ln) less likely than the best are discarded: they cannot recover.
 const HOPELESS: f64 = 30.0;
 
-/// A step, as this posterior sees it.
+/// The data of a step for this posterior.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Count {
-    /// The level that was really loaded.
+pub(super) struct StepCount {
     pub(super) level: f64,
-    /// Bad requests of all.
-    pub(super) bad: Bad,
-    /// Seconds.
+    pub(super) bad: BadCount,
     pub(super) measured: f64,
     /// The variance of the bad count, from its autocorrelation.
     pub(super) variance: f64,
 }
 
-/// The posterior of ln C, with its nuisances.
+/// The posterior of ln C and the nuisance parameters.
 #[derive(Debug, Clone)]
 pub(super) struct SharePosterior {
     allowed: f64,
@@ -81,11 +78,10 @@ pub(super) struct SharePosterior {
     grid: Grid,
     /// Log weights by noise, row (steepness, floor, episodes) and point.
     log: Vec<f64>,
-    /// Rows that are not hopeless.
     alive: Vec<bool>,
-    /// What the autocorrelation says of the episodes, in ln.
+    /// Log weights of the episode rates, from the autocorrelation.
     episodes: [f64; EPISODES.len()],
-    /// Its estimate, when there is one.
+    /// The estimated episode rate, if there is one.
     pub(super) episode_rate: Option<f64>,
     /// The distribution function of ln C.
     pub(super) cdf: Vec<f64>,
@@ -127,68 +123,69 @@ impl SharePosterior {
         posterior
     }
 
-    /// Takes a step in. [`Self::settle`] makes it count.
-    pub(super) fn add(&mut self, step: &Count) {
+    /// Adds a step. Call [`Self::settle`] afterwards.
+    pub(super) fn add(&mut self, step: &StepCount) {
         let of = step.bad.of.max(1.0);
         let bad = step.bad.bad.clamp(LEAST * self.allowed * of, self.cap * of);
         let points = self.grid.len();
         let mut row = vec![0.0; points];
-        let mut smears = Smears::new(points);
+        let mut smoother = NoiseSmoother::new(points);
         for (f, &(floor, bursts, _)) in FLOORS.iter().enumerate() {
             for (e, &(episodes, _)) in EPISODES.iter().enumerate() {
-                let table = Table::new(self, (bad, of), floor, bursts, episodes * step.measured);
+                let table =
+                    LikelihoodTable::new(self, (bad, of), floor, bursts, episodes * step.measured);
                 for (s, &(steepness, _)) in STEEPNESS.iter().enumerate() {
                     let number = (s * FLOORS.len() + f) * EPISODES.len() + e;
                     if !self.alive[number] {
                         continue;
                     }
-                    // The level is n/D, itself a count with noise: its mean of (n/D)^b is higher
-                    // than C^b by about this.
+                    // The level n/D is itself a noisy count: the mean of (n/D)^b exceeds C^b by
+                    // about this.
                     let correction = (0.5 / of * steepness * steepness).min(1.0);
                     let level = step.level.ln();
                     for (point, value) in row.iter_mut().enumerate() {
                         *value = table.at(steepness * (level - self.grid.at(point)) - correction);
                     }
-                    self.add_row(number, &row, &mut smears);
+                    self.add_row(number, &row, &mut smoother);
                 }
             }
         }
     }
 
-    /// Adds a row of log likelihoods, smeared along ln C by each step noise.
-    fn add_row(&mut self, number: usize, row: &[f64], smears: &mut Smears) {
+    /// Adds a row of log likelihoods, smoothed along ln C by each step noise.
+    fn add_row(&mut self, number: usize, row: &[f64], smoother: &mut NoiseSmoother) {
         let points = row.len();
         let best = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        smears.load(row, best);
+        smoother.load(row, best);
         for t in 0..NOISE.len() {
             let start = (t * ROWS + number) * points;
             let log = &mut self.log[start..start + points];
             if t == 0 {
                 log.iter_mut().zip(row).for_each(|(log, value)| *log += value);
             } else {
-                let smeared = smears.smear(t);
+                let smoothed = smoother.smooth(t);
                 log.iter_mut()
-                    .zip(smeared)
+                    .zip(smoothed)
                     .for_each(|(log, sum)| *log += (sum + 1e-30).ln() + best);
             }
         }
     }
 
-    /// Takes in what the autocorrelation within the steps near C says of the episodes: it bounds
-    /// their rate from above.
-    pub(super) fn learn_episodes(&mut self, near: &[Count]) {
-        let telling =
+    /// Estimates an upper bound of the episode rate from the autocorrelation within the steps near
+    /// C.
+    pub(super) fn learn_episodes(&mut self, near: &[StepCount]) {
+        let significant =
             || near.iter().filter(|s| s.bad.bad > 0.0 && s.bad.bad < 5.0 * self.allowed * s.bad.of);
-        if telling().map(|s| s.bad.bad).sum::<f64>() < 10.0 {
+        if significant().map(|s| s.bad.bad).sum::<f64>() < 10.0 {
             self.episodes = [0.0; EPISODES.len()];
             return;
         }
-        let excess: f64 = telling().map(|s| (s.variance - s.bad.bad).max(0.0)).sum();
-        let square: f64 = telling().map(|s| s.bad.bad * s.bad.bad / s.measured).sum();
+        let excess: f64 = significant().map(|s| (s.variance - s.bad.bad).max(0.0)).sum();
+        let square: f64 = significant().map(|s| s.bad.bad * s.bad.bad / s.measured).sum();
         let rate = square / excess.max(1e-3 * square);
         let low = EPISODES[0].0;
         let high = EPISODES[EPISODES.len() - 1].0;
-        // Short steps miss the slow part of the correlation, so the estimate is high.
+        // Short steps miss slow correlation, so the estimate is high.
         let centre = (rate / 5.0).clamp(low, high).ln();
         for (log, (episodes, prior)) in self.episodes.iter_mut().zip(EPISODES) {
             let far = (episodes.ln() - centre) / 0.6;
@@ -197,7 +194,7 @@ impl SharePosterior {
         self.episode_rate = Some(rate);
     }
 
-    /// Works out the distribution of ln C and the means of the nuisances.
+    /// Computes the distribution of ln C and the means of the nuisance parameters.
     pub(super) fn settle(&mut self) {
         let points = self.grid.len();
         let of_row = |number: usize| self.episodes[number % EPISODES.len()];
@@ -238,23 +235,21 @@ impl SharePosterior {
     }
 }
 
-/// The share up to which the curve is believed.
+/// The share at which the curve is clamped.
 pub(super) fn cap(allowed: f64) -> f64 {
     (CAP * allowed).min(f64::midpoint(1.0, allowed))
 }
 
-/// A likelihood smeared along ln C by normals of the step noises, in room that is used again.
-struct Smears {
+/// Convolves a likelihood along ln C with normals of the step noises, in reused buffers.
+struct NoiseSmoother {
     /// The likelihood, with its edges repeated on both sides.
     padded: Vec<f64>,
-    smeared: Vec<f64>,
-    /// Offsets of the nodes, by noise.
+    smoothed: Vec<f64>,
     offsets: [[usize; NORMAL.len()]; NOISE.len()],
 }
 
-impl Smears {
+impl NoiseSmoother {
     const REACH: f64 = 2.4;
-    /// The farthest node of the largest noise.
     const PAD: usize = (Self::REACH * NOISE[NOISE.len() - 1].0 / STEP) as usize + 1;
 
     fn new(points: usize) -> Self {
@@ -265,7 +260,7 @@ impl Smears {
         };
         Self {
             padded: vec![0.0; points + 2 * Self::PAD],
-            smeared: vec![0.0; points],
+            smoothed: vec![0.0; points],
             offsets: NOISE
                 .map(|(deviation, _)| std::array::from_fn(|node| offset(deviation, node))),
         }
@@ -283,15 +278,15 @@ impl Smears {
         self.padded[end..].fill(last);
     }
 
-    fn smear(&mut self, noise: usize) -> &[f64] {
+    fn smooth(&mut self, noise: usize) -> &[f64] {
         let whole: f64 = NORMAL.iter().sum();
-        self.smeared.fill(0.0);
+        self.smoothed.fill(0.0);
         for (weight, offset) in NORMAL.iter().zip(self.offsets[noise]) {
-            let shifted = &self.padded[offset..offset + self.smeared.len()];
+            let shifted = &self.padded[offset..offset + self.smoothed.len()];
             let weight = weight / whole;
-            self.smeared.iter_mut().zip(shifted).for_each(|(sum, value)| *sum += weight * value);
+            self.smoothed.iter_mut().zip(shifted).for_each(|(sum, value)| *sum += weight * value);
         }
-        &self.smeared
+        &self.smoothed
     }
 }
 
@@ -308,14 +303,14 @@ const NORMAL: [f64; 9] = [
     0.056_134_762_8,
 ];
 
-/// The log likelihood of one step for one floor and one rate of episodes, as a function of
-/// u = ln((q − floor)/(p − floor)): tabulated, since every steepness and capacity asks for it.
-struct Table {
+/// The log likelihood of one step for one floor and one episode rate, as a function of u = ln((q −
+/// floor)/(p − floor)): tabulated, since every steepness and capacity needs it.
+struct LikelihoodTable {
     values: Vec<f64>,
 }
 
-impl Table {
-    /// Below, the floor is all there is; above, the cap is.
+impl LikelihoodTable {
+    /// Below, only the floor counts; above, the cap.
     const LOW: f64 = -9.0;
     const HIGH: f64 = 4.5;
     const STEP: f64 = 0.03;
@@ -354,9 +349,9 @@ impl Table {
     }
 
     fn at(&self, u: f64) -> f64 {
-        let place = (u.clamp(Self::LOW, Self::HIGH) - Self::LOW) / Self::STEP;
-        let entry = place as usize;
-        let part = place - entry as f64;
-        self.values[entry] * (1.0 - part) + self.values[entry + 1] * part
+        let position = (u.clamp(Self::LOW, Self::HIGH) - Self::LOW) / Self::STEP;
+        let entry = position as usize;
+        let fraction = position - entry as f64;
+        self.values[entry] * (1.0 - fraction) + self.values[entry + 1] * fraction
     }
 }

@@ -1,36 +1,36 @@
-//! A step of the search: a trial with what it measured and how it is judged; a rung of the ladder.
+//! A step of the search: a trial with its observation and outcome; a rung of the ladder.
 
-use super::share::Count;
+use super::share::StepCount;
 use super::trial::{Dimension, Observation, Purpose, Trial};
-use crate::objective::{Bad, Bound, Clause};
+use crate::objective::{BadCount, Clause, ClauseBound};
 use crate::usl;
 
-/// Standard deviations within which a bad count says neither pass nor fail (95 % one-sided).
+/// Standard deviations within which a bad count is inconclusive (95 % one-sided).
 const UNDECIDED: f64 = 1.645;
 
-/// What a level that was not read is of its bound: a target too busy to be read is over it, by how
-/// much nobody knows.
+/// Assumed ratio of a level without a reading to its bound: a target too busy to be read exceeds it
+/// by an unknown amount.
 const UNREAD: f64 = 1.5;
 
-/// A step in which less than this part of the arrivals ended while the load was on builds up a
-/// backlog: what it shows of the target belongs to a lower level. A step lasts four responses at
-/// least, so that those of the last arrivals are a quarter of it.
+/// A step builds up a backlog, so that its levels belong to a lower load, when less than this share
+/// of the arrivals ended during the load. A step lasts at least four responses, so the last
+/// arrivals' responses take a quarter of it.
 const SUSTAINED: f64 = 0.6;
-/// Arrivals from which on that is not chance.
+/// Minimum number of arrivals for that.
 const SUSTAINED_OF: f64 = 100.0;
 
 /// The outcome of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepOutcome {
-    /// Every clause was kept, and not by luck.
+    /// Every clause was met, beyond chance.
     Pass,
-    /// A clause was missed, and not by luck.
+    /// A clause was missed, beyond chance.
     Fail,
-    /// Either may be luck.
+    /// Either may be chance.
     Inconclusive,
-    /// It shows nothing about the target: the generator was the limit.
+    /// The generator was the limit, so it is no evidence on the target.
     Limited,
-    /// It was made while the target was in another state.
+    /// The target was in a worse state.
     Contaminated,
 }
 
@@ -48,22 +48,22 @@ impl StepOutcome {
     }
 }
 
-/// A trial that was made.
+/// A finished trial.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct SearchStep {
     /// The trial.
     pub trial: Trial,
     /// The observation.
     pub seen: Observation,
-    /// For each clause, what was measured as a part of what is allowed.
+    /// For each clause, the ratio of measured to allowed.
     pub ratios: Vec<f64>,
-    /// Its outcome.
+    /// The outcome.
     pub outcome: StepOutcome,
-    /// The level that counts: the rate that was really sent, or the number asked for.
+    /// The actual rate, or the number asked for.
     level: f64,
 }
 
-impl Step {
+impl SearchStep {
     pub(super) fn new(
         dimension: Dimension,
         clauses: &[Clause],
@@ -76,7 +76,7 @@ impl Step {
         if !step.is_sustained() {
             let bounds = step.seen.clauses.iter_mut().zip(clauses);
             bounds
-                .filter(|(_, clause)| matches!(clause.bound, Bound::Level(_)))
+                .filter(|(_, clause)| matches!(clause.bound, ClauseBound::Level(_)))
                 .for_each(|(seen, _)| seen.levels.clear());
         }
         step.ratios = (0..clauses.len()).map(|n| step.ratio(n, clauses[n].bound)).collect();
@@ -84,55 +84,55 @@ impl Step {
         step
     }
 
-    /// The worst clause's ratio; over 1 it was missed.
+    /// The worst clause's ratio; above 1 it was missed.
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.ratios.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Whether a clause was missed, by luck or not.
+    /// Whether a clause was missed, by chance or not.
     #[must_use]
     pub fn missed(&self) -> bool {
         self.worst() > 1.0
     }
 
-    /// Whether the answers kept up with the arrivals, of an open loop with enough of them.
+    /// Whether responses kept up with arrivals; true also for closed loops and few arrivals.
     pub(super) fn is_sustained(&self) -> bool {
         let is_open = !matches!(self.trial.load, super::TrialLoad::Users(_));
         let due = self.seen.due as f64;
-        let is_told = is_open && due >= SUSTAINED_OF && !self.seen.seconds.is_empty();
-        !is_told || self.ended_rate() * self.seen.measured >= SUSTAINED * due
+        let is_known = is_open && due >= SUSTAINED_OF && !self.seen.seconds.is_empty();
+        !is_known || self.ended_rate() * self.seen.measured >= SUSTAINED * due
     }
 
-    /// Arrivals of the measured part that ended in it, ok or not, a second.
+    /// Arrivals a second that ended within the measured interval, ok or not.
     pub(super) fn ended_rate(&self) -> f64 {
         let measured = self.seen.measured.max(1e-3);
         let within = self.seen.seconds.iter().take(measured.ceil() as usize);
         within.map(|second| second.ok + second.failed).sum::<f64>() / measured
     }
 
-    /// The level that counts.
+    /// The actual rate, or the number asked for.
     #[must_use]
     pub fn level(&self) -> f64 {
         self.level
     }
 
-    fn ratio(&self, number: usize, bound: Bound) -> f64 {
+    fn ratio(&self, number: usize, bound: ClauseBound) -> f64 {
         match bound {
-            Bound::Share(allowed) => {
+            ClauseBound::Share(allowed) => {
                 let total = self.total(number);
-                // Of nothing that came back nothing was good.
+                // Without any request, all count as bad.
                 if total.of > 0.0 { total.bad / total.of / allowed } else { 1.0 / allowed }
             }
-            Bound::Level(_) if self.unread(number, bound) => UNREAD,
-            Bound::Level(bound) => self.mean_level(number).map_or(0.0, |mean| mean / bound),
+            ClauseBound::Level(_) if self.unread(number, bound) => UNREAD,
+            ClauseBound::Level(bound) => self.mean_level(number).map_or(0.0, |mean| mean / bound),
         }
     }
 
-    /// Whether a bound on the target's level has no reading to be judged by. The steps of the
-    /// ladder are shorter than the time between two readings, and are not judged by one.
-    fn unread(&self, number: usize, bound: Bound) -> bool {
-        let is_level = matches!(bound, Bound::Level(_));
+    /// Whether a bound on the target's level has no reading. Steps of the ladder, which are shorter
+    /// than the interval between readings, do not need one.
+    fn unread(&self, number: usize, bound: ClauseBound) -> bool {
+        let is_level = matches!(bound, ClauseBound::Level(_));
         is_level && self.trial.purpose != Purpose::Ladder && self.mean_level(number).is_none()
     }
 
@@ -141,7 +141,7 @@ impl Step {
             return StepOutcome::Limited;
         }
         let undecided = |n: usize| {
-            let Bound::Share(allowed) = clauses[n].bound else {
+            let ClauseBound::Share(allowed) = clauses[n].bound else {
                 return self.unread(n, clauses[n].bound);
             };
             let count = self.count(n);
@@ -158,21 +158,20 @@ impl Step {
         }
     }
 
-    fn total(&self, number: usize) -> Bad {
-        self.seen.clauses.get(number).map_or(Bad::default(), |seen| seen.total)
+    fn total(&self, number: usize) -> BadCount {
+        self.seen.clauses.get(number).map_or(BadCount::default(), |seen| seen.total)
     }
 
-    /// The mean of the samples of a clause's level, of one that bounds a level.
+    /// The mean of a clause's level samples, if there are any.
     #[must_use]
     pub fn mean_level(&self, number: usize) -> Option<f64> {
         let levels = &self.seen.clauses.get(number)?.levels;
         (!levels.is_empty()).then(|| levels.iter().sum::<f64>() / levels.len() as f64)
     }
 
-    /// The step as a posterior takes it.
-    pub(super) fn count(&self, number: usize) -> Count {
+    pub(super) fn count(&self, number: usize) -> StepCount {
         let slices = self.seen.clauses.get(number).map_or(&[][..], |seen| &seen.slices);
-        Count {
+        StepCount {
             level: self.level,
             bad: self.total(number),
             measured: self.seen.measured.max(1e-3),
@@ -181,9 +180,9 @@ impl Step {
     }
 }
 
-/// The variance of a count that comes in bursts: the sum of the slices' autocovariances, up to the
-/// first that is not positive, corrected for the mean having been estimated from the same slices.
-fn long_run_variance(slices: &[Bad]) -> f64 {
+/// The variance of a bursty count: the sum of the autocovariances of its seconds up to the first
+/// that is not positive, corrected for the mean being estimated from the same seconds.
+fn long_run_variance(slices: &[BadCount]) -> f64 {
     let len = slices.len();
     let (bad, of) = slices.iter().fold((0.0, 0.0), |sum, s| (sum.0 + s.bad, sum.1 + s.of));
     if len < 3 || of <= 0.0 {
@@ -213,11 +212,11 @@ pub struct Rung {
     pub users: f64,
     /// Ok responses a second.
     pub throughput: f64,
-    /// Their mean time, in seconds.
+    /// Mean time of ok responses, in seconds.
     pub response: f64,
-    /// Their number.
+    /// Number of ok responses.
     pub ok: u64,
-    /// Whether the target had CPU to spare; `None` when that is not known.
+    /// Whether the target had CPU to spare; `None` when unknown.
     pub idle: Option<bool>,
 }
 
@@ -234,10 +233,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::search::{Seen, TrialLoad, TrialSecond};
+    use crate::search::{ClauseCounts, TrialLoad, TrialSecond};
 
-    /// A step with these readings of the CPU, which is bounded.
-    fn step(purpose: Purpose, readings: Vec<f64>) -> Step {
+    /// A step with these readings of the bounded CPU.
+    fn step(purpose: Purpose, readings: Vec<f64>) -> SearchStep {
         let clauses = [Clause::target("cpu<20%".to_owned(), "cpu".to_owned(), 0.2)];
         let duration = Duration::from_secs(4);
         let load = TrialLoad::Rate(100.0);
@@ -248,32 +247,32 @@ mod tests {
             due: 400,
             ok: 400,
             seconds: vec![TrialSecond { ok: 100.0, ..TrialSecond::default() }; 4],
-            clauses: vec![Seen { levels: readings, ..Seen::default() }],
+            clauses: vec![ClauseCounts { levels: readings, ..ClauseCounts::default() }],
             ..Observation::default()
         };
-        Step::new(Dimension::Rate, &clauses, trial, seen)
+        SearchStep::new(Dimension::Rate, &clauses, trial, seen)
     }
 
     #[test]
-    fn a_bound_on_the_target_is_not_kept_by_a_target_that_was_not_read() {
+    fn without_readings_a_bound_on_the_target_is_missed() {
         let unread = step(Purpose::Bracket, Vec::new());
         assert_eq!((unread.missed(), unread.outcome), (true, StepOutcome::Inconclusive));
         let read = step(Purpose::Bracket, vec![0.1]);
         assert_eq!((read.ratios[0], read.outcome), (0.5, StepOutcome::Pass));
-        // The ladder's steps are too short to be read.
+        // The ladder's steps are too short for readings.
         assert!(!step(Purpose::Ladder, Vec::new()).missed());
     }
 
     #[test]
-    fn what_a_backlog_shows_of_the_target_is_not_of_that_level() {
-        let Step { trial, seen, .. } = step(Purpose::Bracket, vec![0.1]);
+    fn readings_during_a_backlog_do_not_count() {
+        let SearchStep { trial, seen, .. } = step(Purpose::Bracket, vec![0.1]);
         let clauses = [Clause::target("cpu<20%".to_owned(), "cpu".to_owned(), 0.2)];
         let seconds = vec![TrialSecond { ok: 50.0, ..TrialSecond::default() }; 4];
         let half = Observation { seconds, ..seen };
-        let behind = Step::new(Dimension::Rate, &clauses, trial.clone(), half.clone());
+        let behind = SearchStep::new(Dimension::Rate, &clauses, trial.clone(), half.clone());
         assert_eq!((behind.missed(), behind.outcome), (true, StepOutcome::Inconclusive));
         let limited = Observation { limited: Some("all connections".to_owned()), ..half };
-        let limited = Step::new(Dimension::Rate, &clauses, trial, limited);
+        let limited = SearchStep::new(Dimension::Rate, &clauses, trial, limited);
         assert_eq!(limited.outcome, StepOutcome::Limited);
     }
 }

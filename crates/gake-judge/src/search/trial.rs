@@ -1,10 +1,10 @@
-//! The trials that a search asks for, and their observations.
+//! The trials of a search, and their observations.
 
 use std::time::Duration;
 
-use crate::objective::Bad;
+use crate::objective::BadCount;
 
-/// The kind of load that is searched.
+/// The kind of load to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dimension {
     /// Requests a second, in an open loop.
@@ -12,13 +12,13 @@ pub enum Dimension {
     Rate,
     /// Users of a closed loop.
     Users,
-    /// Connections held open, beside a light load.
+    /// Connections held open during a light load.
     Connections,
-    /// New connections a second: the rate, with a connection for each request.
+    /// New connections a second: a rate with a new connection for each request.
     ConnectRate,
-    /// Handshakes of TLS a second: the rate, with a connection for each request.
+    /// TLS handshakes a second: a rate with a new connection for each request.
     TlsHandshakes,
-    /// Concurrent requests on shared connections of HTTP/2: users of a closed loop.
+    /// Concurrent requests on shared HTTP/2 connections: users of a closed loop.
     Streams,
 }
 
@@ -36,13 +36,13 @@ impl Dimension {
         }
     }
 
-    /// Whether its levels are arrivals a second, and not whole numbers.
+    /// Whether levels are arrivals a second; otherwise they are whole numbers.
     #[must_use]
     pub fn is_rate(self) -> bool {
         matches!(self, Self::Rate) || self.connects_each()
     }
 
-    /// Whether each request has a connection of its own.
+    /// Whether each request opens a new connection.
     #[must_use]
     pub fn connects_each(self) -> bool {
         matches!(self, Self::ConnectRate | Self::TlsHandshakes)
@@ -59,14 +59,14 @@ impl Dimension {
     }
 }
 
-/// How a trial loads the target.
+/// The load of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TrialLoad {
     /// Arrivals a second, in an open loop.
     Rate(f64),
     /// Users, in a closed loop.
     Users(usize),
-    /// Connections held open beside a light load.
+    /// Connections held open during a light load.
     Connections(usize),
 }
 
@@ -81,7 +81,7 @@ impl TrialLoad {
         }
     }
 
-    /// The number alone.
+    /// The rate or number.
     #[must_use]
     pub fn level(self) -> f64 {
         match self {
@@ -91,25 +91,25 @@ impl TrialLoad {
     }
 }
 
-/// What a trial is for.
+/// The purpose of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// A rung of the ladder: how far does throughput grow?
+    /// A rung of the ladder: growth of throughput.
     Ladder,
-    /// Is the objective met under a light load?
+    /// Feasibility of the objective under a light load.
     Floor,
-    /// Between which levels is the capacity?
+    /// Two levels around the capacity.
     Bracket,
-    /// Where exactly?
+    /// The exact capacity.
     Refine,
-    /// Is the target in its usual state?
+    /// The state of the target.
     Probe,
-    /// What happens beyond the capacity?
+    /// Behaviour beyond the capacity.
     Map,
 }
 
 impl Purpose {
-    /// Whether it asks about the target, and not whether a level passes.
+    /// Whether it explores the target instead of testing a level.
     #[must_use]
     pub fn is_exploring(self) -> bool {
         matches!(self, Self::Ladder | Self::Probe | Self::Map)
@@ -129,108 +129,108 @@ impl Purpose {
     }
 }
 
-/// One step to be run.
+/// One trial to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// Its number, from 0.
+    /// The number, from 0.
     pub number: u64,
-    /// What it is for.
+    /// The purpose.
     pub purpose: Purpose,
     /// The load.
     pub load: TrialLoad,
-    /// The part that is left out of the figures.
+    /// The time before measuring.
     pub warmup: Duration,
-    /// The part that counts.
+    /// The time to measure.
     pub duration: Duration,
-    /// The seed of this trial's arrivals.
+    /// The seed of the arrivals.
     pub seed: u64,
-    /// Bad requests of each clause after which it may end early: more would change nothing.
-    /// Empty when it may not.
+    /// For each clause, the bad requests after which the trial may end early, as more would change
+    /// nothing; empty when it may not.
     pub enough: Vec<f64>,
 }
 
 impl Trial {
-    /// Whether these numbers of bad requests, by clause, settle it.
+    /// Whether these numbers of bad requests, by clause, end the trial early.
     #[must_use]
     pub fn is_settled(&self, bad: &[f64]) -> bool {
         bad.iter().zip(&self.enough).any(|(bad, enough)| bad >= enough)
     }
 }
 
-/// What a search wants next.
+/// The next action of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ask {
-    /// Run this, then tell.
+pub enum SearchAction {
+    /// Run this trial, then pass its observation to [`super::Search::tell`].
     Trial(Trial),
-    /// Let the target rest for this time; there is nothing to tell.
+    /// Let the target rest for this time.
     Rest(Duration),
-    /// The search is over: ask for the answer.
+    /// The search is over.
     Done,
 }
 
 /// The figures of one second of a trial, after the warm-up.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TrialSecond {
-    /// Sent in it, or given up in it.
+    /// Arrivals due: sent or dropped.
     pub due: f64,
-    /// Ended ok in it.
+    /// Ended ok.
     pub ok: f64,
-    /// Ended in it, but not ok.
+    /// Ended, but not ok.
     pub failed: f64,
     /// Ended ok and within every latency bound.
     pub good: f64,
-    /// Mean time from due to done of those that ended ok, in seconds.
+    /// Mean response time of ok requests, in seconds.
     pub response: f64,
     /// Mean number in flight.
     pub in_flight: f64,
-    /// Mean time from due to the end of those that failed, in seconds.
+    /// Mean time of failed requests, in seconds.
     pub failure: f64,
 }
 
 /// The figures of one clause in a trial.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
-    /// Bad requests, of all that were due.
-    pub total: Bad,
-    /// The same by the second.
-    pub slices: Vec<Bad>,
-    /// For a bounded level: its value in each second.
+pub struct ClauseCounts {
+    /// Bad requests and all due.
+    pub total: BadCount,
+    /// The same for each second.
+    pub slices: Vec<BadCount>,
+    /// The samples of a bounded level.
     pub levels: Vec<f64>,
 }
 
-/// What one trial measured.
+/// The observation of one trial.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observation {
-    /// Seconds that were measured: of arrivals, after the warm-up.
+    /// Seconds of arrivals after the warm-up.
     pub measured: f64,
-    /// Seconds the whole trial took, from its start to the end of its drain.
+    /// Seconds of the whole trial, from its start to the end of the drain.
     pub took: f64,
-    /// Arrivals due in the measured part.
+    /// Arrivals due in the measured interval.
     pub due: u64,
-    /// Those that ended ok.
+    /// Arrivals that ended ok.
     pub ok: u64,
-    /// Those that failed, were dropped, or never finished.
+    /// Arrivals that failed, were dropped, or never finished.
     pub errors: u64,
-    /// Of these, what was still in flight, or never sent, when the drain ended.
+    /// Of these, the ones in flight or unsent when the drain ended.
     pub unfinished: u64,
-    /// Completed ok a second, while the load was on.
+    /// Ok responses a second during the load.
     pub throughput: f64,
-    /// Mean response time of those that ended ok, in seconds.
+    /// Mean response time of ok requests, in seconds.
     pub response: f64,
     /// Mean number in flight.
     pub in_flight: f64,
     /// The figures of each clause, in order.
-    pub clauses: Vec<Seen>,
-    /// By the second.
+    pub clauses: Vec<ClauseCounts>,
+    /// The figures of each second.
     pub seconds: Vec<TrialSecond>,
-    /// Why the generator, and not the target, may have decided this trial.
+    /// Why the generator, not the target, may have been the limit.
     pub limited: Option<String>,
-    /// Whether the target had CPU to spare; `None` when that is not known.
+    /// Whether the target had CPU to spare; `None` when unknown.
     pub idle: Option<bool>,
 }
 
 impl Observation {
-    /// Arrivals a second that were really due.
+    /// Actual arrivals a second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         if self.measured > 0.0 { self.due as f64 / self.measured } else { 0.0 }

@@ -1,4 +1,4 @@
-//! What others do: double the rate until a step fails, then bisect, one noisy step at a time.
+//! The common method: double the rate until a step fails, then bisect, one noisy step at a time.
 
 use std::time::Duration;
 
@@ -11,12 +11,11 @@ use super::trial::observe;
 /// Seconds of a step, and of the last test.
 const STEP: f64 = 10.0;
 const LAST: f64 = 30.0;
-/// Two loads closer than this end the search.
+/// The search ends when two loads are closer than this ratio.
 const CLOSE: f64 = 0.01;
-/// Seconds after which it gives up.
 const DEADLINE: f64 = 300.0;
 
-/// The capacity, the bracket around it, and the seconds spent: drains are free.
+/// The capacity, the bracket around it, and the seconds spent, without drains.
 pub struct Bisected {
     pub capacity: f64,
     pub low: f64,
@@ -24,7 +23,7 @@ pub struct Bisected {
     pub spent: f64,
 }
 
-/// Nighthawk's exponential search, on a percentile (which Nighthawk's has not).
+/// Nighthawk's exponential search, but on a percentile.
 pub fn bisect(case: &Case, server: &mut Server, start: f64) -> Bisected {
     let clauses = case.clauses();
     let mut spent = 0.0;
@@ -42,10 +41,10 @@ pub fn bisect(case: &Case, server: &mut Server, start: f64) -> Bisected {
         server.now = server.drained();
         spent += length;
         let kept = |n: usize| match clauses[n].bound {
-            gake_judge::Bound::Share(allowed) => {
+            gake_judge::ClauseBound::Share(allowed) => {
                 seen.clauses[n].total.bad <= allowed * seen.clauses[n].total.of
             }
-            gake_judge::Bound::Level(_) => true,
+            gake_judge::ClauseBound::Level(_) => true,
         };
         ((0..clauses.len()).all(kept), spent)
     };

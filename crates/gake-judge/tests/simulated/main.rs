@@ -1,8 +1,8 @@
-//! Searches and maps of virtual servers whose truth is known: no socket, no clock, the same seeds
-//! every time.
+//! Searches and overload maps of virtual servers with known capacities: no socket, no clock, fixed
+//! seeds.
 //!
-//! The bounds are one-sided binomial ones: a method that keeps its promise fails with a probability
-//! under 10⁻³ with other seeds, and with these never. The full study is `cargo xtask sim`.
+//! The bounds are one-sided binomial ones: with other seeds a correct method fails with a
+//! probability under 10⁻³. The full study is `cargo xtask sim`.
 
 #![allow(clippy::unwrap_used)] // the helpers are tests too
 
@@ -14,10 +14,10 @@ mod trial;
 use std::time::Duration;
 
 use gake_judge::Clause;
-use gake_judge::overload::{self, Class, Overload, Recovery};
+use gake_judge::overload::{self, Overload, OverloadClass, Recovery};
 use gake_judge::search::{
-    Ask, CapacityAnswer, Dimension, Found, Search, SearchOptions, StopReason, TrialLoad,
-    TrialSecond,
+    CapacityResult, Dimension, Search, SearchAction, SearchOptions, SearchResult, StopReason,
+    TrialLoad, TrialSecond,
 };
 use server::{Arrivals, Done, Metastable, Model, Server, Service};
 use servers::{Case, cases};
@@ -26,20 +26,20 @@ fn case(name: &str) -> Case {
     cases().into_iter().find(|case| case.name == name).unwrap()
 }
 
-fn search(case: &Case, seed: u64, options: SearchOptions) -> CapacityAnswer {
+fn search(case: &Case, seed: u64, options: SearchOptions) -> SearchResult {
     let mut server = Server::new(case.model.clone(), seed * 7 + 11);
     let mut search = Search::new(case.clauses(), options);
     trial::run(&mut search, &mut server);
-    search.answer()
+    search.result()
 }
 
-/// Shares, in percent, of the runs within 5 %, covered, and with a safe rate under the truth.
+/// Percentages of runs within 5 %, with the truth in the interval, and with a safe rate below it.
 fn study(case: &Case, runs: u64) -> [f64; 3] {
     let mut counts = [0u32; 3];
     for seed in 0..runs {
-        let answer = search(case, seed, SearchOptions::default());
-        assert!(answer.spent <= 125.0, "{} spent {}", case.name, answer.spent);
-        let Found::Capacity(e) = answer.found else { continue };
+        let result = search(case, seed, SearchOptions::default());
+        assert!(result.spent <= 125.0, "{} spent {}", case.name, result.spent);
+        let CapacityResult::Capacity(e) = result.found else { continue };
         counts[0] += u32::from((e.capacity / case.truth - 1.0).abs() < 0.05);
         counts[1] += u32::from(e.low <= case.truth && case.truth <= e.high);
         counts[2] += u32::from(e.safe <= case.truth);
@@ -47,7 +47,7 @@ fn study(case: &Case, runs: u64) -> [f64; 3] {
     counts.map(|count| 100.0 * f64::from(count) / runs as f64)
 }
 
-/// Nine in ten within 5 % and nineteen in twenty covered, less three standard deviations of 30.
+/// Nominally 90 % within 5 % and 95 % covered, less three standard deviations of 30 runs.
 #[test]
 fn capacities_of_queues_are_found_with_honest_intervals() {
     for name in ["mmc", "mdc", "usl"] {
@@ -58,9 +58,9 @@ fn capacities_of_queues_are_found_with_honest_intervals() {
     }
 }
 
-/// 200 requests at once, 5 s each: no two minutes hold the steps that such a server needs.
+/// 200 concurrent requests of 5 s each: two minutes are too short for such a server.
 #[test]
-fn a_budget_that_holds_too_few_steps_says_which_does() {
+fn a_budget_that_is_too_small_names_a_sufficient_one() {
     let model = Model {
         kind: Service::Fixed,
         slots: 200,
@@ -77,14 +77,14 @@ fn a_budget_that_holds_too_few_steps_says_which_does() {
     let budget = Duration::from_secs_f64(needed);
     let long = search(&slow, 1, SearchOptions { budget, ..SearchOptions::default() });
     assert_eq!(long.budget_needed, None, "{long:?}");
-    let Found::Capacity(found) = long.found else { panic!("{long:?}") };
+    let CapacityResult::Capacity(found) = long.found else { panic!("{long:?}") };
     assert!(found.low <= 40.0 && 35.0 <= found.high, "{found:?}");
 }
 
-/// A fast server with an objective that it cannot miss, at 40/s at most. An objective of seconds asks
-/// for steps of minutes, but only of a budget that has them.
+/// A fast server with an objective that it cannot miss, at 40/s at most. An objective of seconds
+/// gets steps of minutes only when the budget has them.
 #[test]
-fn a_budget_of_seconds_is_told_of_one_of_minutes() {
+fn a_budget_of_seconds_names_one_of_minutes() {
     let fast = Case { name: "fast", objectives: &["p50<20s"], truth: 400.0, ..case("mdc") };
     let options = |seconds: f64| SearchOptions {
         dimension: Dimension::TlsHandshakes,
@@ -95,24 +95,25 @@ fn a_budget_of_seconds_is_told_of_one_of_minutes() {
     let short = search(&fast, 1, options(5.0));
     assert_eq!((short.ended, short.rungs.len()), (StopReason::Budget, 2), "{short:?}");
     let needed = short.budget_needed.unwrap();
-    // Thirteen steps of 8 s at least, warm-ups included, and 12 at most.
+    // Thirteen steps of 8 s to 12 s, including warm-ups.
     assert!((104.0..=170.0).contains(&needed), "{needed}");
     let long = search(&fast, 1, options(needed));
     assert_eq!((long.ended, long.budget_needed), (StopReason::Ceiling, None), "{long:?}");
-    assert!(matches!(long.found, Found::AtLeast { level, .. } if level > 38.0), "{long:?}");
+    assert!(
+        matches!(long.found, CapacityResult::AtLeast { level, .. } if level > 38.0),
+        "{long:?}"
+    );
 }
 
-/// How long steps must be is not known of a server that was not asked anything.
 #[test]
-fn without_an_answer_no_budget_is_said_to_do() {
+fn without_a_response_no_sufficient_budget_is_known() {
     let budget = Duration::from_millis(500);
-    let answer = search(&case("mdc"), 1, SearchOptions { budget, ..SearchOptions::default() });
-    assert_eq!(answer.rungs, []);
-    assert_eq!((answer.ended, answer.budget_needed), (StopReason::Budget, None), "{answer:?}");
+    let result = search(&case("mdc"), 1, SearchOptions { budget, ..SearchOptions::default() });
+    assert_eq!(result.rungs, []);
+    assert_eq!((result.ended, result.budget_needed), (StopReason::Budget, None), "{result:?}");
 }
 
-/// The same server as the first, in the two minutes that a search takes unless told: within a factor of what is
-/// true, and never over it by more than the steps can tell.
+/// In the default two minutes a slow service is found within a factor, and not overestimated.
 #[test]
 fn a_slow_service_is_found_as_far_as_two_minutes_go() {
     let model = Model {
@@ -127,8 +128,10 @@ fn a_slow_service_is_found_as_far_as_two_minutes_go() {
     for seed in 0..5 {
         let rate = search(&slow, seed, SearchOptions::default());
         match rate.found {
-            Found::Capacity(e) => assert!(e.low <= 40.0 && 40.0 <= e.high * 1.02, "{e:?}"),
-            Found::AtLeast { level, .. } => assert!((20.0..=42.0).contains(&level), "{level}"),
+            CapacityResult::Capacity(e) => assert!(e.low <= 40.0 && 40.0 <= e.high * 1.02, "{e:?}"),
+            CapacityResult::AtLeast { level, .. } => {
+                assert!((20.0..=42.0).contains(&level), "{level}")
+            }
             other => panic!("{other:?}"),
         }
         assert!(rate.spent <= 140.0, "{}", rate.spent);
@@ -136,8 +139,12 @@ fn a_slow_service_is_found_as_far_as_two_minutes_go() {
         let dimension = Dimension::Users;
         let users = search(&slow, seed, SearchOptions { dimension, ..SearchOptions::default() });
         match users.found {
-            Found::Capacity(e) => assert!(e.low <= 480.0 && 480.0 <= e.high * 1.02, "{e:?}"),
-            Found::AtLeast { level, .. } => assert!((200.0..=490.0).contains(&level), "{level}"),
+            CapacityResult::Capacity(e) => {
+                assert!(e.low <= 480.0 && 480.0 <= e.high * 1.02, "{e:?}")
+            }
+            CapacityResult::AtLeast { level, .. } => {
+                assert!((200.0..=490.0).contains(&level), "{level}")
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -161,7 +168,8 @@ fn it_beats_doubling_and_bisecting_in_equal_time() {
         assert!(bisected.spent > 100.0);
         theirs += (bisected.capacity / case.truth - 1.0).powi(2);
         covered[1] += u32::from(bisected.low <= case.truth && case.truth <= bisected.high);
-        let Found::Capacity(e) = search(&case, seed, SearchOptions::default()).found else {
+        let CapacityResult::Capacity(e) = search(&case, seed, SearchOptions::default()).found
+        else {
             panic!()
         };
         ours += (e.capacity / case.truth - 1.0).powi(2);
@@ -174,24 +182,24 @@ fn it_beats_doubling_and_bisecting_in_equal_time() {
 #[test]
 fn a_server_that_misses_the_objective_without_load_has_no_capacity() {
     let case = Case { objectives: &["p99<60ms"], ..case("mmc") };
-    let answer = search(&case, 1, SearchOptions::default());
-    assert_eq!(answer.ended, StopReason::Infeasible);
-    assert!(matches!(answer.found, Found::Infeasible { .. }), "{:?}", answer.found);
-    assert!(answer.spent < 30.0);
+    let result = search(&case, 1, SearchOptions::default());
+    assert_eq!(result.ended, StopReason::Infeasible);
+    assert!(matches!(result.found, CapacityResult::Infeasible { .. }), "{:?}", result.found);
+    assert!(result.spent < 30.0);
 }
 
-/// Where the budget ends the search before the floor is tried twice, nothing was served well.
+/// When the budget ends the search before the floor is tried twice, no level has passed.
 #[test]
 fn a_small_budget_invents_no_capacity() {
     let case = Case { objectives: &["p99<60ms"], ..case("mmc") };
     for budget in 10..=24 {
         let options =
             SearchOptions { budget: Duration::from_secs(budget), ..SearchOptions::default() };
-        let answer = search(&case, 1, options);
+        let result = search(&case, 1, options);
         assert!(
-            matches!(answer.found, Found::Infeasible { .. } | Found::Unknown),
+            matches!(result.found, CapacityResult::Infeasible { .. } | CapacityResult::Unknown),
             "{budget}: {:?}",
-            answer.found
+            result.found
         );
     }
 }
@@ -206,42 +214,42 @@ fn the_highest_rate_allowed_is_never_passed() {
     for step in search.steps() {
         assert!(matches!(step.trial.load, TrialLoad::Rate(rate) if rate <= 200.0), "{step:?}");
     }
-    let Found::AtLeast { level, .. } = search.answer().found else { panic!() };
+    let CapacityResult::AtLeast { level, .. } = search.result().found else { panic!() };
     assert!(level > 180.0 && level <= 200.0, "{level}");
-    // Above the capacity it does not hinder.
+    // A limit above the capacity has no effect.
     let options = SearchOptions { highest: Some(600.0), ..SearchOptions::default() };
-    let Found::Capacity(e) = self::search(&case, 3, options).found else { panic!() };
+    let CapacityResult::Capacity(e) = self::search(&case, 3, options).found else { panic!() };
     assert!(e.low <= case.truth && case.truth <= e.high, "{e:?}");
 }
 
 #[test]
-fn a_small_budget_is_kept_and_the_interval_is_wide() {
+fn a_small_budget_gives_a_wide_interval() {
     let case = case("mmc");
     for seed in 0..5 {
         let options = SearchOptions { budget: Duration::from_secs(45), ..SearchOptions::default() };
-        let answer = search(&case, seed, options);
-        assert!(answer.spent <= 50.0, "{}", answer.spent);
-        assert_eq!(answer.ended, StopReason::Budget);
-        let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
+        let result = search(&case, seed, options);
+        assert!(result.spent <= 50.0, "{}", result.spent);
+        assert_eq!(result.ended, StopReason::Budget);
+        let CapacityResult::Capacity(e) = result.found else { panic!("{:?}", result.found) };
         assert!(e.half_width() > 0.08, "{e:?}");
     }
     let options = SearchOptions { budget: Duration::from_secs(5), ..SearchOptions::default() };
-    assert!(!matches!(search(&case, 1, options).found, Found::Capacity(_)));
+    assert!(!matches!(search(&case, 1, options).found, CapacityResult::Capacity(_)));
 }
 
 #[test]
 fn users_of_a_closed_loop_are_found_too() {
-    // Fixed service in a closed loop: R = s·N/c, so 100 ms are kept up to 40 users.
+    // Fixed service in a closed loop: R = s·N/c, so 100 ms hold up to 40 users.
     let case = Case { objectives: &["p95<101ms"], ..case("mdc") };
     let options = SearchOptions { dimension: Dimension::Users, ..SearchOptions::default() };
     for seed in 0..3 {
-        let answer = search(&case, seed, options.clone());
-        let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
+        let result = search(&case, seed, options.clone());
+        let CapacityResult::Capacity(e) = result.found else { panic!("{:?}", result.found) };
         assert!((36.0..=43.0).contains(&e.capacity), "{e:?}");
     }
 }
 
-/// A target that is limited by the generator at 300/s: what fails there does not count.
+/// The generator is the limit above 1,500/s: failures there do not count.
 #[test]
 fn the_generators_limit_is_never_the_servers_capacity() {
     let case = Case { truth: 2_000.0, ..case("mmc") };
@@ -250,7 +258,7 @@ fn the_generators_limit_is_never_the_servers_capacity() {
     let mut search = Search::new(case.clauses(), SearchOptions::default());
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 let mut seen = trial::observe(&mut server, &trial, search.clauses());
                 if matches!(trial.load, TrialLoad::Rate(rate) if rate > 1_500.0) {
                     seen.limited = Some("the generator is busy".to_owned());
@@ -260,25 +268,25 @@ fn the_generators_limit_is_never_the_servers_capacity() {
                 }
                 search.tell(seen);
             }
-            Ask::Rest(_) => {}
-            Ask::Done => break,
+            SearchAction::Rest(_) => {}
+            SearchAction::Done => break,
         }
     }
-    let answer = search.answer();
-    let Found::AtLeast { level, why } = answer.found else { panic!("{:?}", answer.found) };
+    let result = search.result();
+    let CapacityResult::AtLeast { level, why } = result.found else { panic!("{:?}", result.found) };
     assert!(level <= 1_500.0 && level > 1_000.0, "{level}");
     assert!(why.contains("generator"), "{why}");
 }
 
 #[test]
-fn a_target_that_is_gone_ends_the_search() {
+fn a_target_without_responses_ends_the_search() {
     let case = case("mmc");
     let mut server = Server::new(case.model.clone(), 5);
     let mut search = Search::new(case.clauses(), SearchOptions::default());
     let mut trials = 0;
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 trials += 1;
                 let mut seen = trial::observe(&mut server, &trial, search.clauses());
                 if trials > 8 {
@@ -289,11 +297,11 @@ fn a_target_that_is_gone_ends_the_search() {
                 }
                 search.tell(seen);
             }
-            Ask::Rest(_) => {}
-            Ask::Done => break,
+            SearchAction::Rest(_) => {}
+            SearchAction::Done => break,
         }
     }
-    assert_eq!(search.answer().ended, StopReason::Gone);
+    assert_eq!(search.result().ended, StopReason::Gone);
     assert!(trials <= 12, "{trials}");
 }
 
@@ -302,21 +310,25 @@ fn an_interrupt_leaves_the_answer_so_far() {
     let case = case("mmc");
     let mut server = Server::new(case.model.clone(), 5);
     let mut search = Search::new(case.clauses(), SearchOptions::default());
-    assert_eq!(search.answer().found, Found::Unknown);
+    assert_eq!(search.result().found, CapacityResult::Unknown);
     for _ in 0..14 {
-        if let Ask::Trial(trial) = search.next() {
-            assert_eq!(search.next(), Ask::Trial(trial.clone()), "asking twice changes nothing");
+        if let SearchAction::Trial(trial) = search.next() {
+            assert_eq!(
+                search.next(),
+                SearchAction::Trial(trial.clone()),
+                "asking twice changes nothing"
+            );
             search.tell(trial::observe(&mut server, &trial, search.clauses()));
         }
     }
     search.next();
     search.interrupt();
-    assert_eq!(search.next(), Ask::Done);
-    assert!(matches!(search.answer().found, Found::Capacity(_)));
-    assert_eq!(search.answer().ended, StopReason::Interrupted);
+    assert_eq!(search.next(), SearchAction::Done);
+    assert!(matches!(search.result().found, CapacityResult::Capacity(_)));
+    assert_eq!(search.result().ended, StopReason::Interrupted);
 }
 
-/// Runs a map, second by second as requests end.
+/// Runs an overload map; requests count in the second in which they end.
 fn map(model: Model, capacity: f64, limit: f64) -> Overload {
     let steps = overload::steps(capacity, None);
     let mut server = Server::new(model, 9);
@@ -344,13 +356,13 @@ fn map(model: Model, capacity: f64, limit: f64) -> Overload {
 }
 
 #[test]
-fn the_kind_of_cliff_is_told() {
+fn classes_of_overload() {
     let queue = map(Model::default(), 363.0, 0.15);
-    assert_eq!(queue.class, Class::Graceful, "{queue:?}");
+    assert_eq!(queue.class, OverloadClass::Graceful, "{queue:?}");
     assert!(queue.cliff, "{queue:?}");
     assert!(matches!(queue.recovery, Recovery::After(s) if s > 1.0), "{queue:?}");
     let bounded = map(Model { places: 40, ..Model::default() }, 350.0, 0.15);
-    assert_eq!(bounded.class, Class::Shedding, "{bounded:?}");
+    assert_eq!(bounded.class, OverloadClass::Shedding, "{bounded:?}");
     assert!(matches!(bounded.recovery, Recovery::After(s) if s <= 1.0), "{bounded:?}");
     let contended = |kappa| Model {
         slots: 64,
@@ -360,13 +372,13 @@ fn the_kind_of_cliff_is_told() {
         kappa,
         ..Model::default()
     };
-    // 64 in flight leave 66 % and 31 % of the peak (the law, exactly).
-    assert_eq!(map(contended(0.002), 900.0, 0.1).class, Class::Retrograde);
-    assert_eq!(map(contended(0.01), 460.0, 0.1).class, Class::Collapsing);
+    // By the law, 64 in flight leave 66 % and 31 % of the peak.
+    assert_eq!(map(contended(0.002), 900.0, 0.1).class, OverloadClass::Retrograde);
+    assert_eq!(map(contended(0.01), 460.0, 0.1).class, OverloadClass::Collapsing);
 }
 
 #[test]
-fn a_metastable_server_is_told_from_one_that_drains() {
+fn metastability_is_distinguished_from_draining() {
     let metastable = Metastable { trigger: 0.3, slower: 2.5, heal: 120.0 };
     let model = Model { places: 400, metastable: Some(metastable), ..Model::default() };
     let stuck = map(model.clone(), 363.0, 0.15);
@@ -377,9 +389,9 @@ fn a_metastable_server_is_told_from_one_that_drains() {
     assert_eq!(well.hysteresis, None);
 }
 
-/// A search bounded by a level of the target alone, which is `idle` and `each` for each request a
-/// second, read once a second give or take a few percent.
-fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> CapacityAnswer {
+/// A search bounded only by a level of the target, which is `idle` plus `each` per request a
+/// second, read once a second with a few percent of noise.
+fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> SearchResult {
     let model = Model { slots: 64, service: 0.001, places: 10_000, ..Model::default() };
     let cpu = Clause::target("cpu<25%".to_owned(), "cpu".to_owned(), bound);
     let mut server = Server::new(model, 5);
@@ -388,7 +400,7 @@ fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> CapacityAnswer {
     let mut noise = seed;
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 let mut seen = trial::observe(&mut server, &trial, search.clauses());
                 let rate = match trial.load {
                     TrialLoad::Rate(_) => seen.rate(),
@@ -402,48 +414,48 @@ fn by_level(bound: f64, (idle, each): (f64, f64), seed: u64) -> CapacityAnswer {
                 seen.clauses[1].levels = (0..trial.duration.as_secs()).map(read).collect();
                 search.tell(seen);
             }
-            Ask::Rest(rest) => server.now += rest.as_secs_f64(),
-            Ask::Done => return search.answer(),
+            SearchAction::Rest(rest) => server.now += rest.as_secs_f64(),
+            SearchAction::Done => return search.result(),
         }
     }
 }
 
-/// 64,000/s at most, and the bound at a hundredth, a tenth and a half of that: whatever the ladder
-/// saw, a level that grows with the load is found where it meets its bound, to a few percent.
+/// The target can do 64,000/s, and the bound is reached at 1 %, 10 % and 50 % of that.
 #[test]
-fn a_bound_on_a_level_is_found_far_below_what_the_target_can_do() {
+fn a_bound_on_a_level_is_found_far_below_the_targets_maximum() {
     for truth in [640.0, 6_400.0, 32_000.0] {
         for seed in 1..4 {
-            let answer = by_level(0.25, (0.05, 0.20 / truth), seed);
-            let Found::Capacity(e) = answer.found else { panic!("{truth}: {:?}", answer.found) };
+            let result = by_level(0.25, (0.05, 0.20 / truth), seed);
+            let CapacityResult::Capacity(e) = result.found else {
+                panic!("{truth}: {:?}", result.found)
+            };
             assert!(e.low <= truth && truth <= e.high, "{truth}: {e:?}");
             assert!(e.half_width() < 0.08, "{truth}: {e:?}");
         }
     }
 }
 
-/// Clauses on levels of the target: the capacity is where the level meets its bound.
 #[test]
-fn a_bound_on_a_level_of_the_target_is_a_clause() {
+fn the_capacity_is_where_a_level_reaches_its_bound() {
     let case = case("mmc");
     let cpu = Clause::target("cpu<50%".to_owned(), "cpu".to_owned(), 50.0);
     let mut server = Server::new(case.model.clone(), 5);
     let mut search = Search::new([case.clauses(), vec![cpu]].concat(), SearchOptions::default());
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 let mut seen = trial::observe(&mut server, &trial, search.clauses());
                 // 5 % idle, and 0.2 % a request a second: 50 % at 225/s.
                 let level = 5.0 + 0.2 * seen.rate();
                 seen.clauses[1].levels = vec![level; 4];
                 search.tell(seen);
             }
-            Ask::Rest(rest) => server.now += rest.as_secs_f64(),
-            Ask::Done => break,
+            SearchAction::Rest(rest) => server.now += rest.as_secs_f64(),
+            SearchAction::Done => break,
         }
     }
-    let answer = search.answer();
-    let Found::Capacity(e) = answer.found else { panic!("{:?}", answer.found) };
+    let result = search.result();
+    let CapacityResult::Capacity(e) = result.found else { panic!("{:?}", result.found) };
     assert!(e.low <= 225.0 && 225.0 <= e.high, "{e:?}");
-    assert_eq!(answer.binding.map(|clause| clause.text), Some("cpu<50%".to_owned()));
+    assert_eq!(result.binding.map(|clause| clause.text), Some("cpu<50%".to_owned()));
 }

@@ -1,7 +1,7 @@
-//! Virtual servers: a queue, simulated arrival by arrival, without a socket or a clock.
+//! Virtual servers: a FIFO queue for `slots` servers, simulated arrival by arrival without a socket
+//! or a clock.
 //!
-//! First come, first served on `slots` servers; the variants are those whose capacity is known
-//! from queueing theory or from runs of 3·10⁷ requests.
+//! The capacities of the variants are known from queueing theory or from runs of 3·10⁷ requests.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// A non-negative instant in seconds that orders like its bits.
+/// A non-negative instant in seconds, ordered by its bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Instant(u64);
 
@@ -23,7 +23,7 @@ impl Instant {
     }
 }
 
-/// How long a service takes, around its mean.
+/// The distribution of service times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Service {
     Exponential,
@@ -32,8 +32,8 @@ pub enum Service {
     Lognormal(f64),
 }
 
-/// A server that becomes slow when a request has waited `trigger`, and is well again when fewer
-/// than about `heal` a second have come for 5 s.
+/// A server that becomes slow when a request has waited `trigger` seconds, and recovers when fewer
+/// than about `heal` requests a second have arrived for 5 s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Metastable {
     pub trigger: f64,
@@ -41,11 +41,11 @@ pub struct Metastable {
     pub heal: f64,
 }
 
-/// What a server is.
+/// The parameters of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     pub slots: usize,
-    /// Requests in the system at most; one more is refused. 0: no bound.
+    /// Maximum requests in the system, above which they are refused; 0 for no limit.
     pub places: usize,
     /// Mean service time, in seconds.
     pub service: f64,
@@ -53,10 +53,10 @@ pub struct Model {
     /// Contention and coherency of the universal scalability law.
     pub sigma: f64,
     pub kappa: f64,
-    /// Length of a stall, which comes every 9.9 s or so; 0: none.
+    /// Length of a stall, about every 9.9 s; 0 for none.
     pub stall: f64,
     pub metastable: Option<Metastable>,
-    /// Standard deviation of the logarithm of a factor that is drawn anew for each trial.
+    /// Standard deviation of the logarithm of a random factor per trial.
     pub drift: f64,
 }
 
@@ -76,7 +76,7 @@ impl Default for Model {
     }
 }
 
-/// What came of one arrival.
+/// The outcome of one arrival.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Done {
     pub arrival: f64,
@@ -84,41 +84,39 @@ pub struct Done {
     pub refused: bool,
 }
 
-/// How arrivals come.
+/// The arrival process.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
     /// A Poisson process of this rate.
     Open(f64),
-    /// Users, each sending its next request when its last has ended.
+    /// Users, each of which sends its next request when the last has ended.
     Closed(usize),
 }
 
 /// Seconds between stalls, and the shape of their gamma distribution.
 const STALL_GAP: f64 = 9.9;
 const STALL_SHAPE: u32 = 4;
-/// A refusal takes so long.
+/// Seconds that a refusal takes.
 const REFUSAL: f64 = 0.001;
-/// Quiet seconds after which a metastable server is well.
+/// Quiet seconds after which a metastable server recovers.
 const HEAL_AFTER: f64 = 5.0;
 
-/// A server in time.
+/// The state of a server.
 #[derive(Debug, Clone)]
 pub struct Server {
     model: Model,
     random: Xoshiro256PlusPlus,
     /// Wall time.
     pub now: f64,
-    /// When each slot is free, in service time (which stands still while the server stalls).
+    /// When each slot becomes free, in service time (which stops while the server stalls).
     free: BinaryHeap<Reverse<Instant>>,
-    /// When those in the system leave, in service time.
+    /// When the requests in the system leave, in service time.
     leaving: BinaryHeap<Reverse<Instant>>,
     last_departure: f64,
-    /// Service times at which stalls begin, and how many are over.
     stalls: Vec<f64>,
     stalled: usize,
     factor: f64,
     slow: bool,
-    /// Exponentially weighted arrivals a second, when the last came, and since when it is quiet.
     recent: f64,
     last_arrival: f64,
     quiet_since: Option<f64>,
@@ -148,14 +146,14 @@ impl Server {
         server
     }
 
-    /// A new trial: the noisy neighbour has changed.
+    /// Draws a new factor for a new trial.
     pub fn disturb(&mut self) {
         if self.model.drift > 0.0 {
             self.factor = (self.model.drift * self.normal()).exp();
         }
     }
 
-    /// Lets requests come until `end`.
+    /// Runs arrivals until `end`.
     pub fn load(&mut self, arrivals: &Arrivals, end: f64, done: &mut Vec<Done>) {
         let mut users: BinaryHeap<Reverse<Instant>> = match arrivals {
             Arrivals::Open(_) => BinaryHeap::new(),
@@ -173,16 +171,16 @@ impl Server {
                 break;
             }
             self.now = at;
-            let answer = self.arrive();
+            let outcome = self.arrive();
             if let Arrivals::Closed(_) = arrivals {
-                users.push(Reverse(Instant::new(at + answer.latency)));
+                users.push(Reverse(Instant::new(at + outcome.latency)));
             }
-            done.push(answer);
+            done.push(outcome);
         }
         self.now = end;
     }
 
-    /// Wall time at which the server is empty when nothing more comes.
+    /// Wall time at which the server is empty without further arrivals.
     pub fn drained(&self) -> f64 {
         self.last_departure.max(self.now)
     }
@@ -216,7 +214,7 @@ impl Server {
         Done { arrival: self.now, latency: wall - self.now, refused: false }
     }
 
-    /// Service time now: wall time without the stalls that are over, held during one.
+    /// Service time now: wall time without past stalls; it stops during one.
     fn service_clock(&mut self) -> f64 {
         if self.model.stall == 0.0 {
             return self.now;

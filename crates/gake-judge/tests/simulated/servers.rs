@@ -4,12 +4,12 @@ use gake_judge::{Clause, Objective};
 
 use super::server::{Metastable, Model, Service};
 
-/// A server, an objective, and the truth.
+/// A server, its objectives, and its exact capacity.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub name: &'static str,
-    /// The server, in words, for the study's table.
-    #[allow(dead_code, reason = "the tests know it by its name")]
+    /// A description for the study's table.
+    #[allow(dead_code, reason = "only the study shows it")]
     pub what: &'static str,
     pub model: Model,
     pub objectives: &'static [&'static str],
@@ -24,8 +24,8 @@ impl Case {
     }
 }
 
-/// Every case. Capacities of M/M/c and M/D/c are theory's; the others were found by runs of
-/// 3·10⁷ requests a rate.
+/// All cases. The capacities of M/M/c and M/D/c are theoretical; the others come from runs of 3·10⁷
+/// requests per rate.
 pub fn cases() -> Vec<Case> {
     let drifting = |case: Case, name, what| Case {
         name,

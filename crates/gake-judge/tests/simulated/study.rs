@@ -1,21 +1,20 @@
-//! The study behind docs/capacity.md: many searches of each virtual server, and the same for
-//! doubling and bisecting. `cargo xtask sim` builds it optimized and runs it.
+//! The study behind docs/capacity.md: many searches of each virtual server, compared with doubling
+//! and bisecting. `cargo xtask sim` builds it optimized and runs it.
 //!
-//! Arguments: how many searches (200), and the names of servers (all).
+//! Arguments: the number of searches (200), and names of servers (all).
 
-#![allow(clippy::unwrap_used, clippy::print_stdout)] // a task of the house: its output is its purpose
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // its output is its purpose
 
 mod baseline;
 mod server;
 mod servers;
 mod trial;
 
-use gake_judge::search::{Found, Search, SearchOptions};
+use gake_judge::search::{CapacityResult, Search, SearchOptions};
 use server::Server;
 use servers::Case;
 
-/// One search.
-struct One {
+struct SearchOutcome {
     capacity: f64,
     low: f64,
     high: f64,
@@ -32,47 +31,47 @@ fn main() {
     let only: Vec<String> = arguments.collect();
     println!(
         "| server, objective | truth | method | bias | sd | within 5 % | interval covers | \
-         half-width | safe ≤ truth | spent | said |"
+         half-width | safe ≤ truth | spent | notes |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for case in servers::cases() {
         if !only.is_empty() && !only.iter().any(|name| name == case.name) {
             continue;
         }
-        let searched: Vec<One> = (0..runs).map(|seed| search(&case, seed)).collect();
+        let searched: Vec<SearchOutcome> = (0..runs).map(|seed| search(&case, seed)).collect();
         show(&case, "gake", &searched);
-        let bisected: Vec<One> = (0..runs).map(|seed| bisect(&case, seed)).collect();
+        let bisected: Vec<SearchOutcome> = (0..runs).map(|seed| bisect(&case, seed)).collect();
         show(&case, "double + bisect", &bisected);
     }
 }
 
-fn search(case: &Case, seed: u64) -> One {
+fn search(case: &Case, seed: u64) -> SearchOutcome {
     let mut server = Server::new(case.model.clone(), seed * 7 + 11);
     let mut search = Search::new(case.clauses(), SearchOptions::default());
     trial::run(&mut search, &mut server);
-    let answer = search.answer();
+    let result = search.result();
     let nothing = f64::NAN;
-    let (capacity, low, high, safe) = match answer.found {
-        Found::Capacity(e) => (e.capacity, e.low, e.high, e.safe),
+    let (capacity, low, high, safe) = match result.found {
+        CapacityResult::Capacity(e) => (e.capacity, e.low, e.high, e.safe),
         _ => (nothing, nothing, nothing, nothing),
     };
-    One {
+    SearchOutcome {
         capacity,
         low,
         high,
         safe,
-        spent: answer.spent,
-        flat: answer.flat,
-        hysteresis: answer.hysteresis.is_some(),
+        spent: result.spent,
+        flat: result.flat,
+        hysteresis: result.hysteresis.is_some(),
         found: capacity.is_finite(),
     }
 }
 
-fn bisect(case: &Case, seed: u64) -> One {
+fn bisect(case: &Case, seed: u64) -> SearchOutcome {
     let mut server = Server::new(case.model.clone(), seed * 7 + 11);
     let part = (seed as f64 * 0.618).fract();
     let done = baseline::bisect(case, &mut server, case.truth / 20.0 * part.exp2());
-    One {
+    SearchOutcome {
         capacity: done.capacity,
         low: done.low,
         high: done.high,
@@ -84,11 +83,11 @@ fn bisect(case: &Case, seed: u64) -> One {
     }
 }
 
-fn show(case: &Case, method: &str, all: &[One]) {
-    let found: Vec<&One> = all.iter().filter(|one| one.found).collect();
+fn show(case: &Case, method: &str, all: &[SearchOutcome]) {
+    let found: Vec<&SearchOutcome> = all.iter().filter(|one| one.found).collect();
     let count = found.len() as f64;
-    let ratio = |one: &&One| one.capacity / case.truth;
-    let share = |which: &dyn Fn(&&One) -> bool| {
+    let ratio = |one: &&SearchOutcome| one.capacity / case.truth;
+    let share = |which: &dyn Fn(&&SearchOutcome) -> bool| {
         100.0 * found.iter().filter(|one| which(one)).count() as f64 / all.len() as f64
     };
     let mean = found.iter().map(ratio).sum::<f64>() / count;
@@ -108,13 +107,12 @@ fn show(case: &Case, method: &str, all: &[One]) {
         share(&|one| one.low <= case.truth && case.truth <= one.high),
         100.0 * width,
         share(&|one| one.safe <= case.truth),
-        said(all),
+        notes(all),
     );
 }
 
-/// What was said beside the figures.
-fn said(all: &[One]) -> String {
-    let percent = |which: fn(&One) -> bool| {
+fn notes(all: &[SearchOutcome]) -> String {
+    let percent = |which: fn(&SearchOutcome) -> bool| {
         100.0 * all.iter().filter(|one| which(one)).count() as f64 / all.len() as f64
     };
     let parts = [
@@ -122,8 +120,8 @@ fn said(all: &[One]) -> String {
         ("hysteresis", percent(|one| one.hysteresis)),
         ("nothing", percent(|one| !one.found)),
     ];
-    let told = parts.iter().filter(|part| part.1 > 0.0);
-    told.map(|(name, share)| format!("{name} {share:.0} %")).collect::<Vec<_>>().join(", ")
+    let present = parts.iter().filter(|part| part.1 > 0.0);
+    present.map(|(name, share)| format!("{name} {share:.0} %")).collect::<Vec<_>>().join(", ")
 }
 
 fn median(mut values: Vec<f64>) -> f64 {

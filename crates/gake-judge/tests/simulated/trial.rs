@@ -1,16 +1,17 @@
-//! Runs a search's trials on a virtual server, as the driver runs them on a real one: seconds are
-//! told by when requests end, and a drain ends after a while whether all is answered or not.
+//! Runs a search's trials on a virtual server like on a real one: requests count in the second in
+//! which they end, and a drain has a time limit.
 
-use gake_judge::search::{Ask, Observation, Search, Seen, Trial, TrialLoad, TrialSecond};
-use gake_judge::{Bad, Clause};
+use gake_judge::search::{
+    ClauseCounts, Observation, Search, SearchAction, Trial, TrialLoad, TrialSecond,
+};
+use gake_judge::{BadCount, Clause};
 
 use super::server::{Arrivals, Done, Server};
 
-/// A drain lasts this long at most, in seconds.
+/// Maximum seconds of a drain.
 const DRAIN: f64 = 10.0;
 
-/// A clause as the simulation sees it: requests slower than the limit are bad, or none; those
-/// refused always are.
+/// The latency above which a request is bad, in seconds; refused ones always are.
 fn limit(clause: &Clause) -> f64 {
     clause.limit().map_or(f64::INFINITY, |limit| limit as f64 / 1e9)
 }
@@ -19,12 +20,12 @@ fn limit(clause: &Clause) -> f64 {
 pub fn run(search: &mut Search, server: &mut Server) {
     loop {
         match search.next() {
-            Ask::Trial(trial) => {
+            SearchAction::Trial(trial) => {
                 let seen = observe(server, &trial, search.clauses());
                 search.tell(seen);
             }
-            Ask::Rest(rest) => server.now += rest.as_secs_f64(),
-            Ask::Done => return,
+            SearchAction::Rest(rest) => server.now += rest.as_secs_f64(),
+            SearchAction::Done => return,
         }
     }
 }
@@ -90,7 +91,10 @@ fn summarize(
         took: end - began,
         due: done.len() as u64,
         clauses: vec![
-            Seen { slices: vec![Bad::default(); seconds], ..Seen::default() };
+            ClauseCounts {
+                slices: vec![BadCount::default(); seconds],
+                ..ClauseCounts::default()
+            };
             limits.len()
         ],
         seconds: vec![TrialSecond::default(); seconds],
@@ -114,7 +118,7 @@ fn summarize(
         second.due += 1.0;
         if ok {
             time += d.latency;
-            // The mean, for now a sum.
+            // Sums, divided below.
             second.response += d.latency;
             second.ok += 1.0;
             second.good += f64::from(u8::from(limits.iter().all(|limit| !is_bad(d, *limit))));
@@ -128,7 +132,7 @@ fn summarize(
         second.failure /= second.failed.max(1.0);
     }
     seen.response = time / (seen.ok as f64).max(1.0);
-    // Users send in step with the answers; an open loop is over when it is drained.
+    // Users stop with the interval; an open loop includes the drain.
     let span = if closed { measured } else { end - start };
     seen.throughput = seen.ok as f64 / span;
     seen

@@ -4,7 +4,7 @@
 
 use gake_core::plan::Plan;
 use gake_core::record::Run;
-use gake_judge::compare::{ALPHA, Change, Figure, FigureKind};
+use gake_judge::compare::{ALPHA, ComparedFigure, FigureChange, FigureKind};
 use serde::Serialize;
 
 use super::CompareReport;
@@ -127,8 +127,8 @@ struct FigureForm {
     problem: Option<String>,
 }
 
-impl From<&Figure> for FigureForm {
-    fn from(figure: &Figure) -> Self {
+impl From<&ComparedFigure> for FigureForm {
+    fn from(figure: &ComparedFigure) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
         Self {
             name: figure.name.clone(),
@@ -168,8 +168,8 @@ struct ChangeForm {
     detectable: Option<f64>,
 }
 
-impl From<&Change> for ChangeForm {
-    fn from(change: &Change) -> Self {
+impl From<&FigureChange> for ChangeForm {
+    fn from(change: &FigureChange) -> Self {
         let finite = |x: f64| x.is_finite().then_some(x);
         Self {
             estimate: change.estimate,

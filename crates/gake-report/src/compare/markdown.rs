@@ -27,7 +27,7 @@ pub fn markdown(report: &CompareReport<'_>) -> String {
     for warning in invalid.chain(comparison.warnings.iter().cloned()) {
         let _ = writeln!(text, "- ⚠ {}", prose(&warning));
     }
-    let telling = |figure: &&gake_judge::compare::Figure| figure.headline || figure.beyond;
+    let telling = |figure: &&gake_judge::compare::ComparedFigure| figure.headline || figure.beyond;
     let (first, rest): (Vec<_>, Vec<_>) = comparison.figures.iter().partition(telling);
     table(&mut text, &first);
     for problem in problems(comparison) {
@@ -42,7 +42,7 @@ pub fn markdown(report: &CompareReport<'_>) -> String {
     text
 }
 
-fn table(text: &mut String, figures: &[&gake_judge::compare::Figure]) {
+fn table(text: &mut String, figures: &[&gake_judge::compare::ComparedFigure]) {
     let _ = writeln!(text, "\n| | A | B | change | interval | detects | |");
     let _ = writeln!(text, "| --- | ---: | ---: | ---: | :---: | ---: | --- |");
     for figure in figures {

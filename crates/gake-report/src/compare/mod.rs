@@ -5,7 +5,7 @@ mod markdown;
 mod text;
 
 use gake_core::record::Run;
-use gake_judge::compare::{Comparison, ComparisonOutcome, Figure, FigureKind};
+use gake_judge::compare::{ComparedFigure, Comparison, ComparisonOutcome, FigureKind};
 use gake_text::units;
 
 pub use json::json;
@@ -52,13 +52,13 @@ fn unit(kind: FigureKind) -> &'static str {
     if kind == FigureKind::Share { "pt" } else { "%" }
 }
 
-fn interval(figure: &Figure) -> String {
+fn interval(figure: &ComparedFigure) -> String {
     figure.change.map_or_else(String::new, |change| {
         format!("{} … {} {}", bare(change.low), bare(change.high), unit(figure.kind))
     })
 }
 
-fn estimate(figure: &Figure) -> String {
+fn estimate(figure: &ComparedFigure) -> String {
     figure.change.map_or_else(
         || "–".to_owned(),
         |change| format!("{} {}", bare(change.estimate), unit(figure.kind)),
@@ -66,7 +66,7 @@ fn estimate(figure: &Figure) -> String {
 }
 
 /// The smallest change that would have been found.
-fn detectable(figure: &Figure) -> String {
+fn detectable(figure: &ComparedFigure) -> String {
     let detectable = figure.change.and_then(|change| change.detectable);
     detectable.map_or_else(
         || "–".to_owned(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gake_core::record::{Run, Tally};
 use gake_judge::compare::{
-    ComparedFigures, Comparison, Known, Pieces, Question, RunSample, compare,
+    CompareOptions, ComparedRun, Comparison, FigureSelection, RunMetrics, RunObservations, compare,
 };
 
 use super::json::ComparisonForm;
@@ -12,15 +12,15 @@ use super::{CompareReport, json, markdown, text};
 use crate::Style;
 use crate::testing::{bless, plan, run, tallies};
 
-fn sample(trouble: bool) -> RunSample {
+fn sample(trouble: bool) -> ComparedRun {
     let tallies: Vec<Tally> = tallies(12, 0, trouble);
     let mut run = run(plan(), &tallies);
     run.generator.busiest = 0.1;
-    let mut pieces = Pieces::new(&run, &ComparedFigures::usual());
+    let mut observations = RunObservations::new(&run, &FigureSelection::usual());
     for (at, tally) in (0..).zip(&tallies) {
-        pieces.add(at, Some(1_000.0), tally, &[]);
+        observations.add(at, Some(1_000.0), tally, &[]);
     }
-    RunSample { run, pieces }
+    ComparedRun { run, observations }
 }
 
 fn report<'a>(comparison: &'a Comparison, a: &'a Run, b: &'a Run) -> CompareReport<'a> {
@@ -35,7 +35,7 @@ fn kept(name: &str, text: &str) {
 fn a_comparison_in_every_format() {
     let (a, mut b) = (sample(false), sample(true));
     b.run.plan.connections = 32;
-    let comparison = compare(&a, &b, &ComparedFigures::usual(), &Question::default());
+    let comparison = compare(&a, &b, &FigureSelection::usual(), &CompareOptions::default());
     let report = report(&comparison, &a.run, &b.run);
     let page = text(&report, Style::default());
     kept("compare.txt", &page);
@@ -52,7 +52,7 @@ fn a_comparison_in_every_format() {
 #[test]
 fn a_comparison_is_a_page_too() {
     let (a, b) = (sample(false), sample(true));
-    let mut comparison = compare(&a, &b, &ComparedFigures::usual(), &Question::default());
+    let mut comparison = compare(&a, &b, &FigureSelection::usual(), &CompareOptions::default());
     comparison.warnings = vec!["<".repeat(10_000); 200];
     let html = crate::html::compare(&report(&comparison, &a.run, &b.run)).unwrap();
     assert!(html.len() <= 500_000, "{}", html.len());
@@ -71,9 +71,9 @@ fn a_comparison_is_a_page_too() {
 #[test]
 fn a_run_against_itself() {
     let a = sample(false);
-    let question = Question { tolerance: 0.3, figures: vec!["service.p50".to_owned()] };
-    let known = Known { plan: &a.run.plan, series: &a.run.tally.series };
-    let figures = ComparedFigures::of(&question, [known; 2]).unwrap();
+    let question = CompareOptions { tolerance: 0.3, figures: vec!["service.p50".to_owned()] };
+    let known = RunMetrics { plan: &a.run.plan, series: &a.run.tally.series };
+    let figures = FigureSelection::of(&question, [known; 2]).unwrap();
     let comparison = compare(&a, &a, &figures, &question);
     let page = text(&report(&comparison, &a.run, &a.run), Style::default());
     assert!(page.starts_with("✔ no difference"), "{page}");

@@ -1,6 +1,6 @@
 //! The page: the conclusion about B, then figure by figure.
 
-use gake_judge::compare::{ComparisonOutcome, Figure};
+use gake_judge::compare::{ComparedFigure, ComparisonOutcome};
 
 use super::{CompareReport, detectable, estimate, interval, legend, problems, value, words};
 use crate::Style;
@@ -58,7 +58,7 @@ pub fn text(report: &CompareReport<'_>, style: Style) -> String {
     page.text()
 }
 
-fn row(page: &mut Page, figure: &Figure, name: &str, wide: usize) {
+fn row(page: &mut Page, figure: &ComparedFigure, name: &str, wide: usize) {
     let (_, paint) = mark(figure.verdict);
     // What is worse within the tolerance is no alarm.
     let within = figure.verdict == ComparisonOutcome::Worse && !figure.beyond;

@@ -1,8 +1,10 @@
 //! A search on a target that is a formula: it misses its objective like load^30, from 100/s on.
 //! Tests of other crates include this file too.
 
-use gake_judge::search::{Ask, Observation, Search, SearchOptions, Seen, Trial, TrialLoad};
-use gake_judge::{Bad, Objective};
+use gake_judge::search::{
+    ClauseCounts, Observation, Search, SearchAction, SearchOptions, Trial, TrialLoad,
+};
+use gake_judge::{BadCount, Objective};
 
 /// The search for p99<50ms, over. `users` is the throughput of a closed loop.
 pub fn searched(users: fn(f64) -> f64) -> Search {
@@ -10,9 +12,9 @@ pub fn searched(users: fn(f64) -> f64) -> Search {
     let mut search = Search::new(vec![objective.clause().unwrap()], SearchOptions::default());
     loop {
         match search.next() {
-            Ask::Done => return search,
-            Ask::Rest(_) => {}
-            Ask::Trial(trial) => search.tell(seen(&trial, users)),
+            SearchAction::Done => return search,
+            SearchAction::Rest(_) => {}
+            SearchAction::Trial(trial) => search.tell(seen(&trial, users)),
         }
     }
 }
@@ -33,7 +35,7 @@ fn seen(trial: &Trial, users: fn(f64) -> f64) -> Observation {
         throughput: rate,
         response: 0.02,
         in_flight: rate * 0.02,
-        clauses: vec![Seen { total: Bad { bad, of: due }, ..Seen::default() }],
+        clauses: vec![ClauseCounts { total: BadCount { bad, of: due }, ..ClauseCounts::default() }],
         ..Observation::default()
     }
 }

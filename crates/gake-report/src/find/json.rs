@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gake_judge::search::{CapacityAnswer, Found, Rung, Step, StopReason};
+use gake_judge::search::{CapacityResult, Rung, SearchResult, SearchStep, StopReason};
 use gake_judge::{Cause, Finding};
 use serde::Serialize;
 
@@ -220,18 +220,19 @@ impl From<&FindReport> for FindForm {
     }
 }
 
-impl From<&CapacityAnswer> for AnswerForm {
-    fn from(answer: &CapacityAnswer) -> Self {
+impl From<&SearchResult> for AnswerForm {
+    fn from(answer: &SearchResult) -> Self {
         let (found, capacity) = match &answer.found {
-            Found::Capacity(e) => ("capacity", Some(e.capacity)),
-            Found::AtLeast { level, .. } => ("at_least", Some(*level)),
-            Found::Infeasible { level } => ("infeasible", Some(*level)),
-            Found::Unknown => ("unknown", None),
+            CapacityResult::Capacity(e) => ("capacity", Some(e.capacity)),
+            CapacityResult::AtLeast { level, .. } => ("at_least", Some(*level)),
+            CapacityResult::Infeasible { level } => ("infeasible", Some(*level)),
+            CapacityResult::Unknown => ("unknown", None),
         };
-        let estimate = if let Found::Capacity(e) = &answer.found { Some(*e) } else { None };
+        let estimate =
+            if let CapacityResult::Capacity(e) = &answer.found { Some(*e) } else { None };
         let why = match &answer.found {
-            Found::AtLeast { why, .. } => Some(why.clone()),
-            Found::Unknown => answer.ceiling.clone(),
+            CapacityResult::AtLeast { why, .. } => Some(why.clone()),
+            CapacityResult::Unknown => answer.ceiling.clone(),
             _ => None,
         };
         Self {
@@ -269,7 +270,7 @@ impl From<&Rung> for RungForm {
 }
 
 impl StepForm {
-    fn new(report: &FindReport, step: &Step) -> Self {
+    fn new(report: &FindReport, step: &SearchStep) -> Self {
         let (trial, seen) = (&step.trial, &step.seen);
         let levels = report.clauses.iter().enumerate().filter_map(|(number, clause)| {
             Some((clause.target_level()?.to_owned(), step.mean_level(number)?))
@@ -322,7 +323,7 @@ pub(crate) mod tests {
             budget: Duration::from_secs(120),
             precision: 0.05,
             clauses: vec!["p99<50ms".parse::<gake_judge::Objective>().unwrap().clause().unwrap()],
-            answer: search.answer(),
+            answer: search.result(),
             steps: search.steps().to_vec(),
             causes: Vec::new(),
             overloaded: 0,

@@ -1,6 +1,6 @@
 //! What comes after the capacity, on the page.
 
-use gake_judge::overload::{Class, LoadLevel, Overload, Recovery};
+use gake_judge::overload::{LoadLevel, Overload, OverloadClass, Recovery};
 use gake_text::units;
 
 use crate::formats::text::page::{INDENT, Page, Paint};
@@ -50,22 +50,22 @@ pub(crate) fn hysteresis(overload: &Overload) -> Option<String> {
     ))
 }
 
-fn meaning(class: Class) -> (Paint, &'static str) {
+fn meaning(class: OverloadClass) -> (Paint, &'static str) {
     match class {
-        Class::Graceful => (Paint::Good, "throughput stays, what is too much waits"),
-        Class::Shedding => {
+        OverloadClass::Graceful => (Paint::Good, "throughput stays, what is too much waits"),
+        OverloadClass::Shedding => {
             (Paint::Good, "what is too much is refused, and the accepted are in time")
         }
-        Class::Retrograde => (
+        OverloadClass::Retrograde => (
             Paint::Warn,
             "more load makes less throughput: bound the concurrency (a pool, a limit at the \
              balancer)",
         ),
-        Class::Collapsing => (
+        OverloadClass::Collapsing => (
             Paint::Bad,
             "under overload most of the throughput is lost: refuse early what cannot be served",
         ),
-        Class::Unknown => (Paint::Plain, "no overload was reached"),
+        OverloadClass::Unknown => (Paint::Plain, "no overload was reached"),
     }
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use gake_core::record::FailedBodies;
 use gake_core::schedule::Process;
 use gake_judge::overload::Overload;
-use gake_judge::search::{CapacityAnswer, Dimension, Step};
+use gake_judge::search::{Dimension, SearchResult, SearchStep};
 use gake_judge::{Cause, Clause};
 
 pub use json::json;
@@ -36,9 +36,9 @@ pub struct FindReport {
     /// The objectives, in the order of each step's ratios.
     pub clauses: Vec<Clause>,
     /// The answer.
-    pub answer: CapacityAnswer,
+    pub answer: SearchResult,
     /// The evidence.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SearchStep>,
     /// What comes after the capacity, when it was mapped.
     pub map: Option<Overload>,
     /// What limited the steps in which the target was at its limit.

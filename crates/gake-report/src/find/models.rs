@@ -1,7 +1,7 @@
 //! Models and the map in JSON.
 
 use gake_judge::overload::{LoadLevel, Overload, Recovery};
-use gake_judge::usl::{Pool, Ranged, Usl};
+use gake_judge::usl::{IntervalEstimate, PoolFit, Usl};
 use serde::Serialize;
 
 /// A value with its 95 % interval.
@@ -108,9 +108,9 @@ struct StairForm {
     response_s: f64,
 }
 
-impl From<Ranged> for RangedForm {
-    fn from(ranged: Ranged) -> Self {
-        let Ranged { value, low, high } = ranged;
+impl From<IntervalEstimate> for RangedForm {
+    fn from(ranged: IntervalEstimate) -> Self {
+        let IntervalEstimate { value, low, high } = ranged;
         Self { value, low, high: high.is_finite().then_some(high) }
     }
 }
@@ -128,8 +128,8 @@ impl From<Usl> for ScalingForm {
     }
 }
 
-impl From<Pool> for PoolForm {
-    fn from(pool: Pool) -> Self {
+impl From<PoolFit> for PoolForm {
+    fn from(pool: PoolFit) -> Self {
         Self { throughput: pool.throughput, service_s: pool.service, slots: pool.slots.into() }
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use gake_judge::finding::served_at_once;
 use gake_judge::search::{
-    CapacityAnswer, Dimension, Found, Step, StepOutcome, StopReason, TrialLoad,
+    CapacityResult, Dimension, SearchResult, SearchStep, StepOutcome, StopReason, TrialLoad,
 };
-use gake_judge::usl::Pool;
-use gake_judge::{Bound, Cause, Finding};
+use gake_judge::usl::PoolFit;
+use gake_judge::{Cause, ClauseBound, Finding};
 use gake_text::duration::format_duration;
 use gake_text::units;
 
@@ -83,7 +83,7 @@ fn headline(page: &mut Page, report: &FindReport) {
     let answer = &report.answer;
     let said = |value| level(report.dimension, value);
     match &answer.found {
-        Found::Capacity(e) => {
+        CapacityResult::Capacity(e) => {
             let capacity = page.paint(Paint::Good, &said(e.capacity));
             let interval = format!("95 %: {} to {}", said(e.low), said(e.high));
             page.headed("capacity", &format!("{capacity}   ({interval})"));
@@ -93,17 +93,17 @@ fn headline(page: &mut Page, report: &FindReport) {
                 &format!("{safe}: 95 % confident that the capacity is higher"),
             );
         }
-        Found::AtLeast { level, why } => {
+        CapacityResult::AtLeast { level, why } => {
             let capacity = page.paint(Paint::Good, &format!("at least {}", said(*level)));
             page.headed("capacity", &capacity);
             page.wrapped(INDENT, "", Paint::Plain, why);
         }
-        Found::Infeasible { level } => {
+        CapacityResult::Infeasible { level } => {
             let none = page.paint(Paint::Bad, "none");
             let text = format!("{none}: the objectives do not hold at {} either", said(*level));
             page.headed("capacity", &text);
         }
-        Found::Unknown => {
+        CapacityResult::Unknown => {
             let unknown = page.paint(Paint::Bad, "unknown");
             page.headed("capacity", &unknown);
             if let Some(why) = &answer.ceiling {
@@ -122,7 +122,7 @@ pub(crate) fn enough(report: &FindReport) -> Option<String> {
 }
 
 /// Why steps last as long as they do.
-fn alone(answer: &CapacityAnswer) -> String {
+fn alone(answer: &SearchResult) -> String {
     match answer.rungs.first() {
         Some(rung) => {
             format!(" (a response takes {} without load)", units::duration(rung.response * 1e9))
@@ -140,7 +140,7 @@ pub(crate) fn ended(report: &FindReport) -> String {
         StopReason::Precision => format!("as precise as asked ({asked})"),
         StopReason::Ceiling => "no higher level may or can be tried".to_owned(),
         StopReason::Budget => match &answer.found {
-            Found::Capacity(e) if e.half_width() > report.precision => format!(
+            CapacityResult::Capacity(e) if e.half_width() > report.precision => format!(
                 "the budget is spent before the precision asked ({asked}) is reached: the interval \
                  is ± {}",
                 units::percent(e.half_width())
@@ -197,7 +197,7 @@ fn notes(page: &mut Page, report: &FindReport) {
 }
 
 /// How throughput grows with concurrency, and what would explain where it stops.
-fn scaling(page: &mut Page, answer: &CapacityAnswer) {
+fn scaling(page: &mut Page, answer: &SearchResult) {
     if let Some(law) = answer.scaling() {
         let peak = match (law.peak_users, law.peak_throughput) {
             (Some(users), Some(most)) if law.peak_determined => format!(
@@ -222,7 +222,7 @@ fn scaling(page: &mut Page, answer: &CapacityAnswer) {
 }
 
 /// How many the target serves at once, by the plateau of the ladder.
-fn plateau(pool: Pool) -> String {
+fn plateau(pool: PoolFit) -> String {
     format!(
         "throughput stops at {} while one request takes {}: about {} are served at once ({} to {})",
         units::rate(pool.throughput),
@@ -234,7 +234,7 @@ fn plateau(pool: Pool) -> String {
 }
 
 /// What is unusual about the answer.
-pub(crate) fn cautions(answer: &CapacityAnswer) -> Vec<String> {
+pub(crate) fn cautions(answer: &SearchResult) -> Vec<String> {
     let mut notes = Vec::new();
     if answer.flat {
         notes.push(
@@ -299,7 +299,7 @@ fn steps(page: &mut Page, report: &FindReport) {
     }
 }
 
-fn row(report: &FindReport, step: &Step) -> String {
+fn row(report: &FindReport, step: &SearchStep) -> String {
     let dimension = match step.trial.load {
         TrialLoad::Rate(_) => Dimension::Rate,
         // Each user has one stream at a time.
@@ -325,16 +325,16 @@ fn row(report: &FindReport, step: &Step) -> String {
 
 impl FindReport {
     /// The mean of the first level of the target that is bounded, in a step.
-    fn level_of(&self, step: &Step) -> Option<String> {
+    fn level_of(&self, step: &SearchStep) -> Option<String> {
         let number = self.clauses.iter().position(|clause| clause.target_level().is_some())?;
         let mean = step.mean_level(number);
         mean.map_or(Some("–".to_owned()), |mean| self.clauses[number].shown_level(mean))
     }
 
     /// What a clause saw and allows.
-    fn bounds(&self, clause: usize, step: &Step) -> Option<(String, String)> {
+    fn bounds(&self, clause: usize, step: &SearchStep) -> Option<(String, String)> {
         if let (Some(mean), Some(known)) = (step.mean_level(clause), self.clauses.get(clause))
-            && let (Some(seen), Bound::Level(bound)) = (known.shown_level(mean), known.bound)
+            && let (Some(seen), ClauseBound::Level(bound)) = (known.shown_level(mean), known.bound)
         {
             return Some((seen, known.shown_level(bound)?));
         }

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use gake_core::record::{Histogram, Run};
-use gake_judge::stats::{Rates, share};
+use gake_judge::stats::{RunRates, share};
 use gake_judge::{Summary, advice, agent_lines, trusted};
 use gake_text::units;
 
@@ -72,7 +72,7 @@ fn verdict(text: &mut String, summary: &Summary) {
 fn figures(text: &mut String, run: &Run) {
     let counts = &run.tally.counts;
     let errors = counts.due().saturating_sub(counts.ok);
-    let rates = Rates::of(run);
+    let rates = RunRates::of(run);
     let response = run.tally.latency.response();
     line!(text, "\n| requests | asked | sent | ok | errors | p50 | p99 | max |");
     line!(text, "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");

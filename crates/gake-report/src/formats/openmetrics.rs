@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Histogram, LatencyMetric, Run};
-use gake_judge::stats::Rates;
+use gake_judge::stats::RunRates;
 use gake_judge::{Summary, Validity};
 
 /// Upper bounds of the histograms' buckets, in nanoseconds: 1, 2, 5 in each decade from 100 µs to
@@ -142,7 +142,7 @@ fn counts(text: &mut Exposition, run: &Run) {
     text.family("gake_requests", "counter", "Arrivals that were due, by what came of them.");
     text.outcomes("gake_requests_total", &[], counts);
 
-    let rates = Rates::of(run);
+    let rates = RunRates::of(run);
     text.family("gake_rate", "gauge", "Arrivals a second.");
     let asked = rates.asked.map(|asked| ("asked", asked));
     let seen = [("sent", rates.sent), ("completed", rates.completed), ("ok", rates.goodput)];

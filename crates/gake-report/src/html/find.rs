@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use gake_judge::overload::{Class, Recovery};
-use gake_judge::search::{Found, StopReason};
+use gake_judge::overload::{OverloadClass, Recovery};
+use gake_judge::search::{CapacityResult, StopReason};
 use gake_text::duration::format_duration;
 use gake_text::units;
 use serde::Serialize;
@@ -95,7 +95,7 @@ fn next(report: &FindReport) -> Vec<String> {
         format_duration(Duration::from_secs_f64(seconds.max(60.0)))
     };
     match (&answer.found, answer.ended) {
-        (Found::Capacity(estimate), StopReason::Budget)
+        (CapacityResult::Capacity(estimate), StopReason::Budget)
             if estimate.half_width() > report.precision =>
         {
             // Half the width takes four times the time.
@@ -103,12 +103,12 @@ fn next(report: &FindReport) -> Vec<String> {
             let time = budget(times);
             vec![format!("for a narrower interval, give it more time: --budget {time}")]
         }
-        (Found::AtLeast { .. }, StopReason::Ceiling) => vec![
+        (CapacityResult::AtLeast { .. }, StopReason::Ceiling) => vec![
             "to search higher, raise the bound on the load (--max-rate, --connections), or give \
              the generator more cores; gake doctor says what this machine can generate"
                 .to_owned(),
         ],
-        (Found::AtLeast { .. } | Found::Unknown, StopReason::Budget) => {
+        (CapacityResult::AtLeast { .. } | CapacityResult::Unknown, StopReason::Budget) => {
             let enough = text::enough(report).unwrap_or_else(|| budget(4.0));
             vec![format!("give it more time: --budget {enough}")]
         }
@@ -120,7 +120,7 @@ fn next(report: &FindReport) -> Vec<String> {
             "look at the target: is it up, and what does its log say?".to_owned(),
             format!("find where it stops answering: gake run {target} --stages 1..100@1m"),
         ],
-        (Found::Infeasible { .. }, _) => {
+        (CapacityResult::Infeasible { .. }, _) => {
             let alone = units::duration(answer.unloaded * 1e9);
             vec![
                 format!("look at a single user: gake run {target} -c 1 -d 10s"),
@@ -136,7 +136,7 @@ fn next(report: &FindReport) -> Vec<String> {
 
 fn beyond(report: &FindReport) -> Vec<Said> {
     let Some(overload) = &report.map else { return Vec::new() };
-    let good = !matches!(overload.class, Class::Collapsing | Class::Retrograde);
+    let good = !matches!(overload.class, OverloadClass::Collapsing | OverloadClass::Retrograde);
     let mut said = vec![Said { good, text: map::class(overload) }];
     said.extend(map::details(overload).into_iter().map(|text| Said { good: true, text }));
     let good = !matches!(overload.recovery, Recovery::Metastable | Recovery::Draining);

@@ -31,9 +31,11 @@ use std::time::Duration;
 use gake_engine::JoinedSecond;
 use gake_judge::Clause;
 use gake_judge::overload::{self, Overload, OverloadStep};
-use gake_judge::search::{Ask, Purpose, Search, Step, StepOutcome, Trial};
+use gake_judge::search::{Purpose, Search, SearchAction, SearchStep, StepOutcome, Trial};
 
-pub use gake_judge::search::{CapacityAnswer, Dimension, Estimate, Found, SearchOptions};
+pub use gake_judge::search::{
+    CapacityEstimate, CapacityResult, Dimension, SearchOptions, SearchResult,
+};
 pub use gake_report::find::FindReport;
 pub use options::{CapacityOptions, connections_max};
 pub use runner::{EachSecond, LocalTrials, PreparedTrial, TrialRunner};
@@ -94,7 +96,7 @@ impl Trials<'_> {
         let mut search =
             Search::new(clauses, SearchOptions { users_max, ..options.search.clone() });
         self.follow(&mut search, &mut events)?;
-        let answer = search.answer();
+        let answer = search.result();
         let map = if options.maps { self.map(&answer, &mut events)? } else { None };
         let target = self.loaded().name().to_owned();
         let (causes, overloaded) = self.causes();
@@ -122,12 +124,12 @@ impl Trials<'_> {
     ) -> Result<(), RunError> {
         while !self.is_interrupted() {
             match search.next() {
-                Ask::Done => return Ok(()),
-                Ask::Rest(rest) => {
+                SearchAction::Done => return Ok(()),
+                SearchAction::Rest(rest) => {
                     events(SearchEvent::Rest(rest));
                     self.rest(rest);
                 }
-                Ask::Trial(trial) => {
+                SearchAction::Trial(trial) => {
                     let seen = self.observe(&trial, search.clauses(), |second| {
                         events(SearchEvent::Second(&trial, second));
                     })?;
@@ -152,10 +154,10 @@ impl Trials<'_> {
     /// Goes beyond the capacity and back, if it was found.
     fn map(
         &mut self,
-        answer: &CapacityAnswer,
+        answer: &SearchResult,
         events: &mut (impl FnMut(SearchEvent<'_>) + Send),
     ) -> Result<Option<Overload>, RunError> {
-        let Found::Capacity(estimate) = &answer.found else { return Ok(None) };
+        let CapacityResult::Capacity(estimate) = &answer.found else { return Ok(None) };
         let SearchOptions { dimension, highest, .. } = self.options.search;
         if self.is_interrupted() || !dimension.is_rate() {
             return Ok(None);

@@ -225,7 +225,7 @@ impl<'a> Trials<'a> {
     pub(super) fn causes(&mut self) -> (Vec<Cause>, u64) {
         let causes = std::mem::take(&mut self.causes);
         let runs = causes.runs;
-        (causes.told(), runs)
+        (causes.sorted(), runs)
     }
 
     /// Bodies of failed responses of all trials.

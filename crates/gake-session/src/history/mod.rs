@@ -6,8 +6,8 @@ mod store;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gake_judge::search::Found;
-use gake_judge::stats::Rates;
+use gake_judge::search::CapacityResult;
+use gake_judge::stats::RunRates;
 use gake_judge::{Summary, Validity};
 use gake_report::find::FindReport;
 
@@ -84,7 +84,7 @@ impl HistoryEntry {
             missed: missed.count() as u64,
             due: counts.due(),
             ok: counts.ok,
-            goodput: Rates::of(run).goodput,
+            goodput: RunRates::of(run).goodput,
             times: (!response.is_empty()).then_some(times),
             capacity: None,
             file: Some(file),
@@ -95,12 +95,12 @@ impl HistoryEntry {
     /// The entry of a search that printed `text`.
     pub fn of_search(report: &FindReport, text: String) -> Self {
         let (verdict, capacity) = match &report.answer.found {
-            Found::Capacity(estimate) => {
+            CapacityResult::Capacity(estimate) => {
                 ("capacity", Some([estimate.capacity, estimate.low, estimate.high]))
             }
-            Found::AtLeast { .. } => ("at least", None),
-            Found::Infeasible { .. } => ("infeasible", None),
-            Found::Unknown => ("unknown", None),
+            CapacityResult::AtLeast { .. } => ("at least", None),
+            CapacityResult::Infeasible { .. } => ("infeasible", None),
+            CapacityResult::Unknown => ("unknown", None),
         };
         Self {
             id: 0,

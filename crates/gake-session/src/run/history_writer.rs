@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use gake_judge::Summary;
-use gake_judge::compare::{Comparison, ComparisonOutcome, Question};
+use gake_judge::compare::{CompareOptions, Comparison, ComparisonOutcome};
 use gake_report::compare::{CompareReport, markdown};
 use gake_run::sink::RunFileSink;
 use gake_run::{RunError, Sink};
@@ -56,7 +56,7 @@ impl HistoryWriter {
                     "--baseline {name}: {file} no longer exists"
                 )));
             }
-            let usual = Question::default().tolerance;
+            let usual = CompareOptions::default().tolerance;
             let tolerance = args.tolerance.unwrap_or(usual);
             Ok(Baseline { name: format!("{name} (#{})", entry.id), file, tolerance })
         });
@@ -89,7 +89,8 @@ impl HistoryWriter {
         console.note(&format!("saved as run {id} of the history"));
         let Some(baseline) = self.baseline else { return Ok(exit) };
         let [a, b] = [&baseline.file, &self.path].map(|path| path.to_string_lossy().into_owned());
-        let question = Question { tolerance: baseline.tolerance, ..Question::default() };
+        let question =
+            CompareOptions { tolerance: baseline.tolerance, ..CompareOptions::default() };
         let (comparison, sides) = comparison::files([&a, &b], &question, console)?;
         let name = format!("this run (#{id})");
         let report = CompareReport {

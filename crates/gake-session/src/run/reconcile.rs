@@ -1,7 +1,7 @@
 //! `--reconcile`: rows added during a run, against successful responses.
 
 use gake_core::spec::{RequestSource, RunSpec};
-use gake_judge::{Evaluation, Summary, Writes, reconcile};
+use gake_judge::{Evaluation, Summary, WriteCounts, reconcile};
 
 use super::rows::RowSource;
 use crate::exit::Failure;
@@ -35,7 +35,7 @@ impl Reconciliation {
 
     /// Counts again, and adds the evaluation to the objectives.
     pub fn end(self, summary: &mut Summary) {
-        let found = self.judge(Writes::of(&summary.run));
+        let found = self.judge(WriteCounts::of(&summary.run));
         summary.verdict.objectives.push(found);
     }
 

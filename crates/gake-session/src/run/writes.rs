@@ -1,7 +1,7 @@
 //! `--reconcile` of a script: its requests that write rows.
 
 use gake_core::metric::{SeriesTable, SeriesValue, Tags};
-use gake_judge::{Evaluation, Writes};
+use gake_judge::{Evaluation, WriteCounts};
 
 use super::Reconciliation;
 
@@ -21,7 +21,7 @@ fn writes(series: &SeriesTable) -> Writes {
         found.map(SeriesValue::samples).sum::<u64>()
     };
     let ok = of(&[("expected_response", "true")]);
-    Writes { ok, failed: of(&[]) - ok, unfinished: 0 }
+    WriteCounts { ok, failed: of(&[]) - ok, unfinished: 0 }
 }
 
 /// Compares the rows with the POST requests of a run, and names them, since other requests may have
@@ -57,6 +57,6 @@ mod tests {
             let id = series.intern(requests, &tags);
             (0..samples).for_each(|_| series.add(id, 1.0, 0));
         }
-        assert_eq!(writes(&series), Writes { ok: 5, failed: 2, unfinished: 0 });
+        assert_eq!(writes(&series), WriteCounts { ok: 5, failed: 2, unfinished: 0 });
     }
 }

@@ -1,6 +1,6 @@
 //! How the scripts of a run ended, apart from their figures.
 
-use gake_judge::{Evaluation, Summary, Unit};
+use gake_judge::{Evaluation, Summary, ValueUnit};
 use gake_run::script::{PreparedScript, ScriptEnd};
 
 use crate::{Console, Exit};
@@ -36,7 +36,7 @@ pub(crate) fn outcome(
             summary.verdict.objectives.push(Evaluation {
                 text: "the script does not call exec.test.fail".to_owned(),
                 value: None,
-                unit: Unit::Count,
+                unit: ValueUnit::Count,
                 met: false,
                 problem: Some("it marked the test as failed".to_owned()),
             });

@@ -2,15 +2,15 @@
 
 use std::net::UdpSocket;
 
-use super::{Batch, Carrier, Lost};
+use super::{Carrier, FigureBatch, LostFigures};
 
-/// Bytes of a datagram at most, so that it passes an Ethernet unbroken.
+/// Maximum bytes of a datagram, to avoid fragmentation on Ethernet.
 const DATAGRAM_MAX: usize = 1_400;
 
-/// Sends lines to an address, without confirmation that they arrive.
+/// Sends lines to an address without confirmation.
 pub(crate) struct Datagrams {
     socket: UdpSocket,
-    lost: Lost,
+    lost: LostFigures,
 }
 
 impl Datagrams {
@@ -25,12 +25,12 @@ impl Datagrams {
             Ok(socket)
         };
         let socket = connect().map_err(|error: std::io::Error| format!("{address}: {error}"))?;
-        Ok(Self { socket, lost: Lost::default() })
+        Ok(Self { socket, lost: LostFigures::default() })
     }
 }
 
 impl Carrier for Datagrams {
-    fn carry(&mut self, batch: Batch) {
+    fn carry(&mut self, batch: FigureBatch) {
         let mut lost = 0;
         let mut why = None;
         let mut send = |lines: &[u8]| {
@@ -58,7 +58,7 @@ impl Carrier for Datagrams {
 
     fn finish(&mut self) {}
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> LostFigures {
         self.lost.clone()
     }
 }

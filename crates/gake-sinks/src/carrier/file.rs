@@ -8,29 +8,27 @@ use flate2::write::GzEncoder;
 use gake_files::Access;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use super::{Batch, Carrier, Lost};
+use super::{Carrier, FigureBatch, LostFigures};
 
-/// Bytes of a frame of zstd: what is read together compresses well, and what waits is bounded.
+/// Bytes of a zstd frame: enough to compress well, in bounded memory.
 const FRAME: usize = 256 << 10;
 
-/// A file that is written during the run.
-pub(crate) struct File {
-    writer: Option<Writer>,
-    /// Whether nothing of it can be read without its end.
+pub(crate) struct FileCarrier {
+    writer: Option<FileWriter>,
+    /// Whether the file is unreadable without its end.
     needs_end: bool,
-    /// Rows that it took.
     taken: u64,
-    lost: Lost,
+    lost: LostFigures,
 }
 
-enum Writer {
+enum FileWriter {
     Plain(BufWriter<std::fs::File>),
     Gzip(Box<GzEncoder<BufWriter<std::fs::File>>>),
     Zstd(ZstdFrames<std::fs::File>),
 }
 
-/// Compresses what is written to it by zstd: frames one after the other, as the format allows. What
-/// was written since the last frame is lost without a [`flush`](Write::flush).
+/// A zstd compressor that writes consecutive frames. Data since the last frame is lost without a
+/// [`flush`](Write::flush).
 #[derive(Debug)]
 pub struct ZstdFrames<W> {
     inner: W,
@@ -61,28 +59,28 @@ impl<W: Write> Write for ZstdFrames<W> {
     }
 }
 
-impl File {
-    /// Creates it, over an older one of that name.
+impl FileCarrier {
+    /// Creates the file, replacing an existing one.
     pub(crate) fn create(path: &str) -> Result<Self, String> {
         let file = gake_files::create(Path::new(path), Access::Owner)
             .map_err(|error| format!("{path} cannot be written: {error}"))?;
         let writer = if path.ends_with(".gz") {
             let file = BufWriter::new(file);
-            Writer::Gzip(Box::new(GzEncoder::new(file, Compression::fast())))
+            FileWriter::Gzip(Box::new(GzEncoder::new(file, Compression::fast())))
         } else if path.ends_with(".zst") {
-            Writer::Zstd(ZstdFrames::new(file))
+            FileWriter::Zstd(ZstdFrames::new(file))
         } else {
-            Writer::Plain(BufWriter::new(file))
+            FileWriter::Plain(BufWriter::new(file))
         };
-        Ok(Self { writer: Some(writer), needs_end: false, taken: 0, lost: Lost::default() })
+        Ok(Self { writer: Some(writer), needs_end: false, taken: 0, lost: LostFigures::default() })
     }
 
-    /// A file that cannot be read without its end.
+    /// Creates a file that is unreadable without its end.
     pub(crate) fn create_whole(path: &str) -> Result<Self, String> {
         Ok(Self { needs_end: true, ..Self::create(path)? })
     }
 
-    /// What it takes when it breaks: these rows, or everything.
+    /// Counts the loss after an error: these rows, or all so far.
     fn broken(&mut self, rows: u64, why: String) {
         self.writer = None;
         match self.needs_end {
@@ -92,13 +90,15 @@ impl File {
     }
 }
 
-impl Carrier for File {
-    fn carry(&mut self, batch: Batch) {
+impl Carrier for FileCarrier {
+    fn carry(&mut self, batch: FigureBatch) {
         let written = match &mut self.writer {
-            // Whoever follows the file sees each second.
-            Some(Writer::Plain(file)) => file.write_all(&batch.bytes).and_then(|()| file.flush()),
-            Some(Writer::Gzip(file)) => file.write_all(&batch.bytes),
-            Some(Writer::Zstd(frames)) => frames.write_all(&batch.bytes),
+            // Flushed so that readers can follow each second.
+            Some(FileWriter::Plain(file)) => {
+                file.write_all(&batch.bytes).and_then(|()| file.flush())
+            }
+            Some(FileWriter::Gzip(file)) => file.write_all(&batch.bytes),
+            Some(FileWriter::Zstd(frames)) => frames.write_all(&batch.bytes),
             None => return self.lost.add(batch.rows, "it could not be written"),
         };
         self.taken += batch.rows;
@@ -109,18 +109,18 @@ impl Carrier for File {
 
     fn finish(&mut self) {
         let ended = match self.writer.take() {
-            Some(Writer::Plain(mut file)) => file.flush(),
-            Some(Writer::Gzip(file)) => file.finish().and_then(|mut file| file.flush()),
-            Some(Writer::Zstd(mut frames)) => frames.flush(),
+            Some(FileWriter::Plain(mut file)) => file.flush(),
+            Some(FileWriter::Gzip(file)) => file.finish().and_then(|mut file| file.flush()),
+            Some(FileWriter::Zstd(mut frames)) => frames.flush(),
             None => Ok(()),
         };
         if let Err(error) = ended {
             let error: io::Error = error;
-            self.broken(1, format!("it has no end: {error}"));
+            self.broken(1, format!("the file is incomplete: {error}"));
         }
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> LostFigures {
         self.lost.clone()
     }
 }
@@ -134,14 +134,14 @@ mod tests {
 
     use super::*;
 
-    /// What is lost of a file that takes 5 rows, and then of 2 and 4 none.
-    fn lost(mut file: File) -> Lost {
-        let carry = |file: &mut File, rows| {
-            file.carry(Batch { bytes: b"abc".to_vec(), rows });
+    /// The loss of a file that takes 5 rows, and then fails on 2 and 4.
+    fn lost(mut file: FileCarrier) -> LostFigures {
+        let carry = |file: &mut FileCarrier, rows| {
+            file.carry(FigureBatch { bytes: b"abc".to_vec(), rows });
         };
         carry(&mut file, 5);
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        file.writer = Some(Writer::Plain(BufWriter::new(full)));
+        file.writer = Some(FileWriter::Plain(BufWriter::new(full)));
         carry(&mut file, 2);
         carry(&mut file, 4);
         file.finish();
@@ -149,23 +149,23 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_costs_what_cannot_be_read() {
+    fn unreadable_rows_are_lost() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a").to_str().unwrap().to_owned();
-        assert_eq!(lost(File::create(&path).unwrap()).rows, 6);
-        let whole = lost(File::create_whole(&path).unwrap());
+        assert_eq!(lost(FileCarrier::create(&path).unwrap()).rows, 6);
+        let whole = lost(FileCarrier::create_whole(&path).unwrap());
         assert_eq!(whole.rows, 11);
         assert!(whole.why.unwrap().ends_with("the file cannot be read"));
     }
 
     #[test]
-    fn frames_of_zstd_are_the_text_that_was_written() {
+    fn zstd_frames_round_trip() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv.zst");
-        let mut file = File::create(path.to_str().unwrap()).unwrap();
+        let mut file = FileCarrier::create(path.to_str().unwrap()).unwrap();
         let lines: Vec<String> = (0..60_000).map(|n| format!("line {n}\n")).collect();
         for line in &lines {
-            file.carry(Batch { bytes: line.clone().into_bytes(), rows: 1 });
+            file.carry(FigureBatch { bytes: line.clone().into_bytes(), rows: 1 });
         }
         file.finish();
         assert!(file.lost().why.is_none());

@@ -1,45 +1,38 @@
-//! Batches over one connection that is opened again when it breaks.
+//! Batches over one connection, which is reopened after errors.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use super::{Batch, Carrier, Lost};
+use super::{Carrier, FigureBatch, LostFigures};
 
-/// How long opening a connection, and writing, may take.
+/// Time limit for connecting and for writing.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(2);
-/// Bytes that may wait.
 const WAITING_MAX: usize = 8 << 20;
-/// Pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How batches go over a connection.
-pub(crate) trait Delivery: Send {
-    /// An open connection.
+pub(crate) trait LineDelivery: Send {
     type Connection: Send;
 
-    /// The host and port.
     fn address(&self) -> &str;
 
-    /// Opens a connection. Waits at most [`TIMEOUT`].
+    /// Opens a connection within [`TIMEOUT`].
     fn open(&self) -> io::Result<Self::Connection>;
 
-    /// Writes a batch. After an error the connection is not used again.
-    fn deliver(&self, connection: &mut Self::Connection, batch: &Batch) -> io::Result<()>;
+    /// Writes a batch. After an error the connection is discarded.
+    fn deliver(&self, connection: &mut Self::Connection, batch: &FigureBatch) -> io::Result<()>;
 }
 
-/// Lines, as they are.
-pub(crate) struct Lines(String);
+pub(crate) struct LineCarrier(String);
 
-impl Lines {
-    /// To a host and port.
+impl LineCarrier {
     pub(crate) fn new(address: &str) -> Self {
         Self(address.to_owned())
     }
 }
 
-impl Delivery for Lines {
+impl LineDelivery for LineCarrier {
     type Connection = TcpStream;
 
     fn address(&self) -> &str {
@@ -50,12 +43,11 @@ impl Delivery for Lines {
         connected(&self.0)
     }
 
-    fn deliver(&self, stream: &mut TcpStream, batch: &Batch) -> io::Result<()> {
+    fn deliver(&self, stream: &mut TcpStream, batch: &FigureBatch) -> io::Result<()> {
         stream.write_all(&batch.bytes)
     }
 }
 
-/// A connection to a host and port.
 pub(super) fn connected(address: &str) -> io::Result<TcpStream> {
     let first = address.to_socket_addrs()?.next();
     let address = first.ok_or_else(|| io::Error::other("the name has no address"))?;
@@ -66,18 +58,18 @@ pub(super) fn connected(address: &str) -> io::Result<TcpStream> {
 }
 
 /// Keeps batches until a connection has taken them.
-pub(crate) struct Reconnecting<D: Delivery> {
+pub(crate) struct Reconnecting<D: LineDelivery> {
     delivery: D,
     connection: Option<D::Connection>,
-    waiting: VecDeque<Batch>,
+    waiting: VecDeque<FigureBatch>,
     bytes: usize,
-    /// No attempt to connect before.
+    /// No attempt to connect before this.
     not_before: Instant,
     error: Option<String>,
-    lost: Lost,
+    lost: LostFigures,
 }
 
-impl<D: Delivery> Reconnecting<D> {
+impl<D: LineDelivery> Reconnecting<D> {
     pub(crate) fn new(delivery: D) -> Self {
         Self {
             delivery,
@@ -86,12 +78,12 @@ impl<D: Delivery> Reconnecting<D> {
             bytes: 0,
             not_before: Instant::now(),
             error: None,
-            lost: Lost::default(),
+            lost: LostFigures::default(),
         }
     }
 
-    /// Delivers what waits, as far as it goes. What a broken connection took is delivered again: a
-    /// figure that comes twice, with its instant, changes nothing.
+    /// Delivers the queue as far as possible. A batch sent over a failed connection is sent again:
+    /// duplicate figures with their instant are harmless.
     fn flush(&mut self) {
         while let Some(batch) = self.waiting.front() {
             if self.connection.is_none() {
@@ -119,7 +111,7 @@ impl<D: Delivery> Reconnecting<D> {
     }
 }
 
-impl<D: Delivery> Carrier for Reconnecting<D> {
+impl<D: LineDelivery> Carrier for Reconnecting<D> {
     fn check(&mut self) -> Result<(), String> {
         let opened = self.delivery.open();
         let failed = |error| format!("{}: {error}", self.delivery.address());
@@ -127,9 +119,10 @@ impl<D: Delivery> Carrier for Reconnecting<D> {
         Ok(())
     }
 
-    fn carry(&mut self, batch: Batch) {
+    fn carry(&mut self, batch: FigureBatch) {
         if self.bytes + batch.bytes.len() > WAITING_MAX {
-            let why = self.error.clone().unwrap_or_else(|| "it is too slow".to_owned());
+            let why =
+                self.error.clone().unwrap_or_else(|| "the destination is too slow".to_owned());
             self.lost.add(batch.rows, why);
         } else {
             self.bytes += batch.bytes.len();
@@ -151,7 +144,7 @@ impl<D: Delivery> Carrier for Reconnecting<D> {
         }
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> LostFigures {
         self.lost.clone()
     }
 }

@@ -10,44 +10,45 @@ mod push;
 use std::time::Duration;
 
 pub(crate) use datagrams::Datagrams;
-pub(crate) use file::File;
+pub(crate) use file::FileCarrier;
 pub use file::ZstdFrames;
-pub(crate) use lines::{Lines, Reconnecting};
-pub(crate) use nats::{Nats, is_subject};
-pub(crate) use page::Page;
+pub(crate) use lines::{LineCarrier, Reconnecting};
+pub(crate) use nats::{NatsCarrier, is_subject};
+pub(crate) use page::PageCarrier;
 pub(crate) use push::{PATIENCE, Post, Push};
 
-/// How long what could not be brought yet is tried again after the run's end.
+/// How long undelivered batches are retried after the run's end.
 pub(crate) const RETRY: Duration = Duration::from_secs(15);
 
-/// What belongs together: a second's rows, for instance.
+/// Figures sent together, such as the rows of a second.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
+pub(crate) struct FigureBatch {
     pub(crate) bytes: Vec<u8>,
-    /// How many figures it holds.
     pub(crate) rows: u64,
 }
 
-/// What was lost.
+/// Figures that were not delivered.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lost {
+pub(crate) struct LostFigures {
     pub(crate) rows: u64,
-    /// The first reason.
     pub(crate) why: Option<String>,
 }
 
-impl Lost {
+impl LostFigures {
     pub(crate) fn add(&mut self, rows: u64, why: impl Into<String>) {
         self.rows += rows;
         self.why.get_or_insert_with(|| why.into());
     }
 
-    /// The same of a destination of this name; `None` when everything arrived.
+    /// A sentence for a destination of this name; `None` when everything was delivered.
     pub(crate) fn sentence(&self, name: &str) -> Option<String> {
         let Self { rows, why } = self;
         let why = why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
         (*rows > 0).then(|| {
-            format!("{name}: {rows} figures are missing there{why}; the run's own are whole")
+            format!(
+                "{name}: {rows} figures were not delivered{why}; the run's own figures are \
+                     complete"
+            )
         })
     }
 }
@@ -59,11 +60,11 @@ pub(crate) trait Carrier: Send {
         Ok(())
     }
 
-    /// Takes a batch. Waits for the destination at most two seconds.
-    fn carry(&mut self, batch: Batch);
+    /// Takes a batch. Blocks on the destination for at most two seconds.
+    fn carry(&mut self, batch: FigureBatch);
 
     /// Waits until everything is delivered or given up.
     fn finish(&mut self);
 
-    fn lost(&self) -> Lost;
+    fn lost(&self) -> LostFigures;
 }

@@ -1,7 +1,7 @@
-//! Figures on a subject of NATS: a message a line.
+//! Figures on a NATS subject, one message per line.
 //!
-//! The server answers a PING after each batch once it has taken what came before, so that what is
-//! counted as delivered is at the server.
+//! A PING after each batch confirms that the server has received it. This is a client of 100 lines
+//! because async-nats would add some 60 crates to the plain build.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -11,25 +11,23 @@ use gake_wire::percent_decoded;
 use serde_json::{Value, json};
 use url::Url;
 
-use super::Batch;
-use super::lines::{Delivery, TIMEOUT, connected};
+use super::FigureBatch;
+use super::lines::{LineDelivery, TIMEOUT, connected};
 
-/// Bytes of a line that a server may send.
+/// Maximum bytes of a line from the server.
 const LINE_MAX: u64 = 64 << 10;
-/// The port of a server that is written without one.
 const PORT: u16 = 4222;
 
-/// A subject at a server.
-pub(crate) struct Nats {
+pub(crate) struct NatsCarrier {
     /// `HOST:PORT`.
     server: String,
     subject: String,
-    /// What a connection begins with.
+    /// The CONNECT line.
     hello: String,
 }
 
-impl Nats {
-    /// A subject at `nats://USER:PASSWORD@HOST:PORT`, or with a token in place of the user.
+impl NatsCarrier {
+    /// A subject at `nats://USER:PASSWORD@HOST:PORT`, or with a token instead of the user.
     pub(crate) fn new(url: &Url, subject: &str, token: Option<&str>) -> Self {
         let host = url.host_str().unwrap_or_default();
         let server = format!("{host}:{}", url.port().unwrap_or(PORT));
@@ -50,7 +48,7 @@ impl Nats {
     }
 }
 
-/// Whether a subject can be published to: tokens with points between them, none empty or a wildcard.
+/// Whether a subject is valid for publishing: tokens separated by points, none empty or a wildcard.
 pub(crate) fn is_subject(text: &str) -> bool {
     let is_token = |token: &str| {
         !token.is_empty() && token.bytes().all(|byte| byte > b' ' && !b"*>\x7f".contains(&byte))
@@ -58,7 +56,7 @@ pub(crate) fn is_subject(text: &str) -> bool {
     text.split('.').all(is_token)
 }
 
-impl Delivery for Nats {
+impl LineDelivery for NatsCarrier {
     type Connection = BufReader<TcpStream>;
 
     fn address(&self) -> &str {
@@ -70,17 +68,20 @@ impl Delivery for Nats {
         let greeting = line(&mut connection)?;
         let info = greeting.strip_prefix("INFO ").map(serde_json::from_str::<Value>);
         let Some(Ok(info)) = info else {
-            return Err(io::Error::other("it does not speak NATS"));
+            return Err(io::Error::other("it is not a NATS server"));
         };
         if info["tls_required"] == true {
-            return Err(io::Error::other("it demands TLS, which this sink does not speak"));
+            return Err(io::Error::other(
+                "the server requires TLS, which this sink does not \
+                                         support",
+            ));
         }
         connection.get_mut().write_all(self.hello.as_bytes())?;
         confirm(&mut connection)?;
         Ok(connection)
     }
 
-    fn deliver(&self, connection: &mut Self::Connection, batch: &Batch) -> io::Result<()> {
+    fn deliver(&self, connection: &mut Self::Connection, batch: &FigureBatch) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(2 * batch.bytes.len());
         for message in batch.bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             write!(bytes, "PUB {} {}\r\n", self.subject, message.len())?;
@@ -92,7 +93,7 @@ impl Delivery for Nats {
     }
 }
 
-/// Waits until the server has taken what was written.
+/// Waits until the server has received everything written.
 fn confirm(connection: &mut BufReader<TcpStream>) -> io::Result<()> {
     connection.get_mut().write_all(b"PING\r\n")?;
     let end = Instant::now() + TIMEOUT;
@@ -105,7 +106,7 @@ fn confirm(connection: &mut BufReader<TcpStream>) -> io::Result<()> {
             Some("PONG") => return Ok(()),
             Some("PING") => connection.get_mut().write_all(b"PONG\r\n")?,
             Some("-ERR") => return Err(io::Error::other(line[4..].trim().trim_matches('\''))),
-            // News of the cluster.
+            // Updates of the cluster.
             _ => {}
         }
     }
@@ -115,7 +116,7 @@ fn line(connection: &mut BufReader<TcpStream>) -> io::Result<String> {
     let mut line = String::new();
     io::Read::take(&mut *connection, LINE_MAX).read_line(&mut line)?;
     if !line.ends_with('\n') {
-        return Err(io::Error::other("it closed the connection"));
+        return Err(io::Error::other("the server closed the connection"));
     }
     Ok(gake_text::foreign::line(line.trim_end()).into_owned())
 }
@@ -127,8 +128,8 @@ mod tests {
     use std::net::TcpListener;
     use std::thread;
 
-    fn nats(url: &str, token: Option<&str>) -> Nats {
-        Nats::new(&Url::parse(url).unwrap(), "a.b", token)
+    fn nats(url: &str, token: Option<&str>) -> NatsCarrier {
+        NatsCarrier::new(&Url::parse(url).unwrap(), "a.b", token)
     }
 
     #[test]
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_is_told_as_it_is_written() {
+    fn credentials_in_the_connect_line() {
         assert!(!nats("nats://h", None).hello.contains("pass"));
         let hello = nats("nats://me:p%40+s&s@h:1", None).hello;
         assert!(
@@ -156,35 +157,35 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_a_message_a_line_and_is_confirmed() {
+    fn a_batch_is_one_message_per_line_and_is_confirmed() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("nats://{}", listener.local_addr().unwrap());
         let server = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             stream.write_all(b"INFO {\"tls_required\":false}\r\n").unwrap();
             let mut reader = BufReader::new(stream.try_clone().unwrap());
-            let mut seen = String::new();
+            let mut received = String::new();
             for _ in 0..2 {
-                while !seen.ends_with("PING\r\n") {
-                    reader.read_line(&mut seen).unwrap();
+                while !received.ends_with("PING\r\n") {
+                    reader.read_line(&mut received).unwrap();
                 }
-                seen.truncate(seen.len() - 6);
+                received.truncate(received.len() - 6);
                 stream.write_all(b"INFO {}\r\nPING\r\nPONG\r\n").unwrap();
             }
             stream.write_all(b"-ERR 'Maximum Payload Violation'\r\n").unwrap();
             stream.shutdown(std::net::Shutdown::Write).unwrap();
-            let _ = reader.read_to_string(&mut seen);
-            seen
+            let _ = reader.read_to_string(&mut received);
+            received
         });
         let nats = nats(&url, None);
         let mut connection = nats.open().unwrap();
-        let batch = Batch { bytes: b"{\"n\":1}\n{\"n\":22}\n".to_vec(), rows: 2 };
+        let batch = FigureBatch { bytes: b"{\"n\":1}\n{\"n\":22}\n".to_vec(), rows: 2 };
         nats.deliver(&mut connection, &batch).unwrap();
         let refused = nats.deliver(&mut connection, &batch).unwrap_err();
         assert_eq!(refused.to_string(), "Maximum Payload Violation");
         drop(connection);
-        let seen = server.join().unwrap();
+        let received = server.join().unwrap();
         let published = "PUB a.b 7\r\n{\"n\":1}\r\nPUB a.b 8\r\n{\"n\":22}\r\n";
-        assert!(seen.starts_with("CONNECT {") && seen.contains(published), "{seen}");
+        assert!(received.starts_with("CONNECT {") && received.contains(published), "{received}");
     }
 }

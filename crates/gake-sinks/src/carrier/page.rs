@@ -1,4 +1,4 @@
-//! A page that others fetch: the last batch, whole.
+//! A metrics page that serves the last batch.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -7,60 +7,51 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{Batch, Carrier, Lost};
-use crate::visitor::{read_head, send};
+use super::{Carrier, FigureBatch, LostFigures};
+use crate::visitor::{accept_until, listen, read_head, respond};
 
-/// How long a visitor may take for its request, and for the answer.
+/// Time limit for a request, and for its response.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Pause between two looks whether somebody came, or the page is over.
-const PAUSE: Duration = Duration::from_millis(20);
-/// What OpenMetrics is served as.
+
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Serves the newest figures at `/metrics`.
-pub(crate) struct Page {
+pub(crate) struct PageCarrier {
     listener: Option<TcpListener>,
     text: Arc<Mutex<Vec<u8>>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     linger: Duration,
-    lost: Lost,
+    lost: LostFigures,
 }
 
-impl Page {
-    /// Listens at `address`; on loopback when it has no host.
+impl PageCarrier {
+    /// Listens at `address`; on loopback without a host.
     pub(crate) fn bind(address: &str, linger: Duration) -> Result<Self, String> {
         let host = match address.strip_prefix(':') {
             Some(port) => format!("127.0.0.1:{port}"),
             None => address.to_owned(),
         };
-        let bind = || {
-            let listener = TcpListener::bind(&host)?;
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        };
-        let listener = bind().map_err(|error: io::Error| format!("{host}: {error}"))?;
+        let listener = listen(&host).map_err(|error| format!("{host}: {error}"))?;
         Ok(Self {
             listener: Some(listener),
             text: Arc::default(),
             over: Arc::default(),
             thread: None,
             linger,
-            lost: Lost::default(),
+            lost: LostFigures::default(),
         })
     }
 
-    /// Starts to serve, on a thread that the sink's own thread starts: it has its class.
+    /// Starts the serving thread, which inherits the scheduling class of the sink's thread.
     fn serve(&mut self) {
         let Some(listener) = self.listener.take() else { return };
         let (text, over) = (Arc::clone(&self.text), Arc::clone(&self.over));
         let serve = move || {
-            while !over.load(Ordering::Relaxed) {
-                match listener.accept() {
-                    Ok((visitor, _)) => drop(answer(visitor, &text)),
-                    Err(_) => std::thread::sleep(PAUSE),
-                }
-            }
+            accept_until(
+                &listener,
+                || over.load(Ordering::Relaxed),
+                |visitor| drop(serve_page(visitor, &text)),
+            );
         };
         match std::thread::Builder::new().name("gake-page".to_owned()).spawn(serve) {
             Ok(thread) => self.thread = Some(thread),
@@ -69,23 +60,18 @@ impl Page {
     }
 }
 
-fn answer(mut visitor: TcpStream, text: &Mutex<Vec<u8>>) -> io::Result<()> {
+fn serve_page(mut visitor: TcpStream, text: &Mutex<Vec<u8>>) -> io::Result<()> {
     let head = read_head(&mut visitor, PATIENCE)?;
     let is_page = head.starts_with(b"GET /metrics ") || head.starts_with(b"GET / ");
     let (status, body) = match is_page {
         true => ("200 OK", text.lock().unwrap_or_else(PoisonError::into_inner).clone()),
         false => ("404 Not Found", b"the figures are at /metrics\n".to_vec()),
     };
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n",
-        body.len()
-    );
-    send(&mut visitor, &[head.as_bytes(), &body].concat(), PATIENCE)
+    respond(&mut visitor, status, CONTENT_TYPE, "Connection: close\r\n", &body, PATIENCE)
 }
 
-impl Carrier for Page {
-    fn carry(&mut self, batch: Batch) {
+impl Carrier for PageCarrier {
+    fn carry(&mut self, batch: FigureBatch) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = batch.bytes;
         self.serve();
     }
@@ -98,7 +84,7 @@ impl Carrier for Page {
         }
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> LostFigures {
         self.lost.clone()
     }
 }
@@ -110,19 +96,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_visitor_that_drips_does_not_hold_up_the_end() {
+    fn a_slow_visitor_does_not_delay_the_end() {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        // It lingers, so that the visitor is received before the end.
-        let mut page = Page::bind(&format!(":{port}"), Duration::from_millis(500)).unwrap();
+        // It lingers, so that the visitor is accepted before the end.
+        let mut page = PageCarrier::bind(&format!(":{port}"), Duration::from_millis(500)).unwrap();
         let mut visitor = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        page.carry(Batch { bytes: b"# EOF\n".to_vec(), rows: 1 });
+        page.carry(FigureBatch { bytes: b"# EOF\n".to_vec(), rows: 1 });
         let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
-        // Far longer than anybody has patience.
+        let stopped = Arc::clone(&over);
+        // Far longer than the time limit.
         let drips = std::thread::spawn(move || {
             let drip = |_: &u32| {
                 std::thread::sleep(Duration::from_millis(100));
-                !told.load(Ordering::Relaxed) && visitor.write_all(b"x").is_ok()
+                !stopped.load(Ordering::Relaxed) && visitor.write_all(b"x").is_ok()
             };
             (0..600).take_while(drip).count()
         });

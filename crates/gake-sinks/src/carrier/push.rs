@@ -1,4 +1,4 @@
-//! HTTP POST, tried again until the destination takes it.
+//! HTTP POST, retried until the destination accepts.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,41 +10,35 @@ use gake_core::record::{ExchangeEnd, Fault, GrpcStatus};
 use gake_core::schedule::Slice;
 use gake_wire::{Client, Deadline, HttpRequest, Network, Protocol, Resolver, Settings, TlsOptions};
 
-use super::{Batch, Carrier, Lost};
+use super::{Carrier, FigureBatch, LostFigures};
 
-/// How long one answer may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// The pause before a second attempt, and the longest: each is twice the one before.
+/// The first and the longest pause between attempts; each is twice the one before.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(4));
-/// Bytes that may wait for the destination.
 const WAITING_MAX: usize = 32 << 20;
-/// Bytes up to which batches of lines go in one request: half of what servers in front of a
-/// destination usually let pass.
+/// Maximum bytes of joined batches of lines: half of the usual limit of proxies.
 const JOINED_MAX: usize = 512 << 10;
-/// How long after the run's end what waits is still sent, even when nothing is tried again.
+/// Minimum time after the run's end to send the queue, even without retries.
 const LAST: Duration = Duration::from_secs(1);
-/// Why figures are missing at a destination that answers.
-const TOO_SLOW: &str = "it takes less than comes";
-/// The statuses of gRPC after which OTLP makes a call again: cancelled, deadline exceeded, aborted,
-/// out of range, unavailable, data loss. After "resource exhausted" it does so only where the
-/// answer says when, which is not read.
+/// The reason for losses at a destination that responds.
+const TOO_SLOW: &str = "the destination is too slow";
+/// The gRPC statuses that OTLP retries: cancelled, deadline exceeded, aborted, out of range,
+/// unavailable, data loss. "Resource exhausted" is retried only with a delay in the response, which
+/// is not read.
 const LATER: [u32; 6] = [1, 4, 10, 11, 14, 15];
-/// Bytes kept of an answer that refuses: its reason.
+/// Maximum bytes read of an error response.
 const REASON_MAX: usize = 300;
 
-/// Where and how batches are posted.
 #[derive(Debug, Clone)]
 pub(crate) struct Post {
     pub(crate) url: String,
     pub(crate) headers: Vec<(String, String)>,
-    /// A request whose success means that the destination is there; it makes it ready, too.
+    /// A first request that checks and prepares the destination.
     pub(crate) first: Option<HttpRequest>,
-    /// The protocol of connections.
     pub(crate) protocol: Protocol,
 }
 
 impl Post {
-    /// The same over HTTP/1.1.
     pub(crate) fn new(
         url: String,
         headers: Vec<(String, String)>,
@@ -53,7 +47,7 @@ impl Post {
         Self { url, headers, first, protocol: Protocol::Http1 }
     }
 
-    /// Whether batches after one another are one batch: lines of text are, documents are not.
+    /// Whether batches can be joined: lines of text can, documents cannot.
     fn is_lines(&self) -> bool {
         let is_text = |(name, value): &(String, String)| {
             name.eq_ignore_ascii_case("content-type") && value.starts_with("text/plain")
@@ -62,7 +56,7 @@ impl Post {
     }
 }
 
-/// Posts batches on a thread of its own.
+/// Posts batches on its own thread.
 pub(crate) struct Push {
     post: Post,
     shared: Arc<SharedQueue>,
@@ -72,31 +66,30 @@ pub(crate) struct Push {
 
 #[derive(Default)]
 struct SharedQueue {
-    queue: Mutex<Queue>,
+    queue: Mutex<PushQueue>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Batch>,
+struct PushQueue {
+    waiting: VecDeque<FigureBatch>,
     bytes: usize,
-    /// Once the run is over.
+    /// Set at the end of the run.
     end: Option<EndOfRun>,
-    lost: Lost,
+    lost: LostFigures,
 }
 
-/// What there is time for after the run.
 #[derive(Clone, Copy)]
 struct EndOfRun {
-    /// Until then a failed request is made again.
+    /// Failed requests are retried until then.
     retry: Instant,
-    /// Until then requests are begun.
+    /// Requests are started until then.
     send: Instant,
 }
 
-impl Queue {
-    /// The batch that goes next; batches of lines with those behind it.
-    fn pop(&mut self, is_lines: bool) -> Option<Batch> {
+impl PushQueue {
+    /// The next batch; batches of lines are joined.
+    fn pop(&mut self, is_lines: bool) -> Option<FigureBatch> {
         let mut batch = self.waiting.pop_front()?;
         while is_lines
             && let Some(next) = self.waiting.front()
@@ -109,7 +102,7 @@ impl Queue {
         Some(batch)
     }
 
-    /// Gives up what waits.
+    /// Drops the queue, counted as lost.
     fn lose_waiting(&mut self, why: &str) {
         let rows = self.waiting.drain(..).map(|batch| batch.rows).sum();
         if rows > 0 {
@@ -119,18 +112,18 @@ impl Queue {
 }
 
 impl SharedQueue {
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, PushQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Push {
-    /// Makes it ready; `retry` is how long after the run's end it goes on trying.
+    /// A carrier that retries for `retry` after the run's end.
     pub(crate) fn new(post: &Post, retry: Duration) -> Self {
         Self { post: post.clone(), shared: Arc::default(), thread: None, retry }
     }
 
-    /// Starts the thread. The sink's own thread calls it first, so that it has its class.
+    /// Starts the thread, which inherits the scheduling class of the sink's thread.
     fn start(&mut self) {
         if self.thread.is_some() {
             return;
@@ -148,14 +141,16 @@ impl Carrier for Push {
     fn check(&mut self) -> Result<(), String> {
         let post = self.post.clone();
         let Some(first) = post.first.clone() else { return Ok(()) };
-        let ask =
-            move || Sender::new(&post).and_then(|sender| sender.send(&first).map_err(Refused::why));
-        // A runtime of its own must not meet the caller's.
-        let asked = std::thread::spawn(ask).join();
-        asked.unwrap_or_else(|_| Err("the check failed".to_owned()))
+        let check = move || {
+            HttpSender::new(&post)
+                .and_then(|sender| sender.send(&first).map_err(PushRejection::why))
+        };
+        // On its own thread, since runtimes must not nest.
+        let checked = std::thread::spawn(check).join();
+        checked.unwrap_or_else(|_| Err("the check failed".to_owned()))
     }
 
-    fn carry(&mut self, batch: Batch) {
+    fn carry(&mut self, batch: FigureBatch) {
         let mut queue = self.shared.lock();
         if queue.bytes + batch.bytes.len() > WAITING_MAX {
             queue.lost.add(batch.rows, TOO_SLOW);
@@ -176,37 +171,36 @@ impl Carrier for Push {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        self.shared.lock().lose_waiting("it could not be reached");
+        self.shared.lock().lose_waiting("the destination was unreachable");
     }
 
-    fn lost(&self) -> Lost {
+    fn lost(&self) -> LostFigures {
         self.shared.lock().lost.clone()
     }
 }
 
-/// Why a batch was not taken.
-enum Refused {
-    /// It never will be.
-    ForEver(String),
-    /// Later it may be.
-    ForNow(String),
+enum PushRejection {
+    /// Permanently.
+    Permanent(String),
+    /// Temporarily.
+    Temporary(String),
 }
 
-impl Refused {
+impl PushRejection {
     fn why(self) -> String {
         match self {
-            Self::ForEver(why) | Self::ForNow(why) => why,
+            Self::Permanent(why) | Self::Temporary(why) => why,
         }
     }
 }
 
 fn run(post: &Post, shared: &SharedQueue) {
-    let sender = match Sender::new(post) {
+    let sender = match HttpSender::new(post) {
         Ok(sender) => sender,
         Err(why) => return shared.lock().lost.add(0, why),
     };
     let mut pause = PAUSES.0;
-    // A destination that was started late is made ready when it is there.
+    // A destination that starts late is prepared when it responds.
     let mut first = post.first.clone();
     loop {
         let Some(batch) = next(shared, post.is_lines()) else { return };
@@ -226,18 +220,18 @@ fn run(post: &Post, shared: &SharedQueue) {
                 queue.bytes -= batch.bytes.len();
                 pause = PAUSES.0;
             }
-            Err(Refused::ForEver(why)) => {
+            Err(PushRejection::Permanent(why)) => {
                 queue.bytes -= batch.bytes.len();
                 queue.lost.add(batch.rows, why);
             }
-            Err(Refused::ForNow(why)) => {
+            Err(PushRejection::Temporary(why)) => {
                 let now = Instant::now();
                 if queue.end.is_some_and(|end| now + pause >= end.retry) {
                     queue.lost.add(batch.rows, why);
                     return;
                 }
                 queue.waiting.push_front(batch);
-                // A second that comes does not shorten the pause; the end of the run does.
+                // New batches do not shorten the pause; the end of the run does.
                 let (until, is_over) = (now + pause, queue.end.is_some());
                 while Instant::now() < until && queue.end.is_some() == is_over {
                     let left = until.saturating_duration_since(Instant::now());
@@ -250,8 +244,8 @@ fn run(post: &Post, shared: &SharedQueue) {
     }
 }
 
-/// The next batch; `None` when there are no more, or no time for them.
-fn next(shared: &SharedQueue, is_lines: bool) -> Option<Batch> {
+/// The next batch; `None` when the run is over and the queue empty or expired.
+fn next(shared: &SharedQueue, is_lines: bool) -> Option<FigureBatch> {
     let mut queue = shared.lock();
     loop {
         if queue.end.is_some_and(|end| Instant::now() >= end.send) {
@@ -267,21 +261,24 @@ fn next(shared: &SharedQueue, is_lines: bool) -> Option<Batch> {
     }
 }
 
-/// A fault as a sentence has it.
 fn words(fault: Fault) -> String {
     fault.to_string().replace('_', " ")
 }
 
-/// What a status of gRPC other than OK means, as OTLP has it.
-fn refused(status: GrpcStatus) -> Refused {
-    let why = format!("it answers {status}");
-    if LATER.contains(&status.number()) { Refused::ForNow(why) } else { Refused::ForEver(why) }
+/// The rejection that OTLP assigns to a gRPC status other than OK.
+fn rejection(status: GrpcStatus) -> PushRejection {
+    let why = format!("status {status}");
+    if LATER.contains(&status.number()) {
+        PushRejection::Temporary(why)
+    } else {
+        PushRejection::Permanent(why)
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Since(Instant);
+struct SteadyClock(Instant);
 
-impl Clock for Since {
+impl Clock for SteadyClock {
     fn now(&self) -> Nanos {
         nanos(self.0.elapsed())
     }
@@ -291,14 +288,14 @@ impl Clock for Since {
     }
 }
 
-/// Sends requests from one thread, over connections that are kept.
-struct Sender {
+/// Sends requests from one thread, over kept connections.
+struct HttpSender {
     runtime: tokio::runtime::Runtime,
     local: tokio::task::LocalSet,
-    client: Client<Since>,
+    client: Client<SteadyClock>,
 }
 
-impl Sender {
+impl HttpSender {
     fn new(post: &Post) -> Result<Self, String> {
         let settings = Settings { protocol: post.protocol, ..Settings::default() };
         let builder = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -310,28 +307,32 @@ impl Sender {
             network
         };
         let network = network.map_err(|error| error.to_string())?;
-        let client = Client::new(Arc::new(network), Slice::WHOLE, Since(Instant::now()));
+        let client = Client::new(Arc::new(network), Slice::WHOLE, SteadyClock(Instant::now()));
         Ok(Self { runtime, local: tokio::task::LocalSet::new(), client })
     }
 
-    fn send(&self, request: &HttpRequest) -> Result<(), Refused> {
+    fn send(&self, request: &HttpRequest) -> Result<(), PushRejection> {
         let exchange = async {
             let prepared = self.client.prepare(request).await;
-            let prepared = prepared.map_err(|fault| Refused::ForNow(words(fault)))?;
+            let prepared = prepared.map_err(|fault| PushRejection::Temporary(words(fault)))?;
             let deadline = Deadline::within(self.client.clock().now(), PATIENCE);
-            let (exchange, kept) = self.client.send(&prepared, deadline, REASON_MAX).await;
+            let (exchange, capture) = self.client.send(&prepared, deadline, REASON_MAX).await;
             let status = match exchange.end {
-                ExchangeEnd::Response(answer) => answer.status,
-                ExchangeEnd::Fault(Fault::Grpc(status)) => return Err(refused(status)),
-                ExchangeEnd::Fault(fault) => return Err(Refused::ForNow(words(fault))),
-                ExchangeEnd::Unfinished => return Err(Refused::ForNow("no answer".to_owned())),
+                ExchangeEnd::Response(response) => response.status,
+                ExchangeEnd::Fault(Fault::Grpc(status)) => return Err(rejection(status)),
+                ExchangeEnd::Fault(fault) => return Err(PushRejection::Temporary(words(fault))),
+                ExchangeEnd::Unfinished => {
+                    return Err(PushRejection::Temporary("no response".to_owned()));
+                }
             };
-            let reason = String::from_utf8_lossy(&kept.body);
+            let reason = String::from_utf8_lossy(&capture.body);
             let shown = gake_text::foreign::line(reason.trim());
             match status {
                 200..300 => Ok(()),
-                408 | 429 | 500.. => Err(Refused::ForNow(format!("it answers {status} {shown}"))),
-                _ => Err(Refused::ForEver(format!("it answers {status} {shown}"))),
+                408 | 429 | 500.. => {
+                    Err(PushRejection::Temporary(format!("status {status} {shown}")))
+                }
+                _ => Err(PushRejection::Permanent(format!("status {status} {shown}"))),
             }
         };
         self.local.block_on(&self.runtime, exchange)
@@ -346,7 +347,7 @@ mod tests {
 
     use super::*;
 
-    /// A destination that waits before each answer, and the bodies that it took.
+    /// A destination that waits before each response, and the bodies it received.
     fn destination(wait: impl Fn() + Send + 'static) -> (String, mpsc::Receiver<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -392,12 +393,12 @@ mod tests {
         Push::new(&Post::new(url, headers, None), retry)
     }
 
-    fn row() -> Batch {
-        Batch { bytes: b"row\n".to_vec(), rows: 1 }
+    fn row() -> FigureBatch {
+        FigureBatch { bytes: b"row\n".to_vec(), rows: 1 }
     }
 
     #[test]
-    fn a_slow_destination_does_not_hold_the_end_of_a_run() {
+    fn a_slow_destination_does_not_delay_the_end_of_a_run() {
         // 80 documents would take it 8 s.
         let (url, bodies) = destination(|| std::thread::sleep(Duration::from_millis(100)));
         let mut push = push(url, "application/json", Duration::ZERO);
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_at_the_end_is_still_sent_when_nothing_is_tried_again() {
+    fn the_queue_is_sent_at_the_end_without_retries() {
         let (url, bodies) = destination(|| {});
         let mut push = push(url, "application/json", Duration::ZERO);
         push.carry(row());
@@ -423,12 +424,12 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_wait_go_in_one_request() {
+    fn queued_lines_are_joined() {
         let (begin, begun) = mpsc::channel();
         let (release, released) = mpsc::channel::<()>();
         let (url, bodies) = destination(move || {
             begin.send(()).unwrap();
-            // Once the test has let it go, each is answered at once.
+            // After the release each response is immediate.
             let _ = released.recv();
         });
         let mut push = push(url, "text/plain; charset=utf-8", Duration::from_secs(5));
@@ -445,10 +446,10 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_joined_up_to_a_bound_and_documents_never() {
+    fn lines_are_joined_up_to_a_limit_and_documents_never() {
         let queue = || {
-            let batch = |_| Batch { bytes: vec![b'x'; JOINED_MAX / 2], rows: 1 };
-            Queue { waiting: (0..3).map(batch).collect(), ..Queue::default() }
+            let batch = |_| FigureBatch { bytes: vec![b'x'; JOINED_MAX / 2], rows: 1 };
+            PushQueue { waiting: (0..3).map(batch).collect(), ..PushQueue::default() }
         };
         let rows = |is_lines| {
             let mut queue = queue();

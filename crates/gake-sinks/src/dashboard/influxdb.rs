@@ -1,12 +1,11 @@
-//! Panels on InfluxDB, in InfluxQL. Rows are of one second each: rates over longer pieces are
-//! means of them, and percentiles are shown as they are, for they cannot be averaged.
+//! Panels on InfluxDB, in InfluxQL. Each row is of one second: rates over longer intervals are
+//! means, and percentiles, which cannot be averaged, are shown as they are.
 
-use super::{Panel, VERDICTS, View};
+use super::{DashboardPanel, VERDICTS, Visualization};
 
-/// Begin and end of runs.
 pub(super) const EVENTS: &str = "SELECT \"title\", \"text\" FROM \"gake_events\" WHERE $timeFilter";
 
-/// The mean of a field of all requests, a piece of time each.
+/// The mean of a field of all requests in each interval.
 fn rate(field: &str) -> String {
     format!(
         "SELECT mean(\"{field}\") FROM \"gake_requests\" WHERE \"name\" = '' AND $timeFilter \
@@ -14,7 +13,7 @@ fn rate(field: &str) -> String {
     )
 }
 
-/// A field of a time, second by second.
+/// A field of a latency in each second.
 fn time(metric: &str, field: &str) -> String {
     format!(
         "SELECT \"{field}\" FROM \"gake_latency\" WHERE \"metric\" = '{metric}' AND \"name\" = '' \
@@ -22,12 +21,12 @@ fn time(metric: &str, field: &str) -> String {
     )
 }
 
-/// The last value of a field of a run that is over.
+/// The last value of a field of a finished run.
 fn last(measurement: &str, field: &str, only: &str) -> String {
     format!("SELECT last(\"{field}\") FROM \"{measurement}\" WHERE {only}$timeFilter")
 }
 
-/// Counts by a tag, a second.
+/// Counts by a tag, per second.
 fn counted(measurement: &str, tag: &str) -> String {
     format!(
         "SELECT sum(\"count\") * 1000.0 / $__interval_ms FROM \"{measurement}\" WHERE $timeFilter \
@@ -35,29 +34,33 @@ fn counted(measurement: &str, tag: &str) -> String {
     )
 }
 
-pub(super) fn panels() -> Vec<Panel> {
+pub(super) fn panels() -> Vec<DashboardPanel> {
     let mut panels = of_runs();
     panels.extend(over_time());
     panels
 }
 
-/// Single numbers.
-fn of_runs() -> Vec<Panel> {
+fn of_runs() -> Vec<DashboardPanel> {
     let all = "\"name\" = '' AND ";
     let response = "\"metric\" = 'response' AND \"name\" = '' AND ";
     let total = |field| last("gake_run_requests", field, all);
     let whole = |field| last("gake_run_latency", field, response);
     vec![
-        Panel::new(View::Stat, "Verdict", "short", "Of the last finished run.")
+        DashboardPanel::new(Visualization::Stat, "Verdict", "short", "Of the last finished run.")
             .width(6)
             .texts(VERDICTS)
             .query("verdict", last("gake_run_verdict", "level", "")),
-        Panel::new(View::Stat, "Objectives", "short", "Of the last finished run.")
-            .width(6)
-            .query("met", last("gake_run_verdict", "met", ""))
-            .query("missed", last("gake_run_verdict", "missed", "")),
-        Panel::new(
-            View::Stat,
+        DashboardPanel::new(
+            Visualization::Stat,
+            "Objectives",
+            "short",
+            "Of the last finished run.",
+        )
+        .width(6)
+        .query("met", last("gake_run_verdict", "met", ""))
+        .query("missed", last("gake_run_verdict", "missed", "")),
+        DashboardPanel::new(
+            Visualization::Stat,
             "Requests of the run",
             "short",
             "Of the last finished run: sent = ok + failed + unfinished.",
@@ -67,11 +70,11 @@ fn of_runs() -> Vec<Panel> {
         .query("failed", total("failed"))
         .query("unfinished", total("unfinished"))
         .query("dropped", total("dropped")),
-        Panel::new(
-            View::Stat,
+        DashboardPanel::new(
+            Visualization::Stat,
             "Response time of the run",
             "ms",
-            "Percentiles of the whole last run, which those of its seconds do not give.",
+            "Percentiles of the whole last run, not derived from its seconds.",
         )
         .width(24)
         .query("p50", whole("p50"))
@@ -83,11 +86,10 @@ fn of_runs() -> Vec<Panel> {
     ]
 }
 
-/// What changes over time.
-fn over_time() -> Vec<Panel> {
+fn over_time() -> Vec<DashboardPanel> {
     vec![
-        Panel::new(
-            View::Series,
+        DashboardPanel::new(
+            Visualization::Series,
             "Requests a second",
             "reqps",
             "Asked: due by the plan. Sent: as they left. Goodput: ended ok.",
@@ -97,8 +99,8 @@ fn over_time() -> Vec<Panel> {
         .query("goodput", rate("ok"))
         .query("failed", rate("failed"))
         .query("dropped", rate("dropped")),
-        Panel::new(
-            View::Series,
+        DashboardPanel::new(
+            Visualization::Series,
             "Response time",
             "ms",
             "Percentiles of each second, from the instant a request was due to its last byte.",
@@ -107,12 +109,17 @@ fn over_time() -> Vec<Panel> {
         .query("p90", time("response", "p90"))
         .query("p99", time("response", "p99"))
         .query("max", time("response", "max")),
-        Panel::new(View::Series, "Faults", "reqps", "Requests without a response, by fault.")
-            .query("$tag_fault", counted("gake_faults", "fault")),
-        Panel::new(View::Series, "Responses", "reqps", "By status.")
+        DashboardPanel::new(
+            Visualization::Series,
+            "Faults",
+            "reqps",
+            "Requests without a response, by fault.",
+        )
+        .query("$tag_fault", counted("gake_faults", "fault")),
+        DashboardPanel::new(Visualization::Series, "Responses", "reqps", "By status.")
             .query("$tag_status", counted("gake_statuses", "status")),
-        Panel::new(
-            View::Series,
+        DashboardPanel::new(
+            Visualization::Series,
             "Service time",
             "ms",
             "From the first byte written to the last read.",
@@ -120,26 +127,41 @@ fn over_time() -> Vec<Panel> {
         .query("p50", time("service", "p50"))
         .query("p99", time("service", "p99"))
         .query("max", time("service", "max")),
-        Panel::new(View::Series, "Lateness", "ms", "The generator's own delay, from due to fired.")
-            .query("p99", time("lateness", "p99"))
-            .query("max", time("lateness", "max")),
-        Panel::new(
-            View::Series,
+        DashboardPanel::new(
+            Visualization::Series,
+            "Lateness",
+            "ms",
+            "The generator's own delay, from due to fired.",
+        )
+        .query("p99", time("lateness", "p99"))
+        .query("max", time("lateness", "max")),
+        DashboardPanel::new(
+            Visualization::Series,
             "In flight and open",
             "short",
             "Requests in flight; connections open.",
         )
         .query("in flight", rate("in_flight"))
         .query("connections", rate("connections")),
-        Panel::new(View::Series, "Bytes a second", "Bps", "Heads included, before TLS.")
-            .query("in", rate("bytes_in"))
-            .query("out", rate("bytes_out")),
-        Panel::new(View::Series, "The target", "short", "What `--watch` and the machine say.")
-            .width(24)
-            .query(
-                "$tag_level ($tag_source)",
-                "SELECT mean(\"value\") FROM \"gake_target\" WHERE $timeFilter \
+        DashboardPanel::new(
+            Visualization::Series,
+            "Bytes a second",
+            "Bps",
+            "Heads included, before TLS.",
+        )
+        .query("in", rate("bytes_in"))
+        .query("out", rate("bytes_out")),
+        DashboardPanel::new(
+            Visualization::Series,
+            "The target",
+            "short",
+            "Levels from `--watch` and the machine.",
+        )
+        .width(24)
+        .query(
+            "$tag_level ($tag_source)",
+            "SELECT mean(\"value\") FROM \"gake_target\" WHERE $timeFilter \
                  GROUP BY time($__interval), \"level\", \"source\" fill(null)",
-            ),
+        ),
     ]
 }

@@ -1,4 +1,4 @@
-//! Grafana dashboards for the figures that sinks send: panels as data, and their JSON.
+//! Grafana dashboards for the figures that sinks send.
 
 mod influxdb;
 mod prometheus;
@@ -11,13 +11,12 @@ use serde_json::{Value, json};
 /// The version of Grafana's dashboard format; newer Grafanas migrate it.
 const SCHEMA: u32 = 39;
 
-/// Columns of Grafana's grid.
 const COLUMNS: u32 = 24;
 
-/// Rows of the grid that a panel takes.
+/// Height of a panel, in rows of the grid.
 const HEIGHT: u32 = 8;
 
-/// The same of one that shows single numbers.
+/// Height of a panel of single numbers.
 const STAT_HEIGHT: u32 = 4;
 
 /// The database that a dashboard reads.
@@ -37,7 +36,7 @@ impl DashboardSource {
         }
     }
 
-    fn panels(self) -> Vec<Panel> {
+    fn panels(self) -> Vec<DashboardPanel> {
         match self {
             Self::InfluxDb => influxdb::panels(),
             Self::Prometheus => prometheus::panels(),
@@ -62,37 +61,30 @@ impl FromStr for DashboardSource {
     }
 }
 
-/// How a panel shows its series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum View {
-    /// Over time.
+enum Visualization {
+    /// A time series.
     Series,
     /// The last values.
     Stat,
 }
 
-/// A panel.
-struct Panel {
+struct DashboardPanel {
     title: &'static str,
     about: &'static str,
-    view: View,
-    /// Grafana's name of the unit.
+    view: Visualization,
     unit: &'static str,
-    /// Columns.
     width: u32,
-    queries: Vec<Query>,
-    /// Texts in place of numbers: value, text, colour.
+    queries: Vec<PanelQuery>,
+    /// Texts shown instead of numbers: value, text, colour.
     texts: &'static [(u32, &'static str, &'static str)],
 }
 
-/// What a panel asks for.
-struct Query {
-    /// The name of its series.
+struct PanelQuery {
     legend: &'static str,
     text: String,
 }
 
-/// Words for the verdict of a run.
 const VERDICTS: &[(u32, &str, &str)] = &[
     (0, "valid", "green"),
     (1, "suspect", "orange"),
@@ -100,8 +92,13 @@ const VERDICTS: &[(u32, &str, &str)] = &[
     (3, "nothing ok", "red"),
 ];
 
-impl Panel {
-    fn new(view: View, title: &'static str, unit: &'static str, about: &'static str) -> Self {
+impl DashboardPanel {
+    fn new(
+        view: Visualization,
+        title: &'static str,
+        unit: &'static str,
+        about: &'static str,
+    ) -> Self {
         Self { title, about, view, unit, width: 12, queries: Vec::new(), texts: &[] }
     }
 
@@ -110,7 +107,7 @@ impl Panel {
     }
 
     fn query(mut self, legend: &'static str, text: impl Into<String>) -> Self {
-        self.queries.push(Query { legend, text: text.into() });
+        self.queries.push(PanelQuery { legend, text: text.into() });
         self
     }
 
@@ -119,7 +116,7 @@ impl Panel {
     }
 
     fn height(&self) -> u32 {
-        if self.view == View::Stat { STAT_HEIGHT } else { HEIGHT }
+        if self.view == Visualization::Stat { STAT_HEIGHT } else { HEIGHT }
     }
 }
 
@@ -160,12 +157,12 @@ pub fn grafana(source: DashboardSource) -> Value {
     })
 }
 
-/// The data source that the reader chooses.
+/// A reference to the data source chosen by the reader.
 fn chosen(source: DashboardSource) -> Value {
     json!({ "type": source.name(), "uid": "${source}" })
 }
 
-/// Begin and end of runs across all panels, where the database has events.
+/// Annotations of runs on all panels, if the database has events.
 fn annotations(source: DashboardSource) -> Vec<Value> {
     match source {
         DashboardSource::Prometheus => Vec::new(),
@@ -181,16 +178,16 @@ fn annotations(source: DashboardSource) -> Vec<Value> {
     }
 }
 
-fn rendered(source: DashboardSource, id: u32, panel: &Panel, place: &Value) -> Value {
+fn rendered(source: DashboardSource, id: u32, panel: &DashboardPanel, place: &Value) -> Value {
     let (kind, options) = match panel.view {
-        View::Series => (
+        Visualization::Series => (
             "timeseries",
             json!({
                 "legend": { "displayMode": "list", "placement": "bottom", "showLegend": true },
                 "tooltip": { "mode": "multi", "sort": "none" },
             }),
         ),
-        View::Stat => (
+        Visualization::Stat => (
             "stat",
             json!({
                 "reduceOptions": { "calcs": ["lastNotNull"], "fields": "", "values": false },
@@ -231,20 +228,20 @@ fn rendered(source: DashboardSource, id: u32, panel: &Panel, place: &Value) -> V
     })
 }
 
-fn target(source: DashboardSource, id: char, view: View, query: &Query) -> Value {
+fn target(source: DashboardSource, id: char, view: Visualization, query: &PanelQuery) -> Value {
     let common = json!({ "refId": id.to_string(), "datasource": chosen(source) });
     let own = match source {
         DashboardSource::InfluxDb => json!({
             "query": query.text,
-            "rawQuery": true,
+            "rawPanelQuery": true,
             "resultFormat": "time_series",
             "alias": query.legend,
         }),
         DashboardSource::Prometheus => json!({
             "expr": query.text,
             "legendFormat": query.legend,
-            "instant": view == View::Stat,
-            "range": view == View::Series,
+            "instant": view == Visualization::Stat,
+            "range": view == Visualization::Series,
         }),
     };
     match (common, own) {
@@ -261,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn panels_lie_beside_each_other_and_not_over_each_other() {
+    fn panels_do_not_overlap() {
         for source in [DashboardSource::InfluxDb, DashboardSource::Prometheus] {
             let dashboard = grafana(source);
             let panels = dashboard["panels"].as_array().unwrap();

@@ -1,19 +1,17 @@
-//! Panels on Prometheus, in PromQL. The exact percentiles are those of the run so far; those of a
-//! piece of time come from histograms, and lie between the bounds of a bucket.
+//! Panels on Prometheus, in PromQL. Percentiles of the run so far are exact; percentiles of an
+//! interval come from histogram buckets.
 
-use super::{Panel, VERDICTS, View};
+use super::{DashboardPanel, VERDICTS, Visualization};
 
-/// The rate of a counter.
 fn rate(selector: &str) -> String {
     format!("sum(rate({selector}[$__rate_interval]))")
 }
 
-/// The rate of a counter by a label.
 fn by(label: &str, counter: &str) -> String {
     format!("sum by ({label}) (rate({counter}[$__rate_interval]))")
 }
 
-/// A percentile of a piece of time.
+/// A percentile of an interval.
 fn bucketed(quantile: &str, name: &str) -> String {
     format!("histogram_quantile({quantile}, {})", by("le", &format!("gake_{name}_seconds_bucket")))
 }
@@ -27,25 +25,29 @@ fn total(outcome: &str) -> String {
     format!("sum(gake_requests_total{{outcome=\"{outcome}\"}})")
 }
 
-pub(super) fn panels() -> Vec<Panel> {
+pub(super) fn panels() -> Vec<DashboardPanel> {
     let mut panels = of_runs();
     panels.extend(over_time());
     panels
 }
 
-/// Single numbers.
-fn of_runs() -> Vec<Panel> {
+fn of_runs() -> Vec<DashboardPanel> {
     vec![
-        Panel::new(View::Stat, "Verdict", "short", "Of the last finished run.")
+        DashboardPanel::new(Visualization::Stat, "Verdict", "short", "Of the last finished run.")
             .width(6)
             .texts(VERDICTS)
             .query("verdict", "max(gake_run_validity)"),
-        Panel::new(View::Stat, "Objectives", "short", "Of the last finished run.")
-            .width(6)
-            .query("met", "sum(gake_run_objectives{state=\"met\"})")
-            .query("missed", "sum(gake_run_objectives{state=\"missed\"})"),
-        Panel::new(
-            View::Stat,
+        DashboardPanel::new(
+            Visualization::Stat,
+            "Objectives",
+            "short",
+            "Of the last finished run.",
+        )
+        .width(6)
+        .query("met", "sum(gake_run_objectives{state=\"met\"})")
+        .query("missed", "sum(gake_run_objectives{state=\"missed\"})"),
+        DashboardPanel::new(
+            Visualization::Stat,
             "Requests of the run",
             "short",
             "So far: sent = ok + failed + unfinished.",
@@ -55,8 +57,8 @@ fn of_runs() -> Vec<Panel> {
         .query("failed", total("failed"))
         .query("unfinished", total("unfinished"))
         .query("dropped", total("dropped")),
-        Panel::new(
-            View::Stat,
+        DashboardPanel::new(
+            Visualization::Stat,
             "Response time of the run",
             "s",
             "Percentiles of the run so far, without bucket error.",
@@ -70,12 +72,11 @@ fn of_runs() -> Vec<Panel> {
     ]
 }
 
-/// What changes over time.
-fn over_time() -> Vec<Panel> {
+fn over_time() -> Vec<DashboardPanel> {
     let ended = "gake_requests_total{outcome=~\"ok|failed\"}";
     vec![
-        Panel::new(
-            View::Series,
+        DashboardPanel::new(
+            Visualization::Series,
             "Requests a second",
             "reqps",
             "Asked: due by the plan. Completed: as they ended, with a response or a fault. \
@@ -86,43 +87,62 @@ fn over_time() -> Vec<Panel> {
         .query("goodput", rate("gake_requests_total{outcome=\"ok\"}"))
         .query("failed", rate("gake_requests_total{outcome=\"failed\"}"))
         .query("dropped", rate("gake_requests_total{outcome=\"dropped\"}")),
-        Panel::new(
-            View::Series,
+        DashboardPanel::new(
+            Visualization::Series,
             "Response time",
             "s",
-            "Percentiles over time, from histograms: true within the bounds of a bucket \
-             (1, 2, 5, 10 ...).",
+            "Percentiles over time, from histograms: exact to a bucket (1, 2, 5, 10 ...).",
         )
         .query("p50", bucketed("0.5", "response"))
         .query("p90", bucketed("0.9", "response"))
         .query("p99", bucketed("0.99", "response")),
-        Panel::new(View::Series, "Faults", "reqps", "Requests without a response, by fault.")
-            .query("{{fault}}", by("fault", "gake_faults_total")),
-        Panel::new(View::Series, "Responses", "reqps", "By status.")
+        DashboardPanel::new(
+            Visualization::Series,
+            "Faults",
+            "reqps",
+            "Requests without a response, by fault.",
+        )
+        .query("{{fault}}", by("fault", "gake_faults_total")),
+        DashboardPanel::new(Visualization::Series, "Responses", "reqps", "By status.")
             .query("{{status}}", by("status", "gake_responses_total")),
-        Panel::new(
-            View::Series,
+        DashboardPanel::new(
+            Visualization::Series,
             "Service time",
             "s",
             "From the first byte written to the last read.",
         )
         .query("p50", bucketed("0.5", "service"))
         .query("p99", bucketed("0.99", "service")),
-        Panel::new(View::Series, "Lateness", "s", "The generator's own delay, from due to fired.")
-            .query("p99", bucketed("0.99", "lateness")),
-        Panel::new(
-            View::Series,
+        DashboardPanel::new(
+            Visualization::Series,
+            "Lateness",
+            "s",
+            "The generator's own delay, from due to fired.",
+        )
+        .query("p99", bucketed("0.99", "lateness")),
+        DashboardPanel::new(
+            Visualization::Series,
             "In flight and open",
             "short",
             "Requests in flight; connections open.",
         )
         .query("in flight", "sum(gake_in_flight)")
         .query("connections", "sum(gake_connections)"),
-        Panel::new(View::Series, "Bytes a second", "Bps", "Heads included, before TLS.")
-            .query("in", rate("gake_received_bytes_total"))
-            .query("out", rate("gake_sent_bytes_total")),
-        Panel::new(View::Series, "The target", "short", "What `--watch` and the machine say.")
-            .width(24)
-            .query("{{level}} ({{source}})", "gake_target"),
+        DashboardPanel::new(
+            Visualization::Series,
+            "Bytes a second",
+            "Bps",
+            "Heads included, before TLS.",
+        )
+        .query("in", rate("gake_received_bytes_total"))
+        .query("out", rate("gake_sent_bytes_total")),
+        DashboardPanel::new(
+            Visualization::Series,
+            "The target",
+            "short",
+            "Levels from `--watch` and the machine.",
+        )
+        .width(24)
+        .query("{{level}} ({{source}})", "gake_target"),
     ]
 }

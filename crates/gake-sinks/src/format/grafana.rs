@@ -1,17 +1,16 @@
-//! Annotations of a Grafana: what happens in a run, on every chart beside it. Each is a request of
-//! its own.
+//! Annotations in Grafana for the events of a run; one request each.
 
 use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Run};
 use gake_wire::HttpRequest;
 use serde_json::json;
 
-use super::Format;
+use super::FigureFormat;
 use super::rows::ending;
-use crate::carrier::{Batch, Post};
+use crate::carrier::{FigureBatch, Post};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
-/// Nanoseconds in a millisecond, which Grafana counts in.
+/// Nanoseconds in a millisecond, Grafana's unit.
 const MILLI: u64 = 1_000_000;
 
 /// Writes an annotation for each event, and one for the whole run.
@@ -26,8 +25,8 @@ impl Annotations {
         Self { tags, started: 0, target: String::new() }
     }
 
-    /// The annotation of a span, or of an instant when both ends are one.
-    fn annotation(&self, [from, to]: [u64; 2], title: &str, text: &str) -> Batch {
+    /// The annotation of an interval, or of an instant when both ends are equal.
+    fn annotation(&self, [from, to]: [u64; 2], title: &str, text: &str) -> FigureBatch {
         let own = ["gake".to_owned(), title.to_owned()].into_iter();
         let tags = self.tags.iter().map(|(name, value)| format!("{name}:{value}"));
         let mut body = json!({
@@ -38,31 +37,31 @@ impl Annotations {
         if to > from {
             body["timeEnd"] = json!(to / MILLI);
         }
-        Batch { bytes: body.to_string().into_bytes(), rows: 1 }
+        FigureBatch { bytes: body.to_string().into_bytes(), rows: 1 }
     }
 }
 
-impl Format for Annotations {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
+impl FigureFormat for Annotations {
+    fn begin(&mut self, start: &ExportStart<'_>) -> FigureBatch {
         self.started = start.started_unix_ns;
         start.target.clone_into(&mut self.target);
         let text = format!("load test of {} begins", start.target);
         self.annotation([self.started; 2], "begin", &text)
     }
 
-    fn second(&mut self, _: &ExportSecond<'_>) -> Batch {
-        Batch::default()
+    fn second(&mut self, _: &ExportSecond<'_>) -> FigureBatch {
+        FigureBatch::default()
     }
 
-    fn readings(&mut self, _: Nanos, _: &[GaugeReading]) -> Batch {
-        Batch::default()
+    fn readings(&mut self, _: Nanos, _: &[GaugeReading]) -> FigureBatch {
+        FigureBatch::default()
     }
 
-    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> Batch {
+    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> FigureBatch {
         self.annotation([self.started + at; 2], title, text)
     }
 
-    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> FigureBatch {
         let ExportVerdict { validity, met, missed, .. } = verdict;
         let objectives =
             if met + missed > 0 { format!(", {missed} objectives missed") } else { String::new() };
@@ -71,7 +70,7 @@ impl Format for Annotations {
     }
 }
 
-/// Where annotations are posted; a Grafana that is there answers the question for its health.
+/// The target of annotations; the health endpoint checks it.
 pub(super) fn post(address: &str, headers: Vec<(String, String)>) -> Post {
     let base = address.trim_end_matches('/');
     let first = HttpRequest::new("GET", format!("{base}/api/health"));

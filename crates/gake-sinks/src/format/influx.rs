@@ -9,7 +9,7 @@ use url::{Url, form_urlencoded};
 use super::rows::{RowWriter, all_tags};
 use crate::address::SinkAddress;
 use crate::carrier::Post;
-use crate::figures::{Field, Row};
+use crate::figures::{FigureField, FigureRow};
 
 /// Writes `measurement,tag=value field=1i 1700000000000000000`.
 pub(crate) struct Influx {
@@ -24,33 +24,24 @@ impl Influx {
 }
 
 impl RowWriter for Influx {
-    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
+    fn write(&mut self, row: &FigureRow<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
         let line = &mut self.line;
         line.clear();
         line.push_str(row.measurement);
-        for (name, value) in all_tags(&self.tags, row) {
-            // InfluxDB takes no empty value.
-            if !value.is_empty() {
-                line.push(',');
-                escape(name, line);
-                line.push('=');
-                escape(value, line);
-            }
-        }
+        write_tags(all_tags(&self.tags, row), line);
         let mut separator = ' ';
         for (name, field) in &row.fields {
-            if matches!(field, Field::Number(number) if !number.is_finite()) {
+            if matches!(field, FigureField::Number(number) if !number.is_finite()) {
                 continue;
             }
             line.push(separator);
             separator = ',';
             line.push_str(name);
             line.push('=');
-            // A string takes everything.
             let _ = match field {
-                Field::Count(count) => write!(line, "{count}i"),
-                Field::Number(number) => write!(line, "{number}"),
-                Field::Text(text) => {
+                FigureField::Count(count) => write!(line, "{count}i"),
+                FigureField::Number(number) => write!(line, "{number}"),
+                FigureField::Text(text) => {
                     write!(line, "\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
                 }
             };
@@ -64,8 +55,18 @@ impl RowWriter for Influx {
     }
 }
 
-/// Writes a tag's name or value. Control characters cannot be written, nor a backslash at the end,
-/// which would escape what follows.
+/// Writes `,name=value` for each tag with a value; InfluxDB accepts no empty values.
+pub(crate) fn write_tags<'a>(tags: impl Iterator<Item = (&'a str, &'a str)>, out: &mut String) {
+    for (name, value) in tags.filter(|(_, value)| !value.is_empty()) {
+        out.push(',');
+        escape(name, out);
+        out.push('=');
+        escape(value, out);
+    }
+}
+
+/// Writes a tag's name or value. Control characters are replaced; so is a backslash at the end,
+/// which would escape the next character.
 pub(crate) fn escape(text: &str, out: &mut String) {
     let text = foreign::line(text);
     let body = text.trim_end_matches('\\');
@@ -79,7 +80,7 @@ pub(crate) fn escape(text: &str, out: &mut String) {
     (body.len()..text.len()).for_each(|_| out.push_str("\\u005c"));
 }
 
-/// Where lines are posted. Of version 1 the database is created, as k6 does.
+/// The target of lines. In version 1 the database is created, as k6 does.
 pub(super) fn post(address: &SinkAddress) -> Post {
     let token = address.option("token");
     let version = match address.option("version") {
@@ -117,13 +118,12 @@ pub(super) fn post(address: &SinkAddress) -> Post {
     }
 }
 
-/// Whether the server answers.
 fn ping(base: &str, headers: &[(String, String)]) -> Option<HttpRequest> {
     let headers = headers.iter().filter(|(name, _)| name == "Authorization").cloned().collect();
     Some(HttpRequest { headers, ..HttpRequest::new("GET", format!("{base}/ping")) })
 }
 
-/// The last part of the path is the database.
+/// Splits off the last segment of the path, the database.
 fn split(address: &str) -> (String, String) {
     let Ok(mut url) = Url::parse(address) else { return (address.to_owned(), String::new()) };
     let path = url.path().trim_end_matches('/').to_owned();

@@ -1,4 +1,4 @@
-//! The formats of figures on their way to a destination.
+//! Formats, which turn figures into bytes.
 
 mod grafana;
 mod influx;
@@ -21,33 +21,33 @@ mod thrift;
 use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Outcome, Run};
 use gake_wire::{HttpRequest, Protocol, grpc_call};
-pub(crate) use influx::escape;
+pub(crate) use influx::{escape, write_tags};
 pub(crate) use otlp_spans::SpanWriter;
 pub(crate) use script_series::{TrendFigure, Trends, request as script_request};
 use url::Url;
 
 use crate::address::{SinkAddress, SinkKind};
-use crate::carrier::{Batch, PATIENCE, Post};
+use crate::carrier::{FigureBatch, PATIENCE, Post};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
-/// Turns what happens in a run into batches of bytes. An empty batch is not carried.
-pub(crate) trait Format: Send {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch;
+/// Turns the figures of a run into batches of bytes. Empty batches are not carried.
+pub(crate) trait FigureFormat: Send {
+    fn begin(&mut self, start: &ExportStart<'_>) -> FigureBatch;
 
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch;
+    fn second(&mut self, second: &ExportSecond<'_>) -> FigureBatch;
 
-    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> Batch;
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> FigureBatch;
 
-    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch;
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> FigureBatch;
 
-    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> Batch {
+    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> FigureBatch {
         let _ = (at, title, text);
-        Batch::default()
+        FigureBatch::default()
     }
 
-    fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> Batch {
+    fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> FigureBatch {
         let _ = (outcomes, labels);
-        Batch::default()
+        FigureBatch::default()
     }
 
     fn takes_outcomes(&self) -> bool {
@@ -55,23 +55,24 @@ pub(crate) trait Format: Send {
     }
 }
 
-/// The format of a destination.
-pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
+pub(crate) fn of(address: &SinkAddress) -> Box<dyn FigureFormat> {
     let tags = address.tags();
     let prefix = || address.option("prefix").unwrap_or("gake").to_owned();
     match address.kind() {
         SinkKind::InfluxDb => {
             let is_raw = matches!(address.option("raw"), Some("" | "true"));
-            Box::new(rows::Rows::new(influx::Influx::new(tags), is_raw))
+            Box::new(rows::RowFormat::new(influx::Influx::new(tags), is_raw))
         }
         SinkKind::Json | SinkKind::Nats => {
-            Box::new(rows::Rows::new(rows::JsonRows::new(tags), false))
+            Box::new(rows::RowFormat::new(rows::JsonRows::new(tags), false))
         }
-        SinkKind::Csv => Box::new(rows::Rows::new(rows::CsvRows::new(tags), false)),
+        SinkKind::Csv => Box::new(rows::RowFormat::new(rows::CsvRows::new(tags), false)),
         SinkKind::Parquet => Box::new(parquet::Parquet::new(tags)),
-        SinkKind::StatsD => Box::new(rows::Rows::new(statsd::StatsD::new(prefix(), tags), false)),
+        SinkKind::StatsD => {
+            Box::new(rows::RowFormat::new(statsd::StatsD::new(prefix(), tags), false))
+        }
         SinkKind::Graphite => {
-            Box::new(rows::Rows::new(statsd::Graphite::new(prefix(), tags), false))
+            Box::new(rows::RowFormat::new(statsd::Graphite::new(prefix(), tags), false))
         }
         SinkKind::Prometheus => Box::new(series::SeriesFormat::new(page::OpenMetrics::new(tags))),
         SinkKind::RemoteWrite => Box::new(series::SeriesFormat::new(
@@ -89,7 +90,6 @@ pub(crate) fn of(address: &SinkAddress) -> Box<dyn Format> {
     }
 }
 
-/// Where the batches of a destination are posted.
 pub(crate) fn post(address: &SinkAddress) -> Post {
     let token = address.option("token");
     let bearer = token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
@@ -101,15 +101,15 @@ pub(crate) fn post(address: &SinkAddress) -> Post {
                 ("X-Prometheus-Remote-Write-Version".to_owned(), "0.1.0".to_owned()),
             ];
             headers.extend(bearer);
-            asked_first(address.address().to_owned(), headers, &remote_write::nothing())
+            with_empty_check(address.address().to_owned(), headers, &remote_write::nothing())
         }
         SinkKind::Otlp => {
             let mut headers = vec![("Content-Type".to_owned(), "application/json".to_owned())];
             headers.extend(bearer);
-            asked_first(otlp_url(address.address()), headers, otlp::NOTHING.as_bytes())
+            with_empty_check(otlp_url(address.address()), headers, otlp::NOTHING.as_bytes())
         }
         SinkKind::OtlpGrpc => {
-            // gRPC writes the names of metadata in lower case.
+            // Metadata names in gRPC are lower case.
             let bearer = bearer.map(|(name, value)| (name.to_lowercase(), value));
             let url = format!("{}{}", address.address().trim_end_matches('/'), otlp_grpc::METHOD);
             let call = grpc_call(url.clone(), bearer.as_slice(), PATIENCE, otlp_grpc::nothing());
@@ -125,8 +125,7 @@ pub(crate) fn post(address: &SinkAddress) -> Post {
     }
 }
 
-/// Where the spans of a destination of OpenTelemetry are posted; `None` of another one, and of a URL
-/// that does not tell.
+/// The POST target for spans; `None` unless it is an OpenTelemetry destination with a standard URL.
 pub(crate) fn span_post(address: &SinkAddress) -> Option<Post> {
     let metrics = post(address);
     match address.kind() {
@@ -143,14 +142,14 @@ pub(crate) fn span_post(address: &SinkAddress) -> Option<Post> {
     }
 }
 
-/// A destination that is asked first whether it takes a batch of nothing.
-fn asked_first(url: String, headers: Vec<(String, String)>, nothing: &[u8]) -> Post {
+/// A target that is checked by an empty batch.
+fn with_empty_check(url: String, headers: Vec<(String, String)>, nothing: &[u8]) -> Post {
     let (body, copy) = (Some(nothing.into()), headers.clone());
     let first = HttpRequest { headers: copy, body, ..HttpRequest::new("POST", &url) };
     Post::new(url, headers, Some(first))
 }
 
-/// The base address of a collector stands for its metrics.
+/// A collector's base URL becomes that of its metrics.
 fn otlp_url(address: &str) -> String {
     match Url::parse(address) {
         Ok(mut url) if matches!(url.path(), "" | "/") => {

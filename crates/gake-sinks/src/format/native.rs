@@ -1,18 +1,17 @@
-//! Prometheus' native histograms, as remote write has them.
+//! Prometheus' native histograms for remote write.
 
 use std::collections::BTreeMap;
 use std::iter::once;
 
 use gake_core::record::Histogram;
 
-use super::protobuf::Message;
+use super::protobuf::ProtoMessage;
 
-/// Numbers this small are in the bucket of zero: 2^-128.
+/// Upper limit of the zero bucket: 2^-128.
 const ZERO: f64 = 2.938_735_877_055_719e-39;
 
-/// The histogram of remote write, of numbers divided by `unit`. Buckets grow by the factor
-/// 2^(2^-`schema`).
-pub(super) fn native(histogram: &Histogram, unit: f64, schema: i32, unix_ms: u64) -> Message {
+/// A histogram of numbers divided by `unit`. Buckets grow by the factor 2^(2^-`schema`).
+pub(super) fn native(histogram: &Histogram, unit: f64, schema: i32, unix_ms: u64) -> ProtoMessage {
     let (mut positive, mut negative) = (BTreeMap::new(), BTreeMap::new());
     let mut zeros = 0;
     for (low, high, count) in histogram.number_buckets() {
@@ -24,7 +23,7 @@ pub(super) fn native(histogram: &Histogram, unit: f64, schema: i32, unix_ms: u64
         let side = if value > 0.0 { &mut positive } else { &mut negative };
         *side.entry(number(value.abs(), schema)).or_default() += count;
     }
-    let mut message = Message::default();
+    let mut message = ProtoMessage::default();
     message.int64(1, histogram.count());
     message.double(3, histogram.sum_number() / unit);
     message.sint(4, schema.into());
@@ -36,26 +35,26 @@ pub(super) fn native(histogram: &Histogram, unit: f64, schema: i32, unix_ms: u64
     message
 }
 
-/// The bucket (base^(n-1), base^n] that holds a value above zero.
+/// The number n of the bucket (base^(n-1), base^n] of a positive value.
 fn number(value: f64, schema: i32) -> i32 {
     (value.log2() * f64::from(schema).exp2()).ceil() as i32
 }
 
-/// Adds the buckets of one side: spans of neighbours in `field`, the differences between counts in
-/// the next one.
-fn buckets(message: &mut Message, field: u32, counts: &BTreeMap<i32, u64>) {
+/// Adds the buckets of one side: spans of adjacent buckets in `field`, differences of counts in the
+/// next field.
+fn buckets(message: &mut ProtoMessage, field: u32, counts: &BTreeMap<i32, u64>) {
     let mut spans: Vec<(i32, u32)> = Vec::new();
     let mut end = 0;
     for &bucket in counts.keys() {
         match spans.last_mut() {
             Some(span) if bucket == end => span.1 += 1,
-            // The first span begins at its bucket's number, others behind the one before.
+            // The first offset is absolute, the others relative to the end of the span before.
             _ => spans.push((bucket - end, 1)),
         }
         end = bucket + 1;
     }
     for (offset, length) in spans {
-        let mut span = Message::default();
+        let mut span = ProtoMessage::default();
         span.sint(1, offset.into());
         span.int64(2, length.into());
         message.message(field, &span);
@@ -84,7 +83,7 @@ mod tests {
     "#;
 
     #[test]
-    fn buckets_are_told_by_spans_and_differences() {
+    fn buckets_are_spans_and_differences() {
         let mut histogram = Histogram::new();
         for (value, count) in [(1.5, 3), (0.75, 1), (0.0, 2), (3.0, 5), (100.0, 1), (-3.0, 4)] {
             (0..count).for_each(|_| histogram.record_number(value));
@@ -96,7 +95,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&decoded).unwrap();
         assert_eq!((&json["count"], &json["zeroCount"]), (&"16".into(), &"2".into()));
         assert_eq!(json["sum"].as_f64(), Some(108.25));
-        // Of base 2: 0.75 is in the bucket 0, 1.5 in 1, 3 in 2, 100 in 7.
+        // Base 2: 0.75 is in the bucket 0, 1.5 in 1, 3 in 2, 100 in 7.
         let spans = serde_json::json!([{"offset": 0, "length": 3}, {"offset": 4, "length": 1}]);
         assert_eq!(json["positiveSpans"], spans);
         assert_eq!(json["positiveDeltas"], serde_json::json!(["1", "2", "2", "-4"]));

@@ -1,5 +1,5 @@
-//! OpenTelemetry metrics: OTLP over HTTP in its JSON encoding. Times are exponential histograms,
-//! which add up exactly.
+//! OpenTelemetry metrics: OTLP over HTTP in JSON. Times are exponential histograms, which merge
+//! exactly.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,15 @@ use gake_core::record::Histogram;
 use serde_json::{Value, json};
 
 use super::series::{Family, SeriesWriter, Totals};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
-/// Buckets of an octave: 2^SCALE, each 1.1 % wide.
+/// 2^SCALE buckets per octave, each 1.1 % wide.
 pub(super) const SCALE: i32 = 6;
-/// "Cumulative", of the protocol's aggregation temporalities.
+/// The aggregation temporality "cumulative".
 pub(super) const CUMULATIVE: u32 = 2;
 
-/// An export request without metrics.
 pub(super) const NOTHING: &str = r#"{"resourceMetrics":[]}"#;
 
-/// Writes an export request each second.
 pub(crate) struct Otlp {
     service: String,
     tags: Vec<(String, String)>,
@@ -30,10 +28,9 @@ impl Otlp {
 }
 
 impl SeriesWriter for Otlp {
-    // A collector learns of a run by its first second.
     const AT_BEGIN: bool = false;
 
-    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch {
+    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> FigureBatch {
         let times = json!({
             "startTimeUnixNano": started.to_string(),
             "timeUnixNano": unix_ns.to_string(),
@@ -52,11 +49,11 @@ impl SeriesWriter for Otlp {
                 "metrics": metrics,
             }],
         }]});
-        Batch { bytes: request.to_string().into_bytes(), rows }
+        FigureBatch { bytes: request.to_string().into_bytes(), rows }
     }
 }
 
-/// A family's name, with a dot behind `gake`.
+/// A family's name, with a dot after `gake`.
 pub(super) fn metric_name(family: &Family) -> String {
     family.name.replacen('_', ".", 1)
 }
@@ -87,7 +84,7 @@ fn metric(family: &Family, times: &Value) -> Value {
 }
 
 fn exponential(name: &str, histogram: &Histogram, times: &Value) -> Value {
-    let buckets = Buckets::of(histogram);
+    let buckets = ExponentialBuckets::of(histogram);
     let dense: Vec<String> = buckets.counts.iter().map(u64::to_string).collect();
     let mut data = times.clone();
     data["count"] = histogram.count().to_string().into();
@@ -105,16 +102,15 @@ fn exponential(name: &str, histogram: &Histogram, times: &Value) -> Value {
 }
 
 /// The buckets of an exponential histogram of seconds.
-pub(super) struct Buckets {
+pub(super) struct ExponentialBuckets {
     /// Values of 0.
     pub(super) zeros: u64,
-    /// The number of the first bucket.
     pub(super) offset: i32,
-    /// Those from there on.
+    /// Counts from there on.
     pub(super) counts: Vec<u64>,
 }
 
-impl Buckets {
+impl ExponentialBuckets {
     pub(super) fn of(histogram: &Histogram) -> Self {
         let mut counts = BTreeMap::<i32, u64>::new();
         let mut zeros = 0;
@@ -131,7 +127,8 @@ impl Buckets {
     }
 }
 
-/// The bucket (base^index, base^(index+1)] of a value; `None` of zero. base = 2^(2^-SCALE).
+/// The index of the bucket (base^index, base^(index+1)] of a value; `None` for zero. base =
+/// 2^(2^-SCALE).
 fn index(value: f64) -> Option<i32> {
     (value > 0.0).then(|| (value.log2() * f64::from(1 << SCALE)).ceil() as i32 - 1)
 }

@@ -1,28 +1,26 @@
-//! OpenTelemetry metrics: OTLP over gRPC, in protobuf. The numbers of fields are those of
+//! OpenTelemetry metrics: OTLP over gRPC, in protobuf. Field numbers are from
 //! `opentelemetry/proto/metrics/v1/metrics.proto`.
 
 use gake_core::record::Histogram;
 use gake_wire::grpc_frame;
 
-use super::otlp::{Buckets, CUMULATIVE, SCALE, metric_name};
-use super::protobuf::Message;
+use super::otlp::{CUMULATIVE, ExponentialBuckets, SCALE, metric_name};
+use super::protobuf::ProtoMessage;
 use super::series::{Family, SeriesWriter, Totals};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
-/// The method of a collector that takes metrics.
 pub(super) const METHOD: &str = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export";
 
-/// Writes an export request each second.
 pub(crate) struct OtlpGrpc {
     service: String,
     tags: Vec<(String, String)>,
 }
 
-/// Of the run so far.
 #[derive(Clone, Copy)]
-struct Times {
-    /// When it began, and now, in Unix nanoseconds.
+struct CumulativeTimes {
+    /// The run's start in Unix nanoseconds.
     started: u64,
+    /// The current time in Unix nanoseconds.
     now: u64,
 }
 
@@ -32,17 +30,15 @@ impl OtlpGrpc {
     }
 }
 
-/// A call without metrics.
 pub(super) fn nothing() -> Vec<u8> {
     grpc_frame(&[])
 }
 
 impl SeriesWriter for OtlpGrpc {
-    // A collector learns of a run by its first second.
     const AT_BEGIN: bool = false;
 
-    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch {
-        let times = Times { started, now: unix_ns };
+    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> FigureBatch {
+        let times = CumulativeTimes { started, now: unix_ns };
         let mut metrics = scoped();
         let (families, histograms) = (totals.families(), totals.histograms());
         for family in &families {
@@ -52,49 +48,48 @@ impl SeriesWriter for OtlpGrpc {
             metrics.message(2, &exponential(name, histogram, times));
         }
         let rows = (families.len() + histograms.len()) as u64;
-        Batch { bytes: call(&self.service, &self.tags, &metrics), rows }
+        FigureBatch { bytes: call(&self.service, &self.tags, &metrics), rows }
     }
 }
 
-/// The beginning of what gake tells, with its name and version.
-pub(super) fn scoped() -> Message {
-    let mut scope = Message::default();
+/// A message that begins with gake's scope: its name and version.
+pub(super) fn scoped() -> ProtoMessage {
+    let mut scope = ProtoMessage::default();
     scope.bytes(1, b"gake");
     scope.bytes(2, env!("CARGO_PKG_VERSION").as_bytes());
-    let mut scoped = Message::default();
+    let mut scoped = ProtoMessage::default();
     scoped.message(1, &scope);
     scoped
 }
 
-/// A call that exports what is told, of a service with these tags.
-pub(super) fn call(service: &str, tags: &[(String, String)], scoped: &Message) -> Vec<u8> {
-    let mut resource = Message::default();
+/// A call that exports `scoped` for a service with these tags.
+pub(super) fn call(service: &str, tags: &[(String, String)], scoped: &ProtoMessage) -> Vec<u8> {
+    let mut resource = ProtoMessage::default();
     attribute(&mut resource, 1, "service.name", service);
     for (name, value) in tags {
         attribute(&mut resource, 1, name, value);
     }
-    let mut all = Message::default();
+    let mut all = ProtoMessage::default();
     all.message(1, &resource);
     all.message(2, scoped);
-    let mut request = Message::default();
+    let mut request = ProtoMessage::default();
     request.message(1, &all);
     grpc_frame(&request.bytes)
 }
 
-/// Adds a key with a text as its value.
-pub(super) fn attribute(message: &mut Message, field: u32, key: &str, value: &str) {
-    let mut text = Message::default();
+pub(super) fn attribute(message: &mut ProtoMessage, field: u32, key: &str, value: &str) {
+    let mut text = ProtoMessage::default();
     text.bytes(1, value.as_bytes());
-    let mut pair = Message::default();
+    let mut pair = ProtoMessage::default();
     pair.bytes(1, key.as_bytes());
     pair.message(2, &text);
     message.message(field, &pair);
 }
 
-fn metric(family: &Family, times: Times) -> Message {
-    let mut data = Message::default();
+fn metric(family: &Family, times: CumulativeTimes) -> ProtoMessage {
+    let mut data = ProtoMessage::default();
     for point in &family.points {
-        let mut number = Message::default();
+        let mut number = ProtoMessage::default();
         for (name, value) in &point.labels {
             attribute(&mut number, 7, name, value);
         }
@@ -107,19 +102,19 @@ fn metric(family: &Family, times: Times) -> Message {
         data.int64(2, CUMULATIVE.into());
         data.flag(3, true);
     }
-    let mut metric = Message::default();
+    let mut metric = ProtoMessage::default();
     metric.bytes(1, metric_name(family).as_bytes());
     metric.bytes(2, family.help.as_bytes());
     metric.message(if family.is_counter { 7 } else { 5 }, &data);
     metric
 }
 
-fn exponential(name: &str, histogram: &Histogram, times: Times) -> Message {
-    let buckets = Buckets::of(histogram);
-    let mut positive = Message::default();
+fn exponential(name: &str, histogram: &Histogram, times: CumulativeTimes) -> ProtoMessage {
+    let buckets = ExponentialBuckets::of(histogram);
+    let mut positive = ProtoMessage::default();
     positive.sint(1, buckets.offset.into());
     positive.packed(2, &buckets.counts);
-    let mut point = Message::default();
+    let mut point = ProtoMessage::default();
     point.fixed64(2, times.started);
     point.fixed64(3, times.now);
     point.fixed64(4, histogram.count());
@@ -131,10 +126,10 @@ fn exponential(name: &str, histogram: &Histogram, times: Times) -> Message {
         point.double(12, histogram.min() as f64 / 1e9);
         point.double(13, histogram.max() as f64 / 1e9);
     }
-    let mut data = Message::default();
+    let mut data = ProtoMessage::default();
     data.message(1, &point);
     data.int64(2, CUMULATIVE.into());
-    let mut metric = Message::default();
+    let mut metric = ProtoMessage::default();
     metric.bytes(1, format!("gake.{name}").as_bytes());
     metric.bytes(3, b"s");
     metric.message(10, &data);

@@ -1,5 +1,5 @@
-//! OpenTelemetry traces: spans of sampled requests, with the names of the semantic conventions for
-//! HTTP clients. The numbers of fields are those of `opentelemetry/proto/trace/v1/trace.proto`.
+//! OpenTelemetry traces: spans of sampled requests, with attributes of the semantic conventions for
+//! HTTP clients. Field numbers are from `opentelemetry/proto/trace/v1/trace.proto`.
 
 use gake_core::record::ExchangeEnd;
 use gake_wire::Span;
@@ -7,40 +7,36 @@ use serde_json::{Value, json};
 
 use super::otlp::attributes;
 use super::otlp_grpc::{call, scoped};
-use super::protobuf::Message;
+use super::protobuf::ProtoMessage;
 use crate::address::{SinkAddress, SinkKind};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
-/// The method of a collector that takes spans.
 pub(super) const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
-/// A span of a request that is sent: `SPAN_KIND_CLIENT`.
+/// `SPAN_KIND_CLIENT`.
 const CLIENT: u32 = 3;
 
 /// `STATUS_CODE_ERROR`.
 const ERROR: u32 = 2;
 
-/// The first status that is an error to a client.
+/// The first status that counts as an error.
 const FIRST_ERROR: u16 = 400;
 
-/// Writes export requests with spans.
 pub(crate) struct SpanWriter {
     service: String,
     tags: Vec<(String, String)>,
     is_grpc: bool,
-    /// The epoch of the run in Unix nanoseconds.
+    /// The start of the run in Unix nanoseconds.
     pub(crate) started: u64,
 }
 
-/// The value of an attribute.
-enum Attribute {
+enum SpanAttribute {
     Text(String),
     Number(u64),
     Seconds(f64),
 }
 
 impl SpanWriter {
-    /// The writer for a destination of OpenTelemetry.
     pub(crate) fn new(address: &SinkAddress) -> Self {
         Self {
             service: address.option("service").unwrap_or("gake").to_owned(),
@@ -50,10 +46,9 @@ impl SpanWriter {
         }
     }
 
-    /// One export request with all `spans`.
-    pub(crate) fn write(&self, spans: &[Span]) -> Batch {
+    pub(crate) fn write(&self, spans: &[Span]) -> FigureBatch {
         let bytes = if self.is_grpc { self.protobuf(spans) } else { self.json(spans) };
-        Batch { bytes, rows: spans.len() as u64 }
+        FigureBatch { bytes, rows: spans.len() as u64 }
     }
 
     fn json(&self, spans: &[Span]) -> Vec<u8> {
@@ -71,14 +66,14 @@ impl SpanWriter {
     }
 
     fn span_json(&self, span: &Span) -> Value {
-        let pairs: Vec<Value> = told(span)
+        let pairs: Vec<Value> = attributes_of(span)
             .into_iter()
             .map(|(key, value)| {
                 let value = match value {
-                    Attribute::Text(text) => json!({"stringValue": text}),
-                    // 64-bit integers are texts in this encoding.
-                    Attribute::Number(number) => json!({"intValue": number.to_string()}),
-                    Attribute::Seconds(seconds) => json!({"doubleValue": seconds}),
+                    SpanAttribute::Text(text) => json!({"stringValue": text}),
+                    // 64-bit integers are strings in JSON.
+                    SpanAttribute::Number(number) => json!({"intValue": number.to_string()}),
+                    SpanAttribute::Seconds(seconds) => json!({"doubleValue": seconds}),
                 };
                 json!({"key": key, "value": value})
             })
@@ -104,28 +99,28 @@ impl SpanWriter {
         call(&self.service, &self.tags, &scoped)
     }
 
-    fn span_message(&self, span: &Span) -> Message {
-        let mut message = Message::default();
+    fn span_message(&self, span: &Span) -> ProtoMessage {
+        let mut message = ProtoMessage::default();
         message.bytes(1, &span.trace);
         message.bytes(2, &span.id);
         message.bytes(5, span.method.as_bytes());
         message.int64(6, CLIENT.into());
         message.fixed64(7, self.started + span.fired);
         message.fixed64(8, self.started + span.done);
-        for (key, value) in told(span) {
-            let mut any = Message::default();
+        for (key, value) in attributes_of(span) {
+            let mut any = ProtoMessage::default();
             match value {
-                Attribute::Text(text) => any.bytes(1, text.as_bytes()),
-                Attribute::Number(number) => any.int64(3, number),
-                Attribute::Seconds(seconds) => any.double(4, seconds),
+                SpanAttribute::Text(text) => any.bytes(1, text.as_bytes()),
+                SpanAttribute::Number(number) => any.int64(3, number),
+                SpanAttribute::Seconds(seconds) => any.double(4, seconds),
             }
-            let mut pair = Message::default();
+            let mut pair = ProtoMessage::default();
             pair.bytes(1, key.as_bytes());
             pair.message(2, &any);
             message.message(9, &pair);
         }
         if error(span).is_some() {
-            let mut status = Message::default();
+            let mut status = ProtoMessage::default();
             status.int64(3, ERROR.into());
             message.message(15, &status);
         }
@@ -133,32 +128,31 @@ impl SpanWriter {
     }
 }
 
-/// The attributes of a span.
-fn told(span: &Span) -> Vec<(&'static str, Attribute)> {
+fn attributes_of(span: &Span) -> Vec<(&'static str, SpanAttribute)> {
     let mut all = vec![
-        ("http.request.method", Attribute::Text(span.method.clone())),
-        ("server.address", Attribute::Text(span.host.clone())),
-        ("server.port", Attribute::Number(span.port.into())),
-        ("url.full", Attribute::Text(span.url.clone())),
-        ("gake.arrival", Attribute::Number(span.number)),
+        ("http.request.method", SpanAttribute::Text(span.method.clone())),
+        ("server.address", SpanAttribute::Text(span.host.clone())),
+        ("server.port", SpanAttribute::Number(span.port.into())),
+        ("url.full", SpanAttribute::Text(span.url.clone())),
+        ("gake.arrival", SpanAttribute::Number(span.number)),
     ];
     if let Some(write) = span.write {
-        // What the span itself does not show: it was fired late, or waited for a connection.
+        // The lateness and the wait for a connection, which the span does not include.
         let waited = seconds(write.saturating_sub(span.due));
-        all.push(("gake.due_to_write", Attribute::Seconds(waited)));
+        all.push(("gake.due_to_write", SpanAttribute::Seconds(waited)));
     }
-    if let ExchangeEnd::Response(answer) = span.end {
-        all.push(("http.response.status_code", Attribute::Number(answer.status.into())));
+    if let ExchangeEnd::Response(response) = span.end {
+        all.push(("http.response.status_code", SpanAttribute::Number(response.status.into())));
     }
-    all.extend(error(span).map(|error| ("error.type", Attribute::Text(error))));
+    all.extend(error(span).map(|error| ("error.type", SpanAttribute::Text(error))));
     all
 }
 
-/// Why the request failed: the status of its answer, or the fault.
+/// The error type of a failed request: its status or fault.
 fn error(span: &Span) -> Option<String> {
     match span.end {
-        ExchangeEnd::Response(answer) => {
-            (answer.status >= FIRST_ERROR).then(|| answer.status.to_string())
+        ExchangeEnd::Response(response) => {
+            (response.status >= FIRST_ERROR).then(|| response.status.to_string())
         }
         ExchangeEnd::Fault(fault) => Some(fault.name().to_owned()),
         ExchangeEnd::Unfinished => Some("unfinished".to_owned()),
@@ -201,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_the_names_of_the_conventions() {
+    fn json_follows_the_semantic_conventions() {
         let answered = ExchangeEnd::Response(ResponseSummary { status: 503, body_bytes: 0 });
         let unwritten = Span { write: None, ..span(ExchangeEnd::Fault(Fault::Reset)) };
         let batch = writer("otlp").write(&[span(answered), unwritten]);

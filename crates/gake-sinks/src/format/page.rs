@@ -1,9 +1,9 @@
-//! OpenMetrics text, to be scraped.
+//! OpenMetrics text for scraping.
 
 use std::fmt::Write as _;
 
 use super::series::{SeriesWriter, Totals, cumulative};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
 /// Writes the whole page each second.
 pub(crate) struct OpenMetrics {
@@ -26,7 +26,7 @@ impl OpenMetrics {
 }
 
 impl SeriesWriter for OpenMetrics {
-    fn write(&self, totals: &Totals, _started: u64, _unix_ns: u64) -> Batch {
+    fn write(&self, totals: &Totals, _started: u64, _unix_ns: u64) -> FigureBatch {
         let mut page = String::new();
         for family in totals.families() {
             let (kind, suffix) =
@@ -52,11 +52,11 @@ impl SeriesWriter for OpenMetrics {
             let _ = writeln!(page, "gake_{name}_seconds_sum{labels} {sum}");
         }
         page.push_str("# EOF\n");
-        Batch { bytes: page.into_bytes(), rows: 1 }
+        FigureBatch { bytes: page.into_bytes(), rows: 1 }
     }
 }
 
-/// A label's name: letters, digits and underscores, and no digit first.
+/// A valid label name: letters, digits and underscores, not starting with a digit.
 pub(super) fn label_name(name: &str) -> String {
     let keep = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
     let name: String = name.chars().map(keep).collect();

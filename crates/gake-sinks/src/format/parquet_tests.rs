@@ -1,18 +1,18 @@
-//! Files of Parquet: byte for byte as one that Apache Arrow reads, and read back by a reader of
-//! their own.
+//! Parquet files: compared with one that Apache Arrow reads, and read back by a reader in this
+//! file.
 
 use std::collections::BTreeMap;
 
 use super::*;
 
-/// A file of two row groups: texts, numbers, values that are absent.
+/// A file of two row groups with texts, numbers and absent values.
 fn file() -> Vec<u8> {
     let mut parquet = Parquet::new(vec![("env".to_owned(), "a".to_owned())]);
     let mut bytes = Vec::new();
-    let requests = Row {
+    let requests = FigureRow {
         measurement: "gake_requests",
         tags: vec![("name", "a; b".into())],
-        fields: vec![("due", Field::Count(4)), ("asked", Field::Number(0.5))],
+        fields: vec![("due", FigureField::Count(4)), ("asked", FigureField::Number(0.5))],
     };
     let begin = figures::event("begin", "\"x\", y\n");
     for (rows, unix_ns) in [(vec![begin, requests.clone()], 1_000), (vec![requests], 3_000_000)] {
@@ -23,9 +23,9 @@ fn file() -> Vec<u8> {
     bytes
 }
 
-/// What is in the file was read by Apache Arrow, which found these six rows.
+/// Apache Arrow read these six rows from the recorded file.
 #[test]
-fn the_file_is_one_that_others_read() {
+fn the_file_equals_one_that_arrow_reads() {
     assert_eq!(file(), include_bytes!("../../tests/data/figures.parquet"));
 }
 
@@ -33,17 +33,17 @@ fn the_file_is_one_that_others_read() {
 fn a_row_group_is_written_when_it_is_full() {
     let mut parquet = Parquet::new(Vec::new());
     let row = figures::event("begin", "x");
-    let full = (0..GROUP).find_map(|n| {
+    let full = (0..ROWS_MAX).find_map(|n| {
         let batch = parquet.add(std::slice::from_ref(&row), n as u64);
         (batch.rows > 0).then_some((n, batch.rows))
     });
     // An event has two fields.
-    assert_eq!(full, Some((GROUP / 2 - 1, GROUP as u64)));
+    assert_eq!(full, Some((ROWS_MAX / 2 - 1, ROWS_MAX as u64)));
     assert!(parquet.columns.iter().all(|column| column.values.is_empty()));
 }
 
 #[test]
-fn a_row_group_ends_before_long_texts_take_the_memory() {
+fn long_texts_end_a_row_group_early() {
     let mut parquet = Parquet::new(Vec::new());
     let row = figures::event("begin", "x".repeat(1 << 20));
     let rows: Vec<u64> = (0..16).map(|n| parquet.add(std::slice::from_ref(&row), n).rows).collect();
@@ -54,8 +54,8 @@ fn a_row_group_ends_before_long_texts_take_the_memory() {
 /// Rows of the wide file: more than two row groups.
 const WIDE: u64 = 150_000;
 
-/// What stands in a row of the wide file, column by column, as a reader gives it. Apart from the
-/// measurement and the name of the field, no value is there twice.
+/// The values of a row of the wide file. Except for the measurement and the field's name, all are
+/// distinct.
 fn wide(n: u64) -> [Option<Vec<u8>>; COLUMNS.len()] {
     let (tags, number, text) = (format!("name=t{n}"), n as f64 / 3.0, format!("x{n}"));
     let is_text = n.is_multiple_of(5);
@@ -74,11 +74,11 @@ fn wide_file() -> Vec<u8> {
     let mut bytes = Vec::new();
     for n in 0..WIDE {
         let field = match n.is_multiple_of(5) {
-            true => ("text", Field::Text(format!("x{n}").into())),
-            false => ("mean", Field::Number(n as f64 / 3.0)),
+            true => ("text", FigureField::Text(format!("x{n}").into())),
+            false => ("mean", FigureField::Number(n as f64 / 3.0)),
         };
         let tags = vec![("name", format!("t{n}").into())];
-        let row = Row { measurement: "gake_requests", tags, fields: vec![field] };
+        let row = FigureRow { measurement: "gake_requests", tags, fields: vec![field] };
         bytes.extend(parquet.add(&[row], n * 1_000).bytes);
     }
     bytes.extend(parquet.group().bytes);
@@ -86,13 +86,13 @@ fn wide_file() -> Vec<u8> {
     bytes
 }
 
-/// `GAKE_ARROW=python3` reads the file by Apache Arrow too, which that Python must have.
+/// With `GAKE_ARROW=python3`, Apache Arrow in that Python also reads the file.
 #[test]
-fn more_values_than_a_row_group_has_rows_are_read_back() {
+fn several_row_groups_are_read_back() {
     let file = wide_file();
     let groups = read(&file);
     let rows: Vec<usize> = groups.iter().map(|columns| columns[0].len()).collect();
-    assert_eq!(rows, [GROUP, GROUP, WIDE as usize - 2 * GROUP]);
+    assert_eq!(rows, [ROWS_MAX, ROWS_MAX, WIDE as usize - 2 * ROWS_MAX]);
     for (number, (name, ..)) in COLUMNS.iter().enumerate() {
         let read = groups.iter().flat_map(|columns| &columns[number]);
         for (n, value) in read.enumerate() {
@@ -109,7 +109,7 @@ fn more_values_than_a_row_group_has_rows_are_read_back() {
     }
 }
 
-/// The rows of a file, a line each.
+/// The rows of a file, one per line.
 fn read_by_arrow(python: &std::ffi::OsStr, file: &[u8]) -> String {
     const SCRIPT: &str = "import sys, pyarrow.parquet as parquet
 table = parquet.read_table(sys.argv[1])
@@ -125,10 +125,10 @@ for row in zip(times, *rest): print(*row)
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The values of a column, as their bytes.
+/// The values of a column, as bytes.
 type Values = Vec<Option<Vec<u8>>>;
 
-/// The columns of each row group, by the file's own footer.
+/// The columns of each row group, by the file's footer.
 fn read(file: &[u8]) -> Vec<Vec<Values>> {
     let (start, end) = (&file[..4], file.len() - 8);
     assert_eq!((start, &file[end + 4..]), (&MAGIC[..], &MAGIC[..]));
@@ -209,7 +209,7 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().unwrap()
 }
 
-/// What Thrift's compact protocol can say, without a schema.
+/// A value of Thrift's compact protocol.
 #[derive(Debug, PartialEq)]
 enum Value {
     Truth(bool),
@@ -242,7 +242,7 @@ impl Value {
     }
 }
 
-/// Bytes of the compact protocol that are left to read.
+/// A reader of the compact protocol.
 struct Thrift<'a>(&'a [u8]);
 
 impl Thrift<'_> {

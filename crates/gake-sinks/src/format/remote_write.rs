@@ -2,9 +2,9 @@
 
 use super::native::native;
 use super::page::label_name;
-use super::protobuf::Message;
+use super::protobuf::ProtoMessage;
 use super::series::{SeriesWriter, Totals, cumulative};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
 /// The resolution of native histograms: buckets grow by 2.2 %.
 const SCHEMA: i32 = 5;
@@ -12,7 +12,7 @@ const SCHEMA: i32 = 5;
 /// Writes every series each second.
 pub(crate) struct RemoteWrite {
     tags: Vec<(String, String)>,
-    /// Whether histograms are native ones, in place of series for each bound.
+    /// Whether to write native histograms instead of series for each bucket.
     is_native: bool,
 }
 
@@ -22,8 +22,8 @@ impl RemoteWrite {
     }
 
     /// One series with one sample.
-    fn series(&self, name: &str, own: &[(&str, &str)], value: f64, unix_ms: u64) -> Message {
-        let mut sample = Message::default();
+    fn series(&self, name: &str, own: &[(&str, &str)], value: f64, unix_ms: u64) -> ProtoMessage {
+        let mut sample = ProtoMessage::default();
         sample.double(1, value);
         sample.int64(2, unix_ms);
         let mut series = self.labels(name, own);
@@ -32,16 +32,16 @@ impl RemoteWrite {
     }
 
     /// The labels of a series, in the order of their names.
-    fn labels(&self, name: &str, own: &[(&str, &str)]) -> Message {
+    fn labels(&self, name: &str, own: &[(&str, &str)]) -> ProtoMessage {
         let mut labels: Vec<(String, &str)> = vec![("__name__".to_owned(), name)];
         labels.push(("job".to_owned(), "gake"));
         labels.extend(self.tags.iter().map(|(name, value)| (label_name(name), value.as_str())));
         labels.extend(own.iter().map(|(name, value)| ((*name).to_owned(), *value)));
-        // A later one of the same name replaces an earlier one.
+        // The later of two labels of one name wins.
         labels.reverse();
         labels.sort_by(|a, b| a.0.cmp(&b.0));
         labels.dedup_by(|a, b| a.0 == b.0);
-        let mut series = Message::default();
+        let mut series = ProtoMessage::default();
         for (name, value) in labels.iter().filter(|(_, value)| !value.is_empty()) {
             series.message(1, &label(name, value));
         }
@@ -50,8 +50,8 @@ impl RemoteWrite {
 }
 
 impl SeriesWriter for RemoteWrite {
-    fn write(&self, totals: &Totals, _started: u64, unix_ns: u64) -> Batch {
-        let mut request = Message::default();
+    fn write(&self, totals: &Totals, _started: u64, unix_ns: u64) -> FigureBatch {
+        let mut request = ProtoMessage::default();
         let mut rows = 0;
         let mut add = |name: String, labels: &[(&str, &str)], value: f64| {
             request.message(1, &self.series(&name, labels, value, unix_ns / 1_000_000));
@@ -72,7 +72,7 @@ impl SeriesWriter for RemoteWrite {
                 request.message(1, &series);
                 rows += 1;
             }
-            return Batch { bytes: compressed(&request.bytes), rows };
+            return FigureBatch { bytes: compressed(&request.bytes), rows };
         }
         for (name, histogram) in totals.histograms() {
             for (bound, count) in cumulative(&histogram) {
@@ -82,11 +82,10 @@ impl SeriesWriter for RemoteWrite {
             add(format!("gake_{name}_seconds_count"), &[], histogram.count() as f64);
             add(format!("gake_{name}_seconds_sum"), &[], histogram.sum() as f64 / 1e9);
         }
-        Batch { bytes: compressed(&request.bytes), rows }
+        FigureBatch { bytes: compressed(&request.bytes), rows }
     }
 }
 
-/// A request without series.
 pub(super) fn nothing() -> Vec<u8> {
     compressed(&[])
 }
@@ -96,8 +95,8 @@ pub(super) fn compressed(bytes: &[u8]) -> Vec<u8> {
     snap::raw::Encoder::new().compress_vec(bytes).unwrap_or_default()
 }
 
-pub(super) fn label(name: &str, value: &str) -> Message {
-    let mut label = Message::default();
+pub(super) fn label(name: &str, value: &str) -> ProtoMessage {
+    let mut label = ProtoMessage::default();
     label.bytes(1, name.as_bytes());
     label.bytes(2, value.as_bytes());
     label

@@ -1,4 +1,4 @@
-//! Formats that write a row at a time, and two of them: lines of JSON, and CSV.
+//! Formats that write row by row, with two of them: JSON lines and CSV.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -7,37 +7,35 @@ use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Outcome, Run};
 use serde_json::{Map, Value, json};
 
-use super::Format;
-use crate::carrier::Batch;
-use crate::figures::{self, Field, Row};
+use super::FigureFormat;
+use crate::carrier::FigureBatch;
+use crate::figures::{self, FigureField, FigureRow};
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
-/// Writes one row.
 pub(crate) trait RowWriter: Send {
-    /// What stands before the first row.
+    /// The text before the first row.
     fn head(&self) -> &'static str {
         ""
     }
 
-    /// Writes the row of an instant, in Unix nanoseconds; false when it has no place for it.
-    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool;
+    /// Writes the row of an instant, in Unix nanoseconds; false when the format has no such row.
+    fn write(&mut self, row: &FigureRow<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool;
 }
 
-/// A format of rows.
-pub(crate) struct Rows<W> {
+pub(crate) struct RowFormat<W> {
     writer: W,
     started: u64,
     raw: bool,
 }
 
-impl<W: RowWriter> Rows<W> {
-    /// `raw`: a point for each request in place of the rows of its second.
+impl<W: RowWriter> RowFormat<W> {
+    /// `raw`: a point for each request instead of the rows of its second.
     pub(crate) fn new(writer: W, raw: bool) -> Self {
         Self { writer, started: 0, raw }
     }
 
-    fn batch(&mut self, rows: &[Row<'_>], unix_ns: u64) -> Batch {
-        let mut batch = Batch::default();
+    fn batch(&mut self, rows: &[FigureRow<'_>], unix_ns: u64) -> FigureBatch {
+        let mut batch = FigureBatch::default();
         for row in rows {
             batch.rows += u64::from(self.writer.write(row, unix_ns, &mut batch.bytes));
         }
@@ -45,8 +43,8 @@ impl<W: RowWriter> Rows<W> {
     }
 }
 
-impl<W: RowWriter> Format for Rows<W> {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
+impl<W: RowWriter> FigureFormat for RowFormat<W> {
+    fn begin(&mut self, start: &ExportStart<'_>) -> FigureBatch {
         self.started = start.started_unix_ns;
         let text = format!("{} {}", start.target, start.command);
         let mut batch = self.batch(&[figures::event("begin", text)], self.started);
@@ -58,32 +56,32 @@ impl<W: RowWriter> Format for Rows<W> {
         batch
     }
 
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
+    fn second(&mut self, second: &ExportSecond<'_>) -> FigureBatch {
         let at = self.started + second.at * 1_000_000_000;
         let rows = figures::of_second(second);
-        // What is told of each request is not told again of its second.
+        // With raw points only the totals of a second are written.
         let rows = if self.raw { &rows[..1] } else { &rows[..] };
         self.batch(rows, at)
     }
 
-    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> Batch {
+    fn readings(&mut self, at: Nanos, readings: &[GaugeReading]) -> FigureBatch {
         let at = self.started + at;
         self.batch(&figures::of_readings(readings), at)
     }
 
-    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> Batch {
+    fn event(&mut self, at: Nanos, title: &'static str, text: &str) -> FigureBatch {
         self.batch(&[figures::event(title, text)], self.started + at)
     }
 
-    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> FigureBatch {
         let mut rows = figures::of_run(&run.tally, &run.plan.labels);
         rows.push(figures::of_verdict(verdict));
         rows.push(figures::event("end", ending(run)));
         self.batch(&rows, self.started + run.elapsed)
     }
 
-    fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> Batch {
-        let mut batch = Batch::default();
+    fn outcomes(&mut self, outcomes: &[Outcome], labels: &[String]) -> FigureBatch {
+        let mut batch = FigureBatch::default();
         for outcome in outcomes {
             let unix_ns = self.started + outcome.exchange.done;
             for row in figures::raw_points(outcome, labels) {
@@ -98,7 +96,7 @@ impl<W: RowWriter> Format for Rows<W> {
     }
 }
 
-/// How a run ended, in numbers.
+/// The final counts of a run.
 pub(super) fn ending(run: &Run) -> String {
     let counts = &run.tally.counts;
     format!(
@@ -107,7 +105,7 @@ pub(super) fn ending(run: &Run) -> String {
     )
 }
 
-/// An object a row.
+/// One JSON object per row.
 pub(crate) struct JsonRows {
     tags: Vec<(String, String)>,
 }
@@ -119,14 +117,14 @@ impl JsonRows {
 }
 
 impl RowWriter for JsonRows {
-    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
+    fn write(&mut self, row: &FigureRow<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
         let tags: Map<String, Value> = all_tags(&self.tags, row)
             .map(|(name, value)| (name.to_owned(), json!(value)))
             .collect();
-        let value = |field: &Field<'_>| match field {
-            Field::Count(count) => json!(count),
-            Field::Number(number) => json!(number),
-            Field::Text(text) => json!(text),
+        let value = |field: &FigureField<'_>| match field {
+            FigureField::Count(count) => json!(count),
+            FigureField::Number(number) => json!(number),
+            FigureField::Text(text) => json!(text),
         };
         let fields: Map<String, Value> =
             row.fields.iter().map(|(name, field)| ((*name).to_owned(), value(field))).collect();
@@ -140,7 +138,7 @@ impl RowWriter for JsonRows {
     }
 }
 
-/// A line a field: time, measurement, tags, field, value.
+/// One line per field: time, measurement, tags, field, value.
 pub(crate) struct CsvRows {
     tags: Vec<(String, String)>,
 }
@@ -156,18 +154,17 @@ impl RowWriter for CsvRows {
         "time,measurement,tags,field,value\n"
     }
 
-    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
+    fn write(&mut self, row: &FigureRow<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
         let tags: Vec<String> =
             all_tags(&self.tags, row).map(|(name, value)| format!("{name}={value}")).collect();
         let tags = cell(&tags.join(";")).into_owned();
         let (seconds, millis) = (unix_ns / 1_000_000_000, unix_ns / 1_000_000 % 1_000);
         for (name, field) in &row.fields {
             let value = match field {
-                Field::Count(count) => Cow::Owned(count.to_string()),
-                Field::Number(number) => Cow::Owned(number.to_string()),
-                Field::Text(text) => cell(text),
+                FigureField::Count(count) => Cow::Owned(count.to_string()),
+                FigureField::Number(number) => Cow::Owned(number.to_string()),
+                FigureField::Text(text) => cell(text),
             };
-            // A vector takes everything.
             let _ =
                 writeln!(out, "{seconds}.{millis:03},{},{tags},{name},{value}", row.measurement);
         }
@@ -175,16 +172,16 @@ impl RowWriter for CsvRows {
     }
 }
 
-/// The tags of every row, then the row's own.
+/// The common tags, then the row's own.
 pub(super) fn all_tags<'a>(
     tags: &'a [(String, String)],
-    row: &'a Row<'_>,
+    row: &'a FigureRow<'_>,
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
     let common = tags.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     common.chain(row.tags.iter().map(|(name, value)| (*name, value.as_ref())))
 }
 
-/// A cell of CSV. What a spreadsheet would take for a formula is marked as text.
+/// A CSV cell. Text that a spreadsheet would take for a formula is marked.
 fn cell(text: &str) -> Cow<'_, str> {
     let is_formula = text.starts_with(['=', '+', '-', '@']);
     if !is_formula && !text.contains(['"', ',', '\n', '\r']) {

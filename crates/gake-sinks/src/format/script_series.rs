@@ -4,14 +4,14 @@ use gake_core::metric::{Definition, MetricUnit, SeriesTable, SeriesValue};
 use gake_core::record::Histogram;
 
 use super::native::native;
-use super::protobuf::Message;
+use super::protobuf::ProtoMessage;
 use super::remote_write::{compressed, label};
-use crate::carrier::Batch;
+use crate::carrier::FigureBatch;
 
 /// The resolution of k6's native histograms: buckets grow by 9 %.
 const SCHEMA: i32 = 3;
 
-/// A figure of a trend, as `K6_PROMETHEUS_RW_TREND_STATS` names them.
+/// A figure of a trend, as in `K6_PROMETHEUS_RW_TREND_STATS`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TrendFigure {
     Avg,
@@ -24,7 +24,7 @@ pub(crate) enum TrendFigure {
     Percentile(f64, String),
 }
 
-/// What is written of trends.
+/// The form of trends.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Trends {
     Figures(Vec<TrendFigure>),
@@ -68,7 +68,7 @@ impl TrendFigure {
         }
     }
 
-    /// The figure of a trend whose numbers are divided by `unit`. A count has none.
+    /// The figure's value; all but the count are divided by `unit`.
     fn of(&self, trend: &Histogram, unit: f64) -> f64 {
         let number = match self {
             Self::Count => return trend.count() as f64,
@@ -83,81 +83,81 @@ impl TrendFigure {
     }
 }
 
-/// By what numbers are divided: times are in seconds, other units as they are.
+/// The divisor of a unit: times are written in seconds.
 fn divisor(unit: MetricUnit) -> f64 {
     if unit == MetricUnit::Time { 1e9 } else { 1.0 }
 }
 
-/// Every series at an instant.
+/// A request with every series at an instant.
 pub(crate) fn request(
     table: &SeriesTable,
     tags: &[(String, String)],
     trends: &Trends,
     unix_ms: u64,
-) -> Batch {
-    let mut request = Message::default();
+) -> FigureBatch {
+    let mut request = ProtoMessage::default();
     let mut rows = 0;
     for (key, value) in table.series() {
         let Definition { name, unit, .. } = &*key.metric;
-        let mut add = |suffix: &str, content: Content| {
+        let mut add = |suffix: &str, content: SeriesContent| {
             let name = format!("k6_{name}{suffix}");
             request.message(1, &series(&name, tags, key.tags.pairs(), &content, unix_ms));
             rows += 1;
         };
         let divisor = divisor(*unit);
-        // k6 brings trends alone to seconds; other times it leaves in milliseconds.
+        // k6 converts only trends to seconds; other times stay in milliseconds.
         let plain = if *unit == MetricUnit::Time { 1e6 } else { 1.0 };
         match (value, trends) {
             (SeriesValue::Counter { sum, .. }, _) => {
-                add("_total", Content::Number(sum.value() / plain));
+                add("_total", SeriesContent::Number(sum.value() / plain));
             }
-            (SeriesValue::Gauge { last, .. }, _) => add("", Content::Number(last / plain)),
+            (SeriesValue::Gauge { last, .. }, _) => add("", SeriesContent::Number(last / plain)),
             (SeriesValue::Rate { passed, samples }, _) => {
-                add("_rate", Content::Number(*passed as f64 / (*samples).max(1) as f64));
+                add("_rate", SeriesContent::Number(*passed as f64 / (*samples).max(1) as f64));
             }
             (SeriesValue::Trend(trend), Trends::Native) => {
                 let suffix = if *unit == MetricUnit::Time { "_seconds" } else { "" };
-                add(suffix, Content::Histogram(native(trend, divisor, SCHEMA, unix_ms)));
+                add(suffix, SeriesContent::Histogram(native(trend, divisor, SCHEMA, unix_ms)));
             }
             (SeriesValue::Trend(trend), Trends::Figures(figures)) => {
                 for figure in figures {
                     let number = figure.of(trend, divisor);
-                    add(&format!("_{}", figure.name()), Content::Number(number));
+                    add(&format!("_{}", figure.name()), SeriesContent::Number(number));
                 }
             }
         }
     }
-    Batch { bytes: compressed(&request.bytes), rows }
+    FigureBatch { bytes: compressed(&request.bytes), rows }
 }
 
-enum Content {
+enum SeriesContent {
     Number(f64),
-    Histogram(Message),
+    Histogram(ProtoMessage),
 }
 
-/// One series with its labels in order. Names of tags stay as they are, as k6 has them.
+/// One series with sorted labels. Names of tags are unchanged, as in k6.
 fn series(
     name: &str,
     common: &[(String, String)],
     tags: &[(String, String)],
-    content: &Content,
+    content: &SeriesContent,
     unix_ms: u64,
-) -> Message {
+) -> ProtoMessage {
     let pairs = common.iter().chain(tags).map(|(name, value)| (name.as_str(), value.as_str()));
     let mut labels: std::collections::BTreeMap<&str, &str> = pairs.collect();
     labels.insert("__name__", name);
-    let mut series = Message::default();
+    let mut series = ProtoMessage::default();
     for (name, value) in labels.into_iter().filter(|(_, value)| !value.is_empty()) {
         series.message(1, &label(name, value));
     }
     match content {
-        Content::Number(number) => {
-            let mut sample = Message::default();
+        SeriesContent::Number(number) => {
+            let mut sample = ProtoMessage::default();
             sample.double(1, *number);
             sample.int64(2, unix_ms);
             series.message(2, &sample);
         }
-        Content::Histogram(histogram) => series.message(4, histogram),
+        SeriesContent::Histogram(histogram) => series.message(4, histogram),
     }
     series
 }
@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// The names of series and their numbers, in order.
+    /// The labels and values of the written series.
     fn written(table: &SeriesTable, trends: &Trends) -> Vec<(String, f64)> {
         const PROTO: &str = r#"
             syntax = "proto3";
@@ -213,9 +213,9 @@ mod tests {
     }
 
     #[test]
-    fn names_and_units_are_those_of_k6() {
+    fn names_and_units_are_as_in_k6() {
         let figures = TrendFigure::list("p(99.9), avg,count").unwrap();
-        let seen = written(&table(), &Trends::Figures(figures));
+        let series_written = written(&table(), &Trends::Figures(figures));
         let expected = [
             ("k6_http_reqs_total", 2.0),
             ("k6_vus", 3.0),
@@ -225,8 +225,8 @@ mod tests {
             ("k6_http_req_duration_count", 2.0),
             ("k6_lag", 1_500.0),
         ];
-        assert_eq!(seen.len(), expected.len(), "{seen:?}");
-        for ((labels, value), (name, number)) in seen.iter().zip(expected) {
+        assert_eq!(series_written.len(), expected.len(), "{series_written:?}");
+        for ((labels, value), (name, number)) in series_written.iter().zip(expected) {
             assert_eq!(*labels, format!("__name__={name} env=t odd-tag=v"));
             assert!((value - number).abs() < 0.005, "{labels} {value}");
         }

@@ -1,12 +1,12 @@
-//! Series of a run as Prometheus and OpenTelemetry know them: totals that grow, levels, histograms.
+//! Series of a run for Prometheus and OpenTelemetry: counters, gauges, histograms.
 
 use std::borrow::Cow;
 
 use gake_core::clock::Nanos;
 use gake_core::record::{GaugeReading, Histogram, Run, Tally};
 
-use super::Format;
-use crate::carrier::Batch;
+use super::FigureFormat;
+use crate::carrier::FigureBatch;
 use crate::figures;
 use crate::figures::{ExportSecond, ExportStart, ExportVerdict};
 
@@ -15,11 +15,11 @@ pub(super) const BOUNDS: [f64; 18] = [
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
     10.0, 20.0, 60.0,
 ];
-/// Percentiles of the run so far, which buckets alone do not give exactly.
+/// Exact percentiles of the run so far.
 pub(super) const QUANTILES: [(&str, f64); 5] =
     [("0.5", 0.5), ("0.9", 0.9), ("0.95", 0.95), ("0.99", 0.99), ("0.999", 0.999)];
 
-/// What has been seen so far. Its size does not grow with the run.
+/// The figures so far, in bounded memory.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     tally: Tally,
@@ -27,22 +27,20 @@ pub(crate) struct Totals {
     asked: Option<f64>,
     in_flight: f64,
     open: u64,
-    /// The newest reading of each level.
     readings: Vec<GaugeReading>,
-    /// The verdict of a run that is over.
     verdict: Option<ExportVerdict>,
 }
 
 /// Writes the totals of an instant.
 pub(crate) trait SeriesWriter: Send {
-    /// Whether the totals of a run that begins, all 0, are written too.
+    /// Whether to write the totals at the begin of a run, all 0.
     const AT_BEGIN: bool = true;
 
-    /// Writes every series of a run that began at `started`; instants are Unix nanoseconds.
-    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> Batch;
+    /// Writes every series of a run; instants are Unix nanoseconds.
+    fn write(&self, totals: &Totals, started: u64, unix_ns: u64) -> FigureBatch;
 }
 
-/// A format that tells everything so far each second.
+/// A format that writes the totals each second.
 pub(crate) struct SeriesFormat<W> {
     writer: W,
     totals: Totals,
@@ -54,49 +52,47 @@ impl<W: SeriesWriter> SeriesFormat<W> {
         Self { writer, totals: Totals::default(), started: 0 }
     }
 
-    fn batch(&self, since_start: u64) -> Batch {
+    fn batch(&self, since_start: u64) -> FigureBatch {
         self.writer.write(&self.totals, self.started, self.started + since_start)
     }
 }
 
-impl<W: SeriesWriter> Format for SeriesFormat<W> {
-    fn begin(&mut self, start: &ExportStart<'_>) -> Batch {
+impl<W: SeriesWriter> FigureFormat for SeriesFormat<W> {
+    fn begin(&mut self, start: &ExportStart<'_>) -> FigureBatch {
         self.started = start.started_unix_ns;
         self.totals.begin(start.labels);
-        if W::AT_BEGIN { self.batch(0) } else { Batch::default() }
+        if W::AT_BEGIN { self.batch(0) } else { FigureBatch::default() }
     }
 
-    fn second(&mut self, second: &ExportSecond<'_>) -> Batch {
+    fn second(&mut self, second: &ExportSecond<'_>) -> FigureBatch {
         self.totals.second(second);
         self.batch((second.at + 1) * 1_000_000_000)
     }
 
-    fn readings(&mut self, _at: Nanos, readings: &[GaugeReading]) -> Batch {
+    fn readings(&mut self, _at: Nanos, readings: &[GaugeReading]) -> FigureBatch {
         self.totals.readings(readings);
-        Batch::default()
+        FigureBatch::default()
     }
 
-    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> Batch {
+    fn end(&mut self, run: &Run, verdict: &ExportVerdict) -> FigureBatch {
         self.totals.end(run, verdict);
-        // Behind the last second, whose number may round up to the run's end.
+        // After the last second, whose number may be rounded up to the run's end.
         self.batch(run.elapsed + 1_000_000_000)
     }
 }
 
-/// A number with its labels.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Point {
+pub(super) struct LabelledValue {
     pub(super) labels: Vec<(&'static str, String)>,
     pub(super) value: f64,
 }
 
-/// Points of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Family {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) is_counter: bool,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<LabelledValue>,
 }
 
 impl Totals {
@@ -124,22 +120,21 @@ impl Totals {
         }
     }
 
-    /// The run is over: its own figures count, and nothing is under way.
+    /// The final figures of the run, with nothing in flight.
     pub(super) fn end(&mut self, run: &Run, verdict: &ExportVerdict) {
         self.verdict = Some(*verdict);
         self.tally = run.tally.clone();
         (self.asked, self.in_flight, self.open) = (None, 0.0, 0);
     }
 
-    /// The histograms, by name: times in nanoseconds.
+    /// The histograms by name, in nanoseconds.
     pub(super) fn histograms(&self) -> Vec<(&'static str, Cow<'_, Histogram>)> {
         figures::histograms(&self.tally.latency)
     }
 
-    /// Everything but the histograms.
     pub(super) fn families(&self) -> Vec<Family> {
         let counts = &self.tally.counts;
-        let point = |name, value: &str, count: u64| Point {
+        let point = |name, value: &str, count: u64| LabelledValue {
             labels: vec![(name, value.to_owned())],
             value: count as f64,
         };
@@ -149,7 +144,7 @@ impl Totals {
             ("unfinished", counts.unfinished),
             ("dropped", counts.dropped),
         ];
-        let single = |value: u64| vec![Point { labels: Vec::new(), value: value as f64 }];
+        let single = |value: u64| vec![LabelledValue { labels: Vec::new(), value: value as f64 }];
         let mut families = vec![
             counter(
                 "gake_requests",
@@ -175,7 +170,7 @@ impl Totals {
             counter("gake_connections_opened", "Connections opened.", single(counts.opened)),
             gauge("gake_connections", "Connections open.", single(self.open)),
         ];
-        let level = |value: f64| vec![Point { labels: Vec::new(), value }];
+        let level = |value: f64| vec![LabelledValue { labels: Vec::new(), value }];
         families.push(gauge("gake_in_flight", "Mean number in flight.", level(self.in_flight)));
         if let Some(asked) = self.asked {
             families.push(gauge("gake_asked_rate", "Arrivals a second asked for.", level(asked)));
@@ -190,7 +185,7 @@ impl Totals {
             "Requests by endpoint and outcome.",
             self.endpoints(),
         ));
-        families.push(gauge("gake_target", "What the watched target says.", self.target()));
+        families.push(gauge("gake_target", "Levels of the watched target.", self.target()));
         if let Some(verdict) = &self.verdict {
             families.extend(verdict_families(verdict));
         }
@@ -198,23 +193,23 @@ impl Totals {
         families
     }
 
-    fn quantiles(&self) -> Vec<Point> {
+    fn quantiles(&self) -> Vec<LabelledValue> {
         let response = self.tally.latency.response();
         if response.is_empty() {
             return Vec::new();
         }
-        let point = |(name, quantile): (&str, f64)| Point {
+        let point = |(name, quantile): (&str, f64)| LabelledValue {
             labels: vec![("quantile", name.to_owned())],
             value: response.quantile(quantile) as f64 / 1e9,
         };
         QUANTILES.map(point).to_vec()
     }
 
-    fn endpoints(&self) -> Vec<Point> {
+    fn endpoints(&self) -> Vec<LabelledValue> {
         let labels = self.labels.iter().zip(self.tally.labels());
         let points = |(name, label): (&String, &gake_core::record::LabelTally)| {
             let counts = [("ok", label.counts.ok), ("failed", label.counts.failed)];
-            counts.map(|(outcome, count)| Point {
+            counts.map(|(outcome, count)| LabelledValue {
                 labels: vec![("name", name.clone()), ("outcome", outcome.to_owned())],
                 value: count as f64,
             })
@@ -222,8 +217,8 @@ impl Totals {
         labels.flat_map(points).collect()
     }
 
-    fn target(&self) -> Vec<Point> {
-        let point = |reading: &GaugeReading| Point {
+    fn target(&self) -> Vec<LabelledValue> {
+        let point = |reading: &GaugeReading| LabelledValue {
             labels: vec![("level", reading.name.clone()), ("source", reading.source.clone())],
             value: reading.value,
         };
@@ -232,9 +227,9 @@ impl Totals {
 }
 
 fn verdict_families(verdict: &ExportVerdict) -> [Family; 2] {
-    let validity = Point { labels: Vec::new(), value: verdict.level as f64 };
+    let validity = LabelledValue { labels: Vec::new(), value: verdict.level as f64 };
     let objectives = [("met", verdict.met), ("missed", verdict.missed)];
-    let objectives = objectives.map(|(state, count)| Point {
+    let objectives = objectives.map(|(state, count)| LabelledValue {
         labels: vec![("state", state.to_owned())],
         value: count as f64,
     });
@@ -248,15 +243,15 @@ fn verdict_families(verdict: &ExportVerdict) -> [Family; 2] {
     ]
 }
 
-fn counter(name: &'static str, help: &'static str, points: Vec<Point>) -> Family {
+fn counter(name: &'static str, help: &'static str, points: Vec<LabelledValue>) -> Family {
     Family { name, help, is_counter: true, points }
 }
 
-fn gauge(name: &'static str, help: &'static str, points: Vec<Point>) -> Family {
+fn gauge(name: &'static str, help: &'static str, points: Vec<LabelledValue>) -> Family {
     Family { name, help, is_counter: false, points }
 }
 
-/// How many values lie at or under each bound; the last is all of them.
+/// The number of values at or below each bound; the last counts all.
 pub(super) fn cumulative(histogram: &Histogram) -> Vec<(String, u64)> {
     let bound = |bound: f64| (bound.to_string(), histogram.count_up_to((bound * 1e9) as u64));
     let mut buckets: Vec<_> = BOUNDS.map(bound).to_vec();

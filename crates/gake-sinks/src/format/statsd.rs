@@ -1,18 +1,18 @@
-//! StatsD with Datadog's tags, and Graphite with its own. Both take what a second saw; the figures
-//! of the whole run would count it twice.
+//! StatsD with Datadog's tags, and Graphite with its own. Both get only seconds: the figures of the
+//! whole run would count them twice.
 
 use std::fmt::Write as _;
 
 use super::rows::{RowWriter, all_tags};
-use crate::figures::{Field, Row};
+use crate::figures::{FigureField, FigureRow};
 
-/// What a row is called after the prefix; `None` for rows that these systems have no place for.
-fn name_of(row: &Row<'_>) -> Option<&'static str> {
+/// A row's name after the prefix; `None` for rows that these systems cannot represent.
+fn name_of(row: &FigureRow<'_>) -> Option<&'static str> {
     let name = row.measurement.strip_prefix("gake_")?;
     (name != "events" && !name.starts_with("run_")).then_some(name)
 }
 
-/// A text without what has a meaning in names and tags.
+/// A text without the special characters of names and tags.
 fn plain(text: &str) -> String {
     let keep = |c: char| match c {
         ';' | ',' | '|' | '#' | ':' | '~' | '=' | '!' => '_',
@@ -35,7 +35,7 @@ impl StatsD {
 }
 
 impl RowWriter for StatsD {
-    fn write(&mut self, row: &Row<'_>, _unix_ns: u64, out: &mut Vec<u8>) -> bool {
+    fn write(&mut self, row: &FigureRow<'_>, _unix_ns: u64, out: &mut Vec<u8>) -> bool {
         let Some(name) = name_of(row) else { return false };
         let mut tags = String::new();
         for (tag, value) in all_tags(&self.tags, row) {
@@ -47,14 +47,16 @@ impl RowWriter for StatsD {
             let prefix = &self.prefix;
             let is_counter = name != "latency" && *field != "connections";
             let _ = match value {
-                Field::Count(count) if is_counter => {
+                FigureField::Count(count) if is_counter => {
                     writeln!(lines, "{prefix}.{name}.{field}:{count}|c{tags}")
                 }
-                Field::Count(count) => writeln!(lines, "{prefix}.{name}.{field}:{count}|g{tags}"),
-                Field::Number(number) => {
+                FigureField::Count(count) => {
+                    writeln!(lines, "{prefix}.{name}.{field}:{count}|g{tags}")
+                }
+                FigureField::Number(number) => {
                     writeln!(lines, "{prefix}.{name}.{field}:{number}|g{tags}")
                 }
-                Field::Text(_) => Ok(()),
+                FigureField::Text(_) => Ok(()),
             };
         }
         out.extend_from_slice(lines.as_bytes());
@@ -75,7 +77,7 @@ impl Graphite {
 }
 
 impl RowWriter for Graphite {
-    fn write(&mut self, row: &Row<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
+    fn write(&mut self, row: &FigureRow<'_>, unix_ns: u64, out: &mut Vec<u8>) -> bool {
         let Some(name) = name_of(row) else { return false };
         let mut tags = String::new();
         for (tag, value) in all_tags(&self.tags, row).filter(|(_, value)| !value.is_empty()) {
@@ -86,13 +88,13 @@ impl RowWriter for Graphite {
         for (field, value) in &row.fields {
             let prefix = &self.prefix;
             let _ = match value {
-                Field::Count(count) => {
+                FigureField::Count(count) => {
                     writeln!(lines, "{prefix}.{name}.{field}{tags} {count} {seconds}")
                 }
-                Field::Number(number) => {
+                FigureField::Number(number) => {
                     writeln!(lines, "{prefix}.{name}.{field}{tags} {number} {seconds}")
                 }
-                Field::Text(_) => Ok(()),
+                FigureField::Text(_) => Ok(()),
             };
         }
         out.extend_from_slice(lines.as_bytes());

@@ -1,14 +1,14 @@
-//! Formats on one second that every test knows.
+//! The formats of one known second.
 
 use super::influx::Influx;
 use super::otlp::Otlp;
 use super::otlp_grpc::OtlpGrpc;
 use super::page::OpenMetrics;
-use super::rows::{CsvRows, JsonRows, RowWriter, Rows};
+use super::rows::{CsvRows, JsonRows, RowFormat, RowWriter};
 use super::series::SeriesFormat;
 use super::statsd::{Graphite, StatsD};
 use super::*;
-use crate::figures::{Field, Row};
+use crate::figures::{FigureField, FigureRow};
 use gake_core::plan::ExpectedStatus;
 use gake_core::record::{Exchange, ExchangeEnd, ResponseSummary, Tally};
 
@@ -27,7 +27,7 @@ fn otlp_over_grpc_is_a_call_with_a_deadline() {
 const MS: u64 = 1_000_000;
 const START: u64 = 1_700_000_000_000_000_000;
 
-/// A second with `ok` answers of 200 after 10 ms and one of 503 after 20 ms.
+/// A second with `ok` responses of status 200 after 10 ms and one of 503 after 20 ms.
 fn tally(ok: usize) -> Tally {
     let mut tally = Tally::new(1);
     let mut add = |status, millis: u64| {
@@ -52,7 +52,7 @@ fn second<'a>(tally: &'a Tally, labels: &'a [String]) -> ExportSecond<'a> {
     ExportSecond { at: 2, tally, asked: Some(100.0), open: 7, labels }
 }
 
-fn started(format: &mut dyn Format) -> Batch {
+fn started(format: &mut dyn FigureFormat) -> FigureBatch {
     let start = ExportStart {
         target: "http://h/",
         labels: &[],
@@ -62,7 +62,7 @@ fn started(format: &mut dyn Format) -> Batch {
     format.begin(&start)
 }
 
-fn lines(format: &mut dyn Format, ok: usize) -> Vec<String> {
+fn lines(format: &mut dyn FigureFormat, ok: usize) -> Vec<String> {
     started(format);
     let tally = tally(ok);
     let batch = format.second(&second(&tally, &[]));
@@ -70,9 +70,9 @@ fn lines(format: &mut dyn Format, ok: usize) -> Vec<String> {
 }
 
 #[test]
-fn influx_gets_a_line_a_series_and_second() {
+fn influx_has_one_line_per_series_and_second() {
     let tags = vec![("env".to_owned(), "a b".to_owned())];
-    let lines = lines(&mut Rows::new(Influx::new(tags), false), 3);
+    let lines = lines(&mut RowFormat::new(Influx::new(tags), false), 3);
     assert_eq!(
         lines[0],
         "gake_requests,env=a\\ b due=4i,sent=4i,ok=3i,failed=1i,unfinished=0i,dropped=0i,\
@@ -85,7 +85,7 @@ fn influx_gets_a_line_a_series_and_second() {
     );
 }
 
-/// A destination of every kind that gets the figures of each second.
+/// A destination of every kind that exports each second.
 const EVERY_KIND: [&str; 12] = [
     "influxdb=http://h:1/d",
     "influxdb=http://h:1/d?version=3",
@@ -101,7 +101,7 @@ const EVERY_KIND: [&str; 12] = [
     "csv=figures.csv",
 ];
 
-/// A second with `requests` answers after 1 to 50 ms, one in ten of them a 503.
+/// A second with `requests` responses after 1 to 50 ms, one in ten of status 503.
 fn spread(requests: u64) -> Tally {
     let mut tally = Tally::new(1);
     for number in 0..requests {
@@ -121,7 +121,7 @@ fn spread(requests: u64) -> Tally {
 }
 
 #[test]
-fn fifty_thousand_requests_a_second_are_as_many_points_as_fifty() {
+fn the_number_of_points_does_not_grow_with_the_rate() {
     for text in EVERY_KIND {
         let address: SinkAddress = text.parse().unwrap();
         let points = |requests| {
@@ -133,7 +133,7 @@ fn fifty_thousand_requests_a_second_are_as_many_points_as_fifty() {
         };
         let ((few, bytes), (many, more)) = (points(50), points(50_000));
         assert!(few > 0 && few == many, "{text}: {few} and {many}");
-        // Longer numbers, and no more of them.
+        // Longer numbers, but not more of them.
         assert!(more < 2 * bytes, "{text}: {bytes} and {more}");
     }
 }
@@ -141,10 +141,13 @@ fn fifty_thousand_requests_a_second_are_as_many_points_as_fifty() {
 #[test]
 fn a_hostile_tag_breaks_no_line() {
     let hostile = "a,b=c d\n\"e\"\u{1b}[2J\\";
-    let row = Row {
+    let row = FigureRow {
         measurement: "gake_target",
         tags: vec![("source", hostile.into()), ("level", "".into())],
-        fields: vec![("value", Field::Number(1.0)), ("text", Field::Text(hostile.into()))],
+        fields: vec![
+            ("value", FigureField::Number(1.0)),
+            ("text", FigureField::Text(hostile.into())),
+        ],
     };
     let mut written = Vec::new();
     assert!(Influx::new(Vec::new()).write(&row, 1, &mut written));
@@ -174,15 +177,15 @@ fn string(write: impl FnOnce(&mut Vec<u8>) -> bool) -> String {
 #[test]
 fn statsd_counts_and_graphite_has_the_time() {
     let tags = || vec![("env".to_owned(), "t".to_owned())];
-    let statsd = lines(&mut Rows::new(StatsD::new("p".to_owned(), tags()), false), 3);
+    let statsd = lines(&mut RowFormat::new(StatsD::new("p".to_owned(), tags()), false), 3);
     assert!(statsd.contains(&"p.requests.ok:3|c|#env:t".to_owned()), "{statsd:?}");
     assert!(statsd.iter().any(|l| l.starts_with("p.latency.p99:") && l.contains("|g|#env:t,")));
-    let graphite = lines(&mut Rows::new(Graphite::new("p".to_owned(), tags()), false), 3);
+    let graphite = lines(&mut RowFormat::new(Graphite::new("p".to_owned(), tags()), false), 3);
     assert!(graphite.contains(&"p.requests.ok;env=t 3 1700000002".to_owned()), "{graphite:?}");
 }
 
 #[test]
-fn the_page_has_totals_and_buckets() {
+fn openmetrics_has_totals_and_buckets() {
     let mut format =
         SeriesFormat::new(OpenMetrics::new(vec![("1 env".to_owned(), "a\"b".to_owned())]));
     started(&mut format);
@@ -224,7 +227,7 @@ fn an_exponential_histogram_holds_every_value() {
     assert_eq!(count(&counts[0]), 3);
 }
 
-/// The messages of OpenTelemetry's collector, as far as they are written.
+/// The subset of the collector's messages that is written.
 const COLLECTOR: &str = r#"
     syntax = "proto3";
     message Request { repeated ResourceMetrics resource_metrics = 1; }
@@ -254,7 +257,7 @@ const COLLECTOR: &str = r#"
     service S { rpc Decode(Request) returns (Request); }
 "#;
 
-/// A value of JSON without what protobuf leaves out: zeros, empty texts and lists.
+/// A JSON value without protobuf defaults: zeros, empty strings and lists.
 fn without_defaults(value: &serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     let is_default =
@@ -271,12 +274,12 @@ fn without_defaults(value: &serde_json::Value) -> serde_json::Value {
 }
 
 #[test]
-fn a_collector_gets_the_same_over_grpc_and_over_http() {
+fn otlp_is_the_same_over_grpc_and_http() {
     let tags = || vec![("env".to_owned(), "t".to_owned())];
     let mut http = SeriesFormat::new(Otlp::new("shop".to_owned(), tags()));
     let mut grpc = SeriesFormat::new(OtlpGrpc::new("shop".to_owned(), tags()));
     let tally = tally(3);
-    let [http, grpc] = [&mut http as &mut dyn Format, &mut grpc].map(|format| {
+    let [http, grpc] = [&mut http as &mut dyn FigureFormat, &mut grpc].map(|format| {
         started(format);
         format.second(&second(&tally, &[]))
     });

@@ -1,8 +1,8 @@
-//! A page that shows a run in browsers during the run, kept up to date by server-sent events.
+//! A live page of the run for browsers, updated by server-sent events.
 //!
-//! What is shown is opaque here: a JSON text that goes into the page and into every event. An
-//! event holds all of it, so a viewer that comes late, comes back or is slow misses nothing. Each
-//! viewer has a thread of its own, which holds one text at most; one that does not read is dropped.
+//! The data is opaque JSON text, embedded in the page and in every event. An event holds all of it,
+//! so late, reconnecting or slow viewers miss nothing. Each viewer has its own thread, which holds
+//! at most one text; a viewer that does not read is dropped.
 
 mod board;
 mod visit;
@@ -13,37 +13,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use board::Board;
-use visit::{Site, visit};
+use visit::{LiveSite, visit};
 
-/// Visitors at the same time.
+use crate::visitor::{accept_until, listen};
+
+/// Maximum number of concurrent visitors.
 const VISITORS_MAX: usize = 64;
 
-/// Pause between two looks whether somebody came.
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// How long the end of a run waits for viewers to receive it.
+/// How long the end of a run waits for viewers to receive the last data.
 const LINGER: Duration = Duration::from_secs(3);
 
 /// The page without its data.
 #[derive(Debug, Clone)]
 pub struct PageFrame {
-    /// What stands before the data.
+    /// The text before the data.
     pub before: String,
-    /// What stands after it.
+    /// The text after the data.
     pub after: String,
 }
 
-/// What a viewer who knows the token can do with the run.
+/// Controls of the run for viewers with the token.
 pub struct LiveControls {
-    /// What the viewer must know.
+    /// The token that requests must carry.
     pub token: String,
     /// Ends the run.
     pub stop: Box<dyn Fn() + Send + Sync>,
-    /// Sets the rate, in percent of the plan's, or says why it cannot.
+    /// Sets the rate, if the run has one.
     pub rate: Option<RateSetter>,
 }
 
-/// Sets the rate of a run, in percent of the plan's, or says why it cannot.
+/// Sets the rate of a run in percent of the plan's; the error is a sentence.
 pub type RateSetter = Box<dyn Fn(f64) -> Result<(), String> + Send + Sync>;
 
 impl std::fmt::Debug for LiveControls {
@@ -57,49 +56,47 @@ impl std::fmt::Debug for LiveControls {
 pub struct LiveServer {
     listener: TcpListener,
     address: SocketAddr,
-    site: Arc<Site>,
+    site: Arc<LiveSite>,
 }
 
 impl LiveServer {
-    /// Listens at `HOST:PORT`; port 0 is any. Nobody is answered before [`LiveServer::start`],
-    /// which comes after the first [`LiveServer::show`].
+    /// Listens at `HOST:PORT`; port 0 is any free one. Requests wait until [`LiveServer::start`],
+    /// which must follow the first [`LiveServer::show`].
     ///
-    /// # Errors
-    /// Why it cannot listen there, in a sentence.
+    /// One sentence on why it cannot listen there.
     pub fn bind(
         address: &str,
         frame: PageFrame,
         controls: Option<LiveControls>,
     ) -> Result<Self, String> {
-        let bind = || {
-            let listener = TcpListener::bind(address)?;
-            listener.set_nonblocking(true)?;
-            Ok((listener.local_addr()?, listener))
-        };
-        let (bound, listener) = bind().map_err(|error: io::Error| format!("{address}: {error}"))?;
+        let bind = || listen(address).and_then(|listener| Ok((listener.local_addr()?, listener)));
+        let (bound, listener) = bind().map_err(|error| format!("{address}: {error}"))?;
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host).to_owned();
-        let site = Arc::new(Site { frame, host, board: Board::default(), controls });
+        let site = Arc::new(LiveSite { frame, host, board: Board::default(), controls });
         Ok(Self { listener, address: bound, site })
     }
 
-    /// Where it listens.
+    /// The address that it listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Starts to serve. Its threads have the scheduling class of the calling thread.
+    /// Starts to serve. Its threads inherit the scheduling class of the calling thread.
     ///
     /// # Errors
     /// When no thread can be started.
     pub fn start(&self) -> io::Result<()> {
         let (listener, site) = (self.listener.try_clone()?, Arc::clone(&self.site));
-        let serve = move || serve(&listener, &site);
+        let serve = move || {
+            let is_closed = || site.board.is_closed();
+            accept_until(&listener, is_closed, |visitor| receive(visitor, &site));
+        };
         std::thread::Builder::new().name("gake-live".to_owned()).spawn(serve)?;
         Ok(())
     }
 
-    /// Whether anybody follows the run.
+    /// Whether there are viewers.
     #[must_use]
     pub fn has_viewers(&self) -> bool {
         self.site.board.viewers() > 0
@@ -110,12 +107,12 @@ impl LiveServer {
         self.site.board.show(data);
     }
 
-    /// Shows the last data. Waits until every viewer has it, for three seconds at most; before
-    /// that, up to `first` for a first viewer.
+    /// Waits up to `first` for a first viewer, shows the last data, and waits up to three seconds
+    /// until every viewer has it.
     pub fn finish(&self, data: String, first: Duration) {
         self.site.board.await_viewer(first);
         self.site.board.end(data);
-        self.site.board.await_nobody(LINGER);
+        self.site.board.await_departure(LINGER);
     }
 }
 
@@ -125,25 +122,16 @@ impl Drop for LiveServer {
     }
 }
 
-fn serve(listener: &TcpListener, site: &Arc<Site>) {
-    while !site.board.is_closed() {
-        match listener.accept() {
-            Ok((visitor, _)) => receive(visitor, site),
-            Err(_) => std::thread::sleep(PAUSE),
-        }
-    }
-}
-
-/// Gives a visitor a thread, if there are not too many.
-fn receive(visitor: TcpStream, site: &Arc<Site>) {
-    let Some(place) = site.board.enter(VISITORS_MAX) else { return };
+/// Starts a thread for a visitor, unless there are too many.
+fn receive(visitor: TcpStream, site: &Arc<LiveSite>) {
+    let Some(slot) = site.board.enter(VISITORS_MAX) else { return };
     let site = Arc::clone(site);
     let receive = move || {
-        // A visitor that breaks off, or does not read, is no news.
+        // Errors of a visitor are of no interest.
         let _ = visit(visitor, &site);
-        drop(place);
+        drop(slot);
     };
-    // Without a thread the visitor is turned away: the connection closes.
+    // Without a thread the connection closes.
     drop(std::thread::Builder::new().name("gake-viewer".to_owned()).spawn(receive));
 }
 

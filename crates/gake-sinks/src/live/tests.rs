@@ -1,4 +1,4 @@
-//! Viewers that come late, hang, crowd and press buttons.
+//! Viewers that come late, hang, crowd and use the controls.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::*;
 
-/// Far longer than anything here takes on a busy machine.
+/// Longer than anything here takes on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
 
 fn serving(controls: Option<LiveControls>) -> LiveServer {
@@ -18,24 +18,24 @@ fn serving(controls: Option<LiveControls>) -> LiveServer {
     server
 }
 
-fn asked(server: &LiveServer, request: &str) -> TcpStream {
+fn request(server: &LiveServer, head: &str) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
     let host = server.address();
-    let text = request.replace("HOST", &host.to_string()).replace('\n', "\r\n");
+    let text = head.replace("HOST", &host.to_string()).replace('\n', "\r\n");
     stream.write_all(format!("{text}\r\n\r\n").as_bytes()).unwrap();
     stream
 }
 
-fn answered(server: &LiveServer, request: &str) -> String {
+fn response(server: &LiveServer, head: &str) -> String {
     let mut text = String::new();
-    asked(server, request).read_to_string(&mut text).unwrap();
+    request(server, head).read_to_string(&mut text).unwrap();
     text
 }
 
-/// Follows the run: the event's name and data, one after the other.
+/// The events of the run: name and data.
 fn events(server: &LiveServer) -> impl Iterator<Item = (String, String)> + use<> {
-    let stream = asked(server, "GET /events HTTP/1.1\nHost: HOST");
+    let stream = request(server, "GET /events HTTP/1.1\nHost: HOST");
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
     std::iter::from_fn(move || {
         let name = lines.find_map(|line| line.strip_prefix("event: ").map(str::to_owned))?;
@@ -52,7 +52,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 #[test]
-fn who_comes_late_gets_everything_and_everybody_gets_the_end() {
+fn late_viewers_get_everything_and_all_get_the_end() {
     let server = serving(None);
     let mut early = events(&server);
     assert_eq!(early.next().unwrap(), ("run".to_owned(), "0".to_owned()));
@@ -61,7 +61,7 @@ fn who_comes_late_gets_everything_and_everybody_gets_the_end() {
     server.show("[1,2]".to_owned());
     let mut late = events(&server);
     assert_eq!(late.next().unwrap().1, "[1,2]");
-    let page = answered(&server, "GET / HTTP/1.1\nHost: HOST");
+    let page = response(&server, "GET / HTTP/1.1\nHost: HOST");
     assert!(page.ends_with("\r\n\r\n<before>[1,2]<after>"), "{page}");
     server.finish("[1,2,3]".to_owned(), Duration::ZERO);
     let end = ("end".to_owned(), "[1,2,3]".to_owned());
@@ -71,9 +71,9 @@ fn who_comes_late_gets_everything_and_everybody_gets_the_end() {
 }
 
 #[test]
-fn a_viewer_that_does_not_read_is_dropped_and_delays_nobody() {
+fn a_viewer_that_does_not_read_is_dropped() {
     let server = serving(None);
-    let _hung = asked(&server, "GET /events HTTP/1.1\nHost: HOST");
+    let _hung = request(&server, "GET /events HTTP/1.1\nHost: HOST");
     wait_until("it follows", || server.has_viewers());
     // More than the buffers of a connection hold.
     let large = "x".repeat(32 << 20);
@@ -90,21 +90,21 @@ fn a_viewer_that_does_not_read_is_dropped_and_delays_nobody() {
 }
 
 #[test]
-fn too_many_visitors_are_turned_away_and_places_become_free_again() {
+fn excess_visitors_are_rejected() {
     let server = serving(None);
     let crowd: Vec<_> =
-        (0..VISITORS_MAX).map(|_| asked(&server, "GET /events HTTP/1.1\nHost: HOST")).collect();
+        (0..VISITORS_MAX).map(|_| request(&server, "GET /events HTTP/1.1\nHost: HOST")).collect();
     wait_until("all follow", || server.site.board.viewers() == VISITORS_MAX);
-    let mut turned = asked(&server, "GET / HTTP/1.1\nHost: HOST");
-    // It is closed, perhaps before its request was read.
-    assert_eq!(turned.read(&mut [0; 16]).unwrap_or(0), 0);
+    let mut rejected = request(&server, "GET / HTTP/1.1\nHost: HOST");
+    // The connection closes, perhaps before its request is read.
+    assert_eq!(rejected.read(&mut [0; 16]).unwrap_or(0), 0);
     drop(crowd);
     wait_until("they are gone", || {
-        // Who has gone is noticed when something is sent.
+        // Closed connections are noticed when something is sent.
         server.show("1".to_owned());
         !server.has_viewers()
     });
-    assert!(answered(&server, "GET / HTTP/1.1\nHost: HOST").contains("<before>1<after>"));
+    assert!(response(&server, "GET / HTTP/1.1\nHost: HOST").contains("<before>1<after>"));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn the_run_is_controlled_only_with_the_token() {
     let server = serving(Some(LiveControls { token, stop, rate: Some(rate) }));
     let set = |server: &LiveServer, query: &str| {
         let head = format!("POST /rate{query} HTTP/1.1\nHost: HOST\nOrigin: http://HOST");
-        answered(server, &format!("{head}\nX-Gake-Token: secret"))
+        response(server, &format!("{head}\nX-Gake-Token: secret"))
     };
     for request in [
         "POST /rate?percent=50 HTTP/1.1\nHost: HOST\nOrigin: http://HOST",
@@ -134,12 +134,12 @@ fn the_run_is_controlled_only_with_the_token() {
         "GET /stop HTTP/1.1\nHost: HOST\nOrigin: http://HOST\nX-Gake-Token: secret",
         "POST /stop HTTP/1.1\nHost: evil.test\nOrigin: http://evil.test\nX-Gake-Token: secret",
     ] {
-        let answer = answered(&server, request);
-        assert!(answer.starts_with("HTTP/1.1 4"), "{request}: {answer}");
+        let reply = response(&server, request);
+        assert!(reply.starts_with("HTTP/1.1 4"), "{request}: {reply}");
     }
     assert_eq!(pressed.load(Ordering::SeqCst), 0);
     let request = "POST /stop HTTP/1.1\nHost: HOST\nOrigin: http://HOST\nX-Gake-Token: secret";
-    assert!(answered(&server, request).starts_with("HTTP/1.1 202"));
+    assert!(response(&server, request).starts_with("HTTP/1.1 202"));
     assert_eq!(pressed.load(Ordering::SeqCst), 1);
     for query in ["", "?percent=", "?percent=0", "?percent=1001", "?percent=-5", "?percent=1e2"] {
         assert!(set(&server, query).starts_with("HTTP/1.1 400"), "{query}");
@@ -149,15 +149,15 @@ fn the_run_is_controlled_only_with_the_token() {
     let refused = set(&server, "?percent=1000");
     assert!(refused.starts_with("HTTP/1.1 409") && refused.ends_with("too much\n"), "{refused}");
     assert_eq!(*percent.lock().unwrap(), [150.0, 1_000.0]);
-    let without = answered(&serving(None), request);
+    let without = response(&serving(None), request);
     assert!(without.starts_with("HTTP/1.1 403"), "{without}");
 }
 
 #[test]
-fn ten_viewers_hold_a_text_each_at_most_and_all_who_read_get_the_end() {
+fn each_viewer_holds_at_most_one_text() {
     const VIEWERS: usize = 10;
     let server = serving(None);
-    let hung = asked(&server, "GET /events HTTP/1.1\nHost: HOST");
+    let hung = request(&server, "GET /events HTTP/1.1\nHost: HOST");
     let readers: Vec<_> = (1..VIEWERS)
         .map(|_| {
             let events = events(&server);
@@ -169,7 +169,7 @@ fn ten_viewers_hold_a_text_each_at_most_and_all_who_read_get_the_end() {
     for number in 0..60 {
         server.show(format!("{number}{}", "x".repeat(1 << 20)));
         shown.push(Arc::downgrade(&server.site.board.newest().data));
-        // However slow they are: the newest, and the one that each is being sent.
+        // The newest, and the one that each is being sent.
         let held = shown.iter().filter(|text| text.strong_count() > 0).count();
         assert!(held <= VIEWERS + 1, "{held}");
     }

@@ -1,4 +1,4 @@
-//! One visitor: the page, the events of the run, what controls it.
+//! Handles one visitor: the page, the events, the controls.
 
 use std::io;
 use std::net::TcpStream;
@@ -7,35 +7,33 @@ use std::time::Duration;
 
 use super::board::Board;
 use super::{LiveControls, PageFrame};
-use crate::visitor::{VisitorHead, read_head, send};
+use crate::visitor::{VisitorHead, read_head, respond, send};
 
-/// How long a visitor may take for its request, and to read an answer or event.
+/// Time limit for a request, and for a response or event.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Longest silence: a viewer that has gone is noticed after it.
+/// Longest pause between events, to notice viewers that are gone.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// The rates that can be asked for, in percent of the plan's.
+/// The rates allowed, in percent of the plan's.
 const PERCENT: RangeInclusive<u16> = 1..=1_000;
 
-/// What browsers are told with every answer: to keep nothing, guess nothing, and let no other site
-/// put the page into a frame or read it.
+/// Security headers of every response: no caching, no sniffing, no embedding or reading by other
+/// sites.
 const GUARDS: &str = "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
                       X-Frame-Options: DENY\r\nCross-Origin-Resource-Policy: same-origin\r\n\
                       Referrer-Policy: no-referrer\r\nConnection: close\r\n";
 
-/// What visitors find.
 #[derive(Debug)]
-pub(super) struct Site {
+pub(super) struct LiveSite {
     pub(super) frame: PageFrame,
-    /// The host that it was told to listen at.
+    /// The host it was configured to listen at.
     pub(super) host: String,
     pub(super) board: Board,
     pub(super) controls: Option<LiveControls>,
 }
 
-/// Answers a visitor.
-pub(super) fn visit(mut visitor: TcpStream, site: &Site) -> io::Result<()> {
+pub(super) fn visit(mut visitor: TcpStream, site: &LiveSite) -> io::Result<()> {
     visitor.set_nodelay(true)?;
     let head = read_head(&mut visitor, PATIENCE)?;
     let Some(request) = VisitorHead::parse(&head) else {
@@ -49,13 +47,13 @@ pub(super) fn visit(mut visitor: TcpStream, site: &Site) -> io::Result<()> {
         ("GET", "/events") => events(&mut visitor, &site.board),
         ("POST", path @ ("/stop" | "/rate")) => match &site.controls {
             Some(controls) if request.is_allowed(&controls.token) => {
-                let (status, said) = if path == "/stop" {
+                let (status, message) = if path == "/stop" {
                     (controls.stop)();
                     ("202 Accepted", "the run is being stopped\n".to_owned())
                 } else {
                     set_rate(controls, request.query)
                 };
-                text(&mut visitor, status, &said)
+                text(&mut visitor, status, &message)
             }
             _ => text(&mut visitor, "403 Forbidden", "wrong or missing token\n"),
         },
@@ -63,16 +61,16 @@ pub(super) fn visit(mut visitor: TcpStream, site: &Site) -> io::Result<()> {
     }
 }
 
-/// Sets the rate that a query asks for: its status, and what is said of it.
+/// Sets the rate given in a query; returns the status and a message.
 fn set_rate(controls: &LiveControls, query: &str) -> (&'static str, String) {
     let percent = query.strip_prefix("percent=").and_then(|text| text.parse::<u16>().ok());
     let Some(percent) = percent.filter(|percent| PERCENT.contains(percent)) else {
         let (least, most) = (PERCENT.start(), PERCENT.end());
-        let said = format!("write /rate?percent=N with N from {least} to {most}\n");
-        return ("400 Bad Request", said);
+        let message = format!("write /rate?percent=N with N from {least} to {most}\n");
+        return ("400 Bad Request", message);
     };
     let Some(set) = &controls.rate else {
-        return ("409 Conflict", "this run has no rate that can be changed\n".to_owned());
+        return ("409 Conflict", "the rate of this run cannot be changed\n".to_owned());
     };
     match set(f64::from(percent)) {
         Ok(()) => ("202 Accepted", format!("the rate is being set to {percent} % of the plan's\n")),
@@ -80,25 +78,25 @@ fn set_rate(controls: &LiveControls, query: &str) -> (&'static str, String) {
     }
 }
 
-fn page(visitor: &mut TcpStream, site: &Site) -> io::Result<()> {
+fn page(visitor: &mut TcpStream, site: &LiveSite) -> io::Result<()> {
     let data = site.board.newest().data;
     let page = [&site.frame.before, &*data, &site.frame.after].concat();
-    answer(visitor, "200 OK", "text/html; charset=utf-8", &page)
+    respond_guarded(visitor, "200 OK", "text/html; charset=utf-8", &page)
 }
 
-/// Sends every version that is there when the viewer is ready for one, up to the last.
+/// Sends the newest version whenever the viewer is ready, up to the last.
 fn events(visitor: &mut TcpStream, board: &Board) -> io::Result<()> {
-    let _following = board.follow();
+    let _viewer = board.follow();
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n{GUARDS}\r\nretry: 1000\n\n"
     );
     send(visitor, head.as_bytes(), PATIENCE)?;
-    let mut seen = 0;
+    let mut sent = 0;
     loop {
-        let event = match board.after(seen, SILENCE)? {
+        let event = match board.after(sent, SILENCE)? {
             None => ":\n\n".to_owned(),
             Some(version) => {
-                seen = version.number;
+                sent = version.number;
                 let name = if version.is_last { "end" } else { "run" };
                 let event = format!("event: {name}\ndata: {}\n\n", version.data);
                 if version.is_last {
@@ -112,13 +110,14 @@ fn events(visitor: &mut TcpStream, board: &Board) -> io::Result<()> {
 }
 
 fn text(visitor: &mut TcpStream, status: &str, text: &str) -> io::Result<()> {
-    answer(visitor, status, "text/plain; charset=utf-8", text)
+    respond_guarded(visitor, status, "text/plain; charset=utf-8", text)
 }
 
-fn answer(visitor: &mut TcpStream, status: &str, kind: &str, body: &str) -> io::Result<()> {
-    let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{GUARDS}\r\n",
-        body.len()
-    );
-    send(visitor, &[head.as_bytes(), body.as_bytes()].concat(), PATIENCE)
+fn respond_guarded(
+    visitor: &mut TcpStream,
+    status: &str,
+    kind: &str,
+    body: &str,
+) -> io::Result<()> {
+    respond(visitor, status, kind, GUARDS, body.as_bytes(), PATIENCE)
 }

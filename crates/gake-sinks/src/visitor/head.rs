@@ -1,21 +1,21 @@
-//! The head of a visitor's request: what it asks for, and whether it may.
+//! The head of a visitor's request, and its authorization.
 
 use gake_text::host::{is_local_or_address, without_port};
 
 /// The head of a request.
 #[derive(Debug)]
 pub struct VisitorHead<'a> {
-    /// Its method.
+    /// The method.
     pub method: &'a str,
-    /// Without its query.
+    /// The path without the query.
     pub path: &'a str,
-    /// What follows the question mark.
+    /// The query after the question mark.
     pub query: &'a str,
     headers: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> VisitorHead<'a> {
-    /// Reads a head; `None` when it is not one of HTTP/1.
+    /// Parses a head; `None` unless it is HTTP/1.
     #[must_use]
     pub fn parse(head: &'a [u8]) -> Option<Self> {
         let mut lines = std::str::from_utf8(head).ok()?.split("\r\n");
@@ -30,7 +30,7 @@ impl<'a> VisitorHead<'a> {
         Some(Self { method, path, query, headers: headers.collect::<Option<_>>()? })
     }
 
-    /// The value of a header that is there exactly once.
+    /// The value of a header that occurs exactly once.
     #[must_use]
     pub fn only(&self, name: &str) -> Option<&'a str> {
         let mut values = self.headers.iter().filter(|header| header.0.eq_ignore_ascii_case(name));
@@ -38,16 +38,16 @@ impl<'a> VisitorHead<'a> {
         values.next().is_none().then_some(value)
     }
 
-    /// Whether it names this server: by an address, as `localhost`, or as `host`, the name that it
-    /// was told to listen at. A page of the web that has rebound its name to this machine does not.
+    /// Whether its Host is this server: an address, `localhost`, or `host`, the name it was
+    /// configured to listen at. This excludes web pages that use DNS rebinding.
     #[must_use]
     pub fn is_for(&self, host: &str) -> bool {
-        let Some(asked) = self.only("Host") else { return false };
-        is_local_or_address(asked)
-            || (!host.is_empty() && without_port(asked).eq_ignore_ascii_case(host))
+        let Some(requested) = self.only("Host") else { return false };
+        is_local_or_address(requested)
+            || (!host.is_empty() && without_port(requested).eq_ignore_ascii_case(host))
     }
 
-    /// Whether a page of this server sent it, and knows the token.
+    /// Whether it comes from a page of this server and has the token.
     #[must_use]
     pub fn is_allowed(&self, token: &str) -> bool {
         let origin = self.only("Origin").and_then(|origin| origin.strip_prefix("http://"));
@@ -56,7 +56,7 @@ impl<'a> VisitorHead<'a> {
     }
 }
 
-/// Compares in a time that does not tell where texts differ.
+/// Compares in constant time.
 fn is_equal(given: &str, token: &str) -> bool {
     let differ = given.bytes().zip(token.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
     given.len() == token.len() && differ == 0
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rebound_name_is_told_nothing() {
+    fn rebound_names_are_rejected() {
         let is_for = |host: &str, own: &str| {
             let head = head(&format!("GET / HTTP/1.1\n{host}"));
             VisitorHead::parse(head.as_bytes()).is_some_and(|head| head.is_for(own))
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_none() {
+    fn malformed_heads_are_none() {
         for text in ["", "GET /\n", "GET / HTTP/2\nHost: h", "GET http://h/ HTTP/1.1\nHost: h"] {
             assert!(VisitorHead::parse(head(text).as_bytes()).is_none(), "{text}");
         }

@@ -1,10 +1,9 @@
-//! A visitor of a page or an API that gake serves: its request, and a response that it must take in
-//! time.
+//! A small HTTP/1 server for pages and APIs of gake, with time limits.
 
 mod head;
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 pub use head::VisitorHead;
@@ -12,19 +11,21 @@ pub use head::VisitorHead;
 /// Maximum size of a request's head, in bytes.
 const HEAD_MAX: usize = 8 << 10;
 
-/// The head of a request. It must come whole within `patience`: who sends a byte now and then must
-/// not hold up the others, nor the end of the run.
+/// Pause between checks for new visitors and for the end.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The head of a request, which must arrive within `patience`: slow visitors must not delay others
+/// or the end of the run.
 ///
-/// # Errors
-/// When it does not, or is too long.
+/// When it does not arrive in time, or is too long.
 pub fn read_head(visitor: &mut TcpStream, patience: Duration) -> io::Result<Vec<u8>> {
     let (mut bytes, end) = read(visitor, patience)?;
     bytes.truncate(end);
     Ok(bytes)
 }
 
-/// The head and the body of a request, of `most` bytes at most, which must come within `patience`
-/// each. A request without a length has no body.
+/// The head and the body of a request, each of which must arrive within `patience`; the body has at
+/// most `most` bytes. Without a Content-Length there is no body.
 ///
 /// # Errors
 /// As [`read_head`].
@@ -49,7 +50,7 @@ pub fn read_whole(
     Ok((head, body))
 }
 
-/// A request as far as it has come, and where its head ends.
+/// The bytes of a request so far, and the length of its head.
 fn read(visitor: &mut TcpStream, patience: Duration) -> io::Result<(Vec<u8>, usize)> {
     visitor.set_nonblocking(false)?;
     let end = Instant::now() + patience;
@@ -65,7 +66,7 @@ fn read(visitor: &mut TcpStream, patience: Duration) -> io::Result<(Vec<u8>, usi
     }
 }
 
-/// Adds what comes next until `end`; something must come.
+/// Reads at least one byte before `end`.
 fn more(visitor: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> io::Result<()> {
     let mut some = [0; 1024];
     visitor.set_read_timeout(Some(left_until(end)?))?;
@@ -78,10 +79,48 @@ fn more(visitor: &mut TcpStream, bytes: &mut Vec<u8>, end: Instant) -> io::Resul
     }
 }
 
-/// Sends everything, within `patience`.
+/// A listener at `HOST:PORT` for [`accept_until`].
 ///
 /// # Errors
-/// When the visitor does not take it.
+/// When it cannot listen there.
+pub fn listen(address: &str) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Accepts visitors until `is_over`.
+pub fn accept_until(listener: &TcpListener, is_over: impl Fn() -> bool, serve: impl Fn(TcpStream)) {
+    while !is_over() {
+        match listener.accept() {
+            Ok((visitor, _)) => serve(visitor),
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Sends a response within `patience`; `headers` are whole lines.
+///
+/// # Errors
+/// When the visitor does not read in time.
+pub fn respond(
+    visitor: &mut TcpStream,
+    status: &str,
+    content_type: &str,
+    headers: &str,
+    body: &[u8],
+    patience: Duration,
+) -> io::Result<()> {
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n{headers}\r\n",
+        body.len()
+    );
+    send(visitor, &[head.as_bytes(), body].concat(), patience)
+}
+
+/// Sends all bytes within `patience`.
+///
+/// When the visitor does not read in time.
 pub fn send(visitor: &mut TcpStream, bytes: &[u8], patience: Duration) -> io::Result<()> {
     let end = Instant::now() + patience;
     let mut rest = bytes;
@@ -95,7 +134,7 @@ pub fn send(visitor: &mut TcpStream, bytes: &[u8], patience: Duration) -> io::Re
     Ok(())
 }
 
-/// What is left until `end`, which is not nothing.
+/// The time left until `end`; an error if there is none.
 fn left_until(end: Instant) -> io::Result<Duration> {
     let left = end.saturating_duration_since(Instant::now());
     if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
@@ -103,14 +142,11 @@ fn left_until(end: Instant) -> io::Result<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
 
     use super::*;
 
-    /// Bytes of a body at most.
     const MOST: usize = 100;
 
-    /// The body of the request that these bytes are.
     fn body(bytes: &[u8]) -> io::Result<Vec<u8>> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut visitor = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -121,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_end_where_their_heads_say() {
+    fn bodies_have_the_length_in_the_head() {
         assert_eq!(body(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap(), b"");
         assert_eq!(body(b"PATCH / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}").unwrap(), b"{}");
         assert!(body(b"PATCH / HTTP/1.1\r\nContent-Length: 3\r\n\r\n{}").is_err());

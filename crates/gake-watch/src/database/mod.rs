@@ -1,8 +1,7 @@
-//! Databases behind the target: levels of their connections, read with their own
-//! protocols.
+//! Levels of the databases behind the target.
 //!
-//! One connection is opened before the run and kept, so that a database without a free one can
-//! still be asked.
+//! One connection is opened before the run and kept, so that a database without free connections
+//! can still be queried.
 
 mod status;
 
@@ -12,44 +11,43 @@ use gake_core::record::LevelUnit;
 use gake_sql::{Dsn, SqlSession};
 
 use crate::level::{FIRST, Level, PATIENCE, within};
-use crate::rates::Rates;
-use status::{Asking, Status};
+use crate::rates::CounterRates;
+use status::{DatabaseStatus, StatusSession};
 
-/// Reads one database.
 #[derive(Debug)]
-pub(crate) struct Database {
+pub(crate) struct DatabaseSource {
     dsn: Dsn,
-    asking: Option<Asking>,
-    rates: Rates,
+    session: Option<StatusSession>,
+    rates: CounterRates,
 }
 
-impl Database {
+impl DatabaseSource {
     pub(crate) async fn open(dsn: &Dsn) -> Result<Self, String> {
-        let asking = Some(Asking::open(dsn).await?);
-        Ok(Self { dsn: dsn.clone(), asking, rates: Rates::default() })
+        let session = Some(StatusSession::open(dsn).await?);
+        Ok(Self { dsn: dsn.clone(), session, rates: CounterRates::default() })
     }
 
-    /// The levels now. A connection that is lost is opened again the next time.
+    /// The levels now. After an error the next reading reconnects.
     pub(crate) async fn read(&mut self) -> Result<Vec<Level>, String> {
-        let mut asking = match self.asking.take() {
-            Some(asking) => asking,
-            None => Asking::open(&self.dsn).await?,
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => StatusSession::open(&self.dsn).await?,
         };
-        let status = within(PATIENCE, asking.status()).await?;
-        self.asking = Some(asking);
+        let status = within(PATIENCE, session.status()).await?;
+        self.session = Some(session);
         Ok(levels(&status, Instant::now(), &mut self.rates))
     }
 }
 
-/// The first field of the first row that a statement gives. One connection is opened for it.
+/// The first field of the first row of a statement's result, on a new connection.
 pub(crate) async fn first_field(dsn: &Dsn, statement: &str) -> Result<String, String> {
     let mut session = SqlSession::open(dsn).await?;
     let row = within(FIRST, session.rows(statement)).await?.into_iter().next();
     row.and_then(|row| row.into_iter().next()?)
-        .ok_or_else(|| "the statement gives no row, or NULL".to_owned())
+        .ok_or_else(|| "the statement returns no row, or NULL".to_owned())
 }
 
-fn levels(status: &Status, now: Instant, rates: &mut Rates) -> Vec<Level> {
+fn levels(status: &DatabaseStatus, now: Instant, rates: &mut CounterRates) -> Vec<Level> {
     let mut levels = Vec::new();
     for (name, value) in [
         ("db_open", status.open),
@@ -84,13 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_database_says_becomes_levels_and_what_it_does_not_is_none() {
-        let (now, mut rates) = (Instant::now(), Rates::default());
-        let status = |connects| Status {
+    fn known_status_values_become_levels() {
+        let (now, mut rates) = (Instant::now(), CounterRates::default());
+        let status = |connects| DatabaseStatus {
             open: Some(30.0),
             allowed: Some(40.0),
             connects: Some(connects),
-            ..Status::default()
+            ..DatabaseStatus::default()
         };
         levels(&status(100.0), now, &mut rates);
         let second = levels(&status(150.0), now + Duration::from_secs(2), &mut rates);

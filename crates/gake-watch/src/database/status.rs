@@ -1,4 +1,4 @@
-//! What a database says of itself, by the statements that its kind understands.
+//! The status of a database, by statements for each kind.
 
 use gake_sql::{Dsn, Row, SqlKind, SqlSession};
 
@@ -8,8 +8,8 @@ SHOW GLOBAL STATUS WHERE Variable_name IN ('Threads_connected', 'Threads_running
 'Questions', 'Innodb_row_lock_current_waits')";
 const MYSQL_ALLOWED: &str = "SELECT @@global.max_connections";
 
-/// What an application may have open: some are kept for the owner. Rows about others lack all but
-/// the database for those who may not read them.
+/// The connections allowed exclude those reserved for the owner. Users without the privilege see
+/// only the database in rows about others.
 const POSTGRES_STATUS: &str = "\
 SELECT count(*) FILTER (WHERE coalesce(backend_type, 'client backend') = 'client backend' \
            AND datname IS NOT NULL), \
@@ -22,30 +22,27 @@ SELECT count(*) FILTER (WHERE coalesce(backend_type, 'client backend') = 'client
        (SELECT sum(xact_commit + xact_rollback) FROM pg_stat_database) \
 FROM pg_stat_activity";
 
-/// Counted from version 14 on.
+/// Available from PostgreSQL 14 on.
 const POSTGRES_SESSIONS: &str = "SELECT sum(sessions) FROM pg_stat_database";
 
-/// The status of a database; `None` where it reports nothing.
+/// The status of a database; `None` where it reports no value.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
-pub(super) struct Status {
-    /// Connections open.
+pub(super) struct DatabaseStatus {
     pub(super) open: Option<f64>,
     /// Connections that an application may have open.
     pub(super) allowed: Option<f64>,
     /// The peak number of open connections since the server was started.
     pub(super) open_max: Option<f64>,
-    /// Connections refused for want of a free one since the server was started.
+    /// Connections refused because none was free, since the server was started.
     pub(super) refused: Option<f64>,
-    /// Attempts to connect that failed since the server was started, for want of a free one too:
-    /// MariaDB refuses most of them before it counts them as `refused`.
+    /// Failed attempts to connect since the server was started, including refused ones: MariaDB
+    /// refuses most before it counts them as `refused`.
     pub(super) aborted: Option<f64>,
     /// Connections opened since the server was started.
     pub(super) connects: Option<f64>,
-    /// Connections that work on a statement, this one too.
+    /// Connections that run a statement, including this one.
     pub(super) running: Option<f64>,
-    /// Connections that wait for a lock.
     pub(super) lock_waits: Option<f64>,
-    /// Connections that wait for a disk.
     pub(super) io_waits: Option<f64>,
     /// Statements since the server was started.
     pub(super) statements: Option<f64>,
@@ -53,39 +50,37 @@ pub(super) struct Status {
     pub(super) transactions: Option<f64>,
 }
 
-/// A connection over which the status is asked for.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct StatusSession {
     session: SqlSession,
     kind: SqlKind,
-    /// Whether PostgreSQL knows the number of its sessions.
     counts_sessions: bool,
 }
 
-impl Asking {
+impl StatusSession {
     pub(super) async fn open(dsn: &Dsn) -> Result<Self, String> {
         let (mut session, kind) = (SqlSession::open(dsn).await?, dsn.kind());
-        // An older server does not know the column.
+        // Older servers lack the column.
         let counts_sessions =
             kind == SqlKind::Postgres && session.rows(POSTGRES_SESSIONS).await.is_ok();
         Ok(Self { session, kind, counts_sessions })
     }
 
-    pub(super) async fn status(&mut self) -> Result<Status, String> {
+    pub(super) async fn status(&mut self) -> Result<DatabaseStatus, String> {
         match self.kind {
             SqlKind::MySql => self.mysql().await,
             SqlKind::Postgres => self.postgres().await,
         }
     }
 
-    async fn mysql(&mut self) -> Result<Status, String> {
+    async fn mysql(&mut self) -> Result<DatabaseStatus, String> {
         let rows = self.session.rows(MYSQL_STATUS).await?;
         let of = |name: &str| {
             let row = rows.iter().find(|row| matches!(row.first(), Some(Some(n)) if n == name))?;
             number(row, 1)
         };
         let allowed = self.session.rows(MYSQL_ALLOWED).await?;
-        Ok(Status {
+        Ok(DatabaseStatus {
             open: of("Threads_connected"),
             open_max: of("Max_used_connections"),
             refused: of("Connection_errors_max_connections"),
@@ -95,18 +90,18 @@ impl Asking {
             lock_waits: of("Innodb_row_lock_current_waits"),
             statements: of("Questions"),
             allowed: allowed.first().and_then(|row| number(row, 0)),
-            ..Status::default()
+            ..DatabaseStatus::default()
         })
     }
 
-    async fn postgres(&mut self) -> Result<Status, String> {
+    async fn postgres(&mut self) -> Result<DatabaseStatus, String> {
         let rows = self.session.rows(POSTGRES_STATUS).await?;
         let of = |at: usize| number(rows.first()?, at);
         let connects = match self.counts_sessions {
             true => self.session.rows(POSTGRES_SESSIONS).await?,
             false => Vec::new(),
         };
-        Ok(Status {
+        Ok(DatabaseStatus {
             open: of(0),
             allowed: of(1),
             running: of(2),
@@ -114,7 +109,7 @@ impl Asking {
             io_waits: of(4),
             transactions: of(5),
             connects: connects.first().and_then(|row| number(row, 0)),
-            ..Status::default()
+            ..DatabaseStatus::default()
         })
     }
 }

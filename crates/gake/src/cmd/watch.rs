@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gake_core::record::{GaugeReading, TargetSetting};
 use gake_report::level;
-use gake_watch::{Batch, Sampler};
+use gake_watch::{Sampler, WatchEvent};
 use serde_json::{Map, Value, json};
 
 use crate::cli::{WatchArgs, WatchFormat, WatchedSource};
@@ -35,37 +35,37 @@ pub fn run(args: &WatchArgs, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn show(args: &WatchArgs, console: &Console, batch: Batch) -> Result<(), Failure> {
+fn show(args: &WatchArgs, console: &Console, batch: WatchEvent) -> Result<(), Failure> {
     match (batch, args.format) {
-        (Batch::Readings { readings, .. }, _) if readings.is_empty() => Ok(()),
-        (Batch::Settings(settings), _) if settings.is_empty() => Ok(()),
-        (Batch::Readings { at, readings }, WatchFormat::Text) => {
+        (WatchEvent::Readings { readings, .. }, _) if readings.is_empty() => Ok(()),
+        (WatchEvent::Settings(settings), _) if settings.is_empty() => Ok(()),
+        (WatchEvent::Readings { at, readings }, WatchFormat::Text) => {
             let source = if args.sources.len() > 1 { &readings[0].source } else { "" };
             console.result(&format!("{}{source}  {}\n", stamp(at), levels(&readings)))
         }
-        (Batch::Readings { at, readings }, WatchFormat::Json) => {
+        (WatchEvent::Readings { at, readings }, WatchFormat::Json) => {
             let source = readings[0].source.clone();
             let levels: Map<_, _> =
                 readings.into_iter().map(|r| (r.name, Value::from(r.value))).collect();
             line(&json!({ "at_s": seconds(at), "source": source, "levels": levels }), console)
         }
-        (Batch::Settings(settings), WatchFormat::Text) => {
+        (WatchEvent::Settings(settings), WatchFormat::Text) => {
             for TargetSetting { name, value, .. } in settings {
                 console.result(&format!("{name}={value}\n"))?;
             }
             Ok(())
         }
-        (Batch::Settings(settings), WatchFormat::Json) => {
+        (WatchEvent::Settings(settings), WatchFormat::Json) => {
             let source = settings[0].source.clone();
             let all: Map<_, _> =
                 settings.into_iter().map(|s| (s.name, Value::from(s.value))).collect();
             line(&json!({ "source": source, "settings": all }), console)
         }
-        (Batch::Failed { reason, .. }, _) => {
+        (WatchEvent::Failed { reason, .. }, _) => {
             console.warn(&reason);
             Ok(())
         }
-        (Batch::Refreshed, _) => Ok(()),
+        (WatchEvent::Refreshed, _) => Ok(()),
     }
 }
 

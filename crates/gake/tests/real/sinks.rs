@@ -153,7 +153,7 @@ fn influxdb_has_the_figures_of_the_run_although_it_was_away() {
     thread::sleep(Duration::from_secs(away));
     influxdb.start_again();
     let done = run.wait().done();
-    assert!(!done.stderr.contains("missing"), "{done:?}");
+    assert!(!done.stderr.contains("not delivered"), "{done:?}");
     let json = done.json();
     for field in ["sent", "ok", "failed", "unfinished"] {
         let sum = influxdb.number(&format!("SELECT SUM({field}) FROM gake_requests"));
@@ -307,7 +307,7 @@ fn a_sink_that_is_down_costs_its_figures_and_not_the_run() {
     assert_eq!(ran_without.json().count("requests.ok"), 100);
     let told = &ran_without.stderr;
     assert!(told.contains("connect refused"), "{told}");
-    assert!(told.contains("figures are missing there"), "{told}");
+    assert!(told.contains("figures were not delivered"), "{told}");
     assert!(!told.contains("secret"), "{told}");
     let before = lab.stats().requests;
     let refused = ran(&[&args[..], &["--sink-required"]].concat());

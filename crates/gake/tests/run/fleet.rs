@@ -274,7 +274,7 @@ fn a_killed_agent_is_lost_and_what_it_was_to_send_is_said() {
     assert!(lab.stats().requests >= json.written(), "it may have sent more than it told");
     let events = json.at("events").to_string();
     assert!(events.contains("agent dies was lost after"), "{events}");
-    assert!(json.at("verdict").to_string().contains("agents that were lost"), "{}", json.0);
+    assert!(json.at("verdict").to_string().contains("lost agents"), "{}", json.0);
     let findings = json.at("verdict.findings").to_string();
     assert!(!findings.contains("were dropped"), "no connection was busy: {findings}");
     // Others send, from the next second on, what an agent that leaves was to send.

@@ -134,7 +134,7 @@ fn the_posts_of_a_script_are_compared_with_rows() {
     let kept = run(&users(None)).done();
     assert!(
         kept.stdout.contains(
-            "  ✓ POST requests: rows added = 101, the answers that were ok; 0 before, 101 after: equal\n"
+            "  ✓ POST requests: rows added = 101, the ok responses; 0 before, 101 after: equal\n"
         ),
         "{kept:?}"
     );

@@ -119,7 +119,8 @@ fn destinations_that_fail_cost_their_own_figures_and_nothing_else() {
     assert!(*ill.writes.lock().unwrap() > 4);
     // What could not is counted, by destination and with the reason.
     assert!(strict.lines.lock().unwrap().is_empty());
-    let lost: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("missing")).collect();
+    let lost: Vec<&str> =
+        ran.stderr.lines().filter(|line| line.contains("not delivered")).collect();
     assert_eq!(lost.len(), 3, "{ran:?}");
     let port = strict.port.to_string();
     for (destination, why) in
@@ -150,7 +151,7 @@ fn a_destination_over_tls_is_believed_by_its_authority_only() {
     };
     let taken = with(&authority, &["--sink-required"]).done();
     assert_eq!(taken.json().count("requests.ok"), 100, "{taken:?}");
-    assert!(!taken.stderr.contains("missing"), "{taken:?}");
+    assert!(!taken.stderr.contains("not delivered"), "{taken:?}");
 
     let mut stranger = rcgen::CertificateParams::new(Vec::new()).unwrap();
     stranger.distinguished_name.push(rcgen::DnType::CommonName, "another");
@@ -160,7 +161,8 @@ fn a_destination_over_tls_is_believed_by_its_authority_only() {
     let why = "tls: the certificate's issuer is not trusted";
     let lost = with(&other, &[]).done();
     assert_eq!(lost.json().count("requests.ok"), 100, "{lost:?}");
-    let said = lost.stderr.lines().find(|line| line.contains("figures are missing")).unwrap();
+    let said =
+        lost.stderr.lines().find(|line| line.contains("figures were not delivered")).unwrap();
     assert!(figures(said) > 20 && said.contains(why), "{lost:?}");
     with(&other, &["--sink-required"]).refused(1, why);
     // A request a second, and none that was not encrypted.
@@ -169,8 +171,8 @@ fn a_destination_over_tls_is_believed_by_its_authority_only() {
     lab.shutdown();
 }
 
-/// The number in `N figures are missing`.
+/// The number in `N figures were not delivered`.
 fn figures(sentence: &str) -> u64 {
-    let before = sentence.split_once(" figures are missing").unwrap().0;
+    let before = sentence.split_once(" figures were not delivered").unwrap().0;
     before.rsplit(' ').next().unwrap().parse().unwrap()
 }

@@ -1,7 +1,7 @@
 //! The parts of a summary in JSON that are numbers.
 
 use gake_core::record::{Counts, Generator, Run, SeriesPoint};
-use gake_judge::stats::{Rates, span};
+use gake_judge::stats::{RunRates, span};
 use serde::Serialize;
 
 use super::latency::HistogramForm;
@@ -67,7 +67,7 @@ pub(super) struct RateForm {
 
 impl From<&Run> for RateForm {
     fn from(run: &Run) -> Self {
-        let Rates { asked, sent, completed, goodput } = Rates::of(run);
+        let RunRates { asked, sent, completed, goodput } = RunRates::of(run);
         Self { asked, sent, completed, goodput }
     }
 }

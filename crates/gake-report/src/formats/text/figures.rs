@@ -1,7 +1,7 @@
 //! Counts, rates, latencies, status codes, labels.
 
 use gake_core::record::{Histogram, Run};
-use gake_judge::stats::{Rates, per_second, share};
+use gake_judge::stats::{RunRates, per_second, share};
 use gake_judge::trusted;
 use gake_text::units;
 
@@ -41,7 +41,7 @@ pub(super) fn counts(page: &mut Page, run: &Run) {
     page.headed("requests", &format!("{due} due = {sent} sent{plus}{dropped_text}{unsent}"));
     let parts = [format!("{ok} ok"), failed_text, unfinished_text].join(plus);
     page.headed("", &format!("{sent} sent = {parts}"));
-    let rates = Rates::of(run);
+    let rates = RunRates::of(run);
     let asked = rates.asked.map(|asked| format!("{} asked   ", units::rate(asked)));
     let rest = format!(
         "{}{} sent   {} completed   {} ok",

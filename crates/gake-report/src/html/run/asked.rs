@@ -5,8 +5,8 @@ use std::time::Duration;
 use gake_core::Load;
 use gake_core::plan::Plan;
 use gake_core::record::Provenance;
-use gake_judge::objective::{Limit, Subject};
-use gake_judge::{Evaluation, Objective, Unit};
+use gake_judge::objective::{LimitSubject, ObjectiveLimit};
+use gake_judge::{Evaluation, Objective, ValueUnit};
 use serde::Serialize;
 
 use super::series::digits;
@@ -93,15 +93,15 @@ struct LimitForm {
     label: Option<String>,
 }
 
-impl From<Limit> for LimitForm {
-    fn from(limit: Limit) -> Self {
-        let Limit { label, subject, bound, upper } = limit;
+impl From<ObjectiveLimit> for LimitForm {
+    fn from(limit: ObjectiveLimit) -> Self {
+        let ObjectiveLimit { label, subject, bound, upper } = limit;
         let (metric, statistic) = match subject {
-            Subject::Latency { metric, statistic } => (metric.to_owned(), Some(statistic)),
-            Subject::ErrorShare => ("errors".to_owned(), None),
-            Subject::Count => ("count".to_owned(), None),
-            Subject::Rate(name) => (name.to_owned(), None),
-            Subject::Gauge(name) => (format!("target:{name}"), None),
+            LimitSubject::Latency { metric, statistic } => (metric.to_owned(), Some(statistic)),
+            LimitSubject::ErrorShare => ("errors".to_owned(), None),
+            LimitSubject::Count => ("count".to_owned(), None),
+            LimitSubject::Rate(name) => (name.to_owned(), None),
+            LimitSubject::Gauge(name) => (format!("target:{name}"), None),
         };
         let label = label.map(|label| cut_to(&label, NAME_MAX));
         Self { metric, statistic, bound, upper, label }
@@ -113,7 +113,7 @@ pub(super) fn objectives(evaluations: &[Evaluation]) -> Vec<ObjectiveForm> {
     let form = |evaluation: &Evaluation| {
         let limit = evaluation.text.parse::<Objective>().ok().and_then(|it| it.limit());
         let used = limit.as_ref().zip(evaluation.value).map(|(limit, value)| {
-            let scale = if evaluation.unit == Unit::Percent { 100.0 } else { 1.0 };
+            let scale = if evaluation.unit == ValueUnit::Percent { 100.0 } else { 1.0 };
             value / (limit.bound * scale)
         });
         ObjectiveForm {

@@ -1,7 +1,7 @@
 //! The figures of a whole run.
 
 use gake_core::record::{Histogram, LatencyMetric, Run};
-use gake_judge::stats::{Rates, span};
+use gake_judge::stats::{RunRates, span};
 use gake_judge::trusted;
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ pub(super) struct Figures {
 impl Figures {
     pub(super) fn new(run: &Run) -> Self {
         let counts = &run.tally.counts;
-        let rates = Rates::of(run);
+        let rates = RunRates::of(run);
         let generator = &run.generator;
         let time = span(run) as f64 * generator.threads as f64;
         Self {

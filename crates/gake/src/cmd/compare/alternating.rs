@@ -8,7 +8,7 @@ use gake_core::clock::nanos;
 use gake_core::metric::SeriesTable;
 use gake_core::plan::Plan;
 use gake_core::record::{Histogram, LatencyMetric, Run, Tally};
-use gake_judge::compare::{ComparedFigures, Comparison, Known, Question, compare_pairs};
+use gake_judge::compare::{CompareOptions, Comparison, FigureSelection, RunMetrics, compare_pairs};
 use gake_judge::stats::span;
 use gake_lab::Lab;
 use gake_report::merge_runs;
@@ -35,12 +35,12 @@ pub struct AlternatingRuns {
     pub wholes: [Run; 2],
     /// Whether a signal ended them early.
     pub interrupted: bool,
-    figures: ComparedFigures,
+    figures: FigureSelection,
 }
 
 impl AlternatingRuns {
     /// Compares both.
-    pub fn compare(&self, question: &Question) -> Comparison {
+    pub fn compare(&self, question: &CompareOptions) -> Comparison {
         compare_pairs(self.wholes.each_ref(), &self.pairs, &self.figures, question)
     }
 }
@@ -60,7 +60,7 @@ struct Side {
 /// When a command line cannot be read, a figure is not one of these runs', or a run cannot be done.
 pub fn run(
     args: &CompareArgs,
-    question: &Question,
+    question: &CompareOptions,
     redactor: &Redactor,
     console: &Console,
 ) -> Result<AlternatingRuns, Failure> {
@@ -71,7 +71,7 @@ pub fn run(
     ];
     // Plain requests have no metrics of their own.
     let own = SeriesTable::default();
-    let known = sides.each_ref().map(|side| Known { plan: &side.prepared.plan, series: &own });
+    let known = sides.each_ref().map(|side| RunMetrics { plan: &side.prepared.plan, series: &own });
     let figures = comparison::figures(question, known)?;
     if !args.quiet {
         for side in &sides {

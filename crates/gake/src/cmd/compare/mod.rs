@@ -4,7 +4,7 @@ mod alternating;
 
 use std::path::Path;
 
-use gake_judge::compare::Question;
+use gake_judge::compare::CompareOptions;
 use gake_report::compare::CompareReport;
 use gake_text::redact::SecretNames;
 
@@ -21,7 +21,7 @@ use gake_session::{Exit, Failure};
 /// # Errors
 /// When a file cannot be read, or a side cannot be run.
 pub fn run(args: &CompareArgs, console: &Console) -> Result<Exit, Failure> {
-    let question = Question { tolerance: args.tolerance, figures: args.figure_names() };
+    let question = CompareOptions { tolerance: args.tolerance, figures: args.figure_names() };
     let outputs = || args.formats.iter().chain(&args.html);
     distinct(output_files(outputs()), [&args.a, &args.b].map(Path::new))?;
     let results = Results::create(outputs(), args.no_color, console)?;

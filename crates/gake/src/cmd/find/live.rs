@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gake_engine::JoinedSecond;
 use gake_judge::Clause;
-use gake_judge::search::{Dimension, Found, Search, Step, Trial, TrialLoad};
+use gake_judge::search::{CapacityResult, Dimension, Search, SearchStep, Trial, TrialLoad};
 use gake_run::search::SearchEvent;
 use gake_session::{Console, StatusLine};
 use gake_text::units;
@@ -90,9 +90,9 @@ impl<'a> SearchLive<'a> {
     }
 
     /// A step that is complete.
-    fn step(&self, step: &Step, search: &Search) {
-        let known = match search.answer().found {
-            Found::Capacity(e) => format!(
+    fn step(&self, step: &SearchStep, search: &Search) {
+        let known = match search.result().found {
+            CapacityResult::Capacity(e) => format!(
                 "   capacity {} ({} to {})",
                 units::number(e.capacity),
                 units::number(e.low),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use gake_core::schedule::Process;
 use gake_core::spec::{HttpVersion, RequestSource, RunSpec, ScenarioSpec};
-use gake_judge::search::{CapacityAnswer, Dimension, Found, SearchOptions, StopReason};
+use gake_judge::search::{CapacityResult, Dimension, SearchOptions, SearchResult, StopReason};
 use gake_lab::LabConfig;
 use gake_report::find::FindReport;
 use gake_report::{Format, Style, html};
@@ -171,15 +171,15 @@ fn show(report: &FindReport, results: Results, console: &Console) -> Result<(), 
     })
 }
 
-fn exit(answer: &CapacityAnswer, interrupted: bool) -> Exit {
+fn exit(answer: &SearchResult, interrupted: bool) -> Exit {
     if interrupted {
         return Exit::Interrupted;
     }
     match (&answer.found, answer.ended) {
         (_, StopReason::Gone) => Exit::CouldNot,
-        (Found::Capacity(_) | Found::AtLeast { .. }, _) => Exit::Done,
-        (Found::Infeasible { .. }, _) => Exit::ObjectiveFailed,
-        (Found::Unknown, StopReason::Generator) => Exit::Invalid,
-        (Found::Unknown, _) => Exit::CouldNot,
+        (CapacityResult::Capacity(_) | CapacityResult::AtLeast { .. }, _) => Exit::Done,
+        (CapacityResult::Infeasible { .. }, _) => Exit::ObjectiveFailed,
+        (CapacityResult::Unknown, StopReason::Generator) => Exit::Invalid,
+        (CapacityResult::Unknown, _) => Exit::CouldNot,
     }
 }

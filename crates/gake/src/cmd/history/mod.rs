@@ -7,7 +7,7 @@ use std::path::Path;
 
 use gake_core::record::Run;
 use gake_judge::Summary;
-use gake_judge::compare::Question;
+use gake_judge::compare::CompareOptions;
 use gake_report::compare::CompareReport;
 use gake_report::read_run;
 
@@ -41,7 +41,7 @@ pub fn run(args: &HistoryArgs, console: &Console) -> Result<Exit, Failure> {
                 Some(base) => store.named(base)?,
                 None => before(&store, &run)?,
             };
-            let question = Question { tolerance: *tolerance, ..Question::default() };
+            let question = CompareOptions { tolerance: *tolerance, ..CompareOptions::default() };
             compared(&folder, [&base, &run], &question, formats, console)
         }
         HistoryCommand::Baseline { name, run } => {
@@ -112,7 +112,7 @@ fn show(
 fn compared(
     folder: &Path,
     [a, b]: [&HistoryEntry; 2],
-    question: &Question,
+    question: &CompareOptions,
     formats: &[OutputSpec],
     console: &Console,
 ) -> Result<Exit, Failure> {

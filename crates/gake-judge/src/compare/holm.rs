@@ -1,9 +1,9 @@
-//! Many figures, one chance of a false alarm.
+//! Correction for multiple comparisons.
 
 /// The level of each test by Holm's procedure (Scandinavian Journal of Statistics 6, 1979): the
-/// smallest p is held against α/m, the next against α/(m−1), until one is above; the rest are held
-/// against that level too. A test finds a difference exactly when its p is not above its level, so
-/// an interval at that level and the verdict never contradict each other. `None` is no test.
+/// smallest p is compared with α/m, the next with α/(m−1), until one is above; the rest use that
+/// level too. A difference is significant exactly when its p is at most its level, so an interval
+/// at that level never contradicts the verdict. `None` is no test.
 pub(super) fn holm(ps: &[Option<f64>], alpha: f64) -> Vec<f64> {
     let mut order: Vec<(usize, f64)> =
         ps.iter().enumerate().filter_map(|(i, p)| Some((i, (*p)?))).collect();
@@ -29,7 +29,7 @@ mod tests {
     fn levels_rise_until_one_is_missed() {
         let ps = [Some(0.03), Some(0.001), None, Some(0.011), Some(0.9)];
         let levels = holm(&ps, 0.05);
-        // 0.001 ≤ 0.05/4, 0.011 ≤ 0.05/3, 0.03 > 0.05/2, and the last stays at that.
+        // 0.001 ≤ 0.05/4, 0.011 ≤ 0.05/3, 0.03 > 0.05/2; the last keeps that level.
         let expected = [0.025, 0.0125, 0.05, 0.05 / 3.0, 0.025];
         for (level, expected) in levels.iter().zip(expected) {
             assert!((level - expected).abs() < 1e-12, "{levels:?}");

@@ -1,15 +1,15 @@
-//! The answer of a search.
+//! The result of a search.
 
-use super::{Rung, Search, Stage};
+use super::{Rung, Search, SearchStage};
 use crate::objective::Clause;
 use crate::usl;
 
-/// Below this steepness the objective is hardly set by the load.
+/// Below this steepness the objective hardly depends on the load.
 const FLAT: f64 = 3.5;
-/// The quantiles of the answer.
+/// The quantiles of the estimate.
 const LOW: f64 = 0.025;
-/// The same as the lower end: of the 5 % quantile the simulations of M/M/8 showed that the capacity
-/// lies above it in 85 to 90 % of the searches and not in 95 %; of this one they hold that.
+/// Equal to the lower end: in simulations of M/M/8 the capacity is above the 5 % quantile in only
+/// 85 to 90 % of the searches, but above this one in 95 %.
 const SAFE: f64 = LOW;
 const MEDIAN: f64 = 0.5;
 const HIGH: f64 = 0.975;
@@ -17,19 +17,19 @@ const HIGH: f64 = 0.975;
 /// Why a search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StopReason {
-    /// The interval is as narrow as asked.
+    /// The interval is as narrow as requested.
     Precision,
-    /// The objective holds at the highest level allowed or possible.
+    /// The objective holds at the highest level that is allowed or possible.
     Ceiling,
     /// The budget was spent.
     Budget,
     /// It was interrupted.
     Interrupted,
-    /// The objective does not hold under the lightest load that was tried.
+    /// The objective does not hold even under the lightest load tried.
     Infeasible,
-    /// The target has stopped answering.
+    /// The target no longer responds.
     Gone,
-    /// The generator could not make enough load for an answer.
+    /// The generator could not make enough load.
     Generator,
 }
 
@@ -51,113 +51,114 @@ impl StopReason {
 
 /// The estimated capacity and its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub struct CapacityEstimate {
     /// The median.
     pub capacity: f64,
-    /// The 95 % interval.
+    /// The lower end of the 95 % interval.
     pub low: f64,
-    /// Its upper end.
+    /// The upper end of the 95 % interval.
     pub high: f64,
     /// The level to plan with: the capacity is above it in at least 95 % of searches.
     pub safe: f64,
 }
 
-impl Estimate {
-    /// Half the interval's width, as a part of the capacity.
+impl CapacityEstimate {
+    /// Half the interval's width, as a share of the capacity.
     #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
 }
 
-/// What is known of the capacity.
+/// The outcome of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
-    /// It lies in an interval.
-    Capacity(Estimate),
-    /// A lower bound of it, and why there is no better answer.
+pub enum CapacityResult {
+    /// The capacity lies in an interval.
+    Capacity(CapacityEstimate),
+    /// Only a lower bound is known.
     AtLeast {
         /// The level.
         level: f64,
-        /// Why there is no better answer.
+        /// Why no more is known.
         why: String,
     },
-    /// The objective is not even met at this level.
+    /// The objective is missed even at this level.
     Infeasible {
         /// The lowest level tried.
         level: f64,
     },
-    /// Nothing is known.
+    /// No step gave evidence.
     Unknown,
 }
 
-/// The target was in another state for a while.
+/// A period in which the target was in a worse state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hysteresis {
-    /// How often it was seen.
+    /// The number of such periods.
     pub times: u32,
-    /// A level that had passed ...
+    /// A level that had passed before ...
     pub passed: f64,
-    /// ... when this lower one failed badly.
+    /// ... this lower one failed badly.
     pub failed: f64,
-    /// Seconds of rest until it was as before.
+    /// Seconds of rest until recovery.
     pub rested: f64,
-    /// Whether it was as before in the end.
+    /// Whether the target recovered.
     pub recovered: bool,
 }
 
-/// The answer of a search.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CapacityAnswer {
-    /// What is known of the capacity.
-    pub found: Found,
+pub struct SearchResult {
+    /// The outcome.
+    pub found: CapacityResult,
     /// Why the search ended.
     pub ended: StopReason,
     /// The clause that bounds the capacity.
     pub binding: Option<Clause>,
-    /// What kept the search from higher levels: the generator, or the highest level allowed.
+    /// What bounded the levels: the generator, or the highest level allowed.
     pub ceiling: Option<String>,
-    /// How steeply that clause turns bad with the load: bad ∝ load^b.
+    /// The exponent b with which that clause turns bad: bad ∝ load^b.
     pub steepness: Option<f64>,
-    /// Whether the objective hardly depends on the load, but on stalls or a floor of bad requests.
+    /// Whether the objective depends on stalls or a floor of bad requests rather than on the load.
     pub flat: bool,
-    /// Noise of the capacity from step to step, as a part of it.
+    /// Step-to-step noise of the capacity, as a share of it.
     pub noise: f64,
-    /// Whether the target was in another state for a while.
+    /// A period in a worse state, if there was one.
     pub hysteresis: Option<Hysteresis>,
-    /// The highest throughput of the ladder.
+    /// The highest throughput of the ladder, per second.
     pub throughput_max: f64,
     /// Mean response time without load, in seconds.
     pub unloaded: f64,
-    /// The ladder, for the scalability fit.
+    /// The rungs of the ladder, for the scalability fit.
     pub rungs: Vec<Rung>,
     /// Seconds of trials and rests.
     pub spent: f64,
-    /// When the budget ended it before enough was known: the budget, in seconds, that probably holds
-    /// the shortest steps that this target allows. `None` also when nothing was answered.
+    /// If the budget was too small: the budget in seconds that probably suffices for the shortest
+    /// steps. `None` also without any response.
     pub budget_needed: Option<f64>,
 }
 
 impl Search {
-    /// The answer so far.
+    /// The result so far.
     #[must_use]
-    pub fn answer(&self) -> CapacityAnswer {
+    pub fn result(&self) -> SearchResult {
         let ended = match self.stage {
-            Stage::Over(ended) => ended,
+            SearchStage::Over(ended) => ended,
             _ => StopReason::Interrupted,
         };
         let pool = self.evidence();
-        // Nothing is bound by an objective that was never missed.
+        // An objective that was never missed is not binding.
         let missed = |number: usize| self.counted().any(|step| step.ratios[number] > 1.0);
-        let binding = pool.as_ref().map(super::Pool::binding).filter(|number| missed(*number));
-        CapacityAnswer {
+        let binding =
+            pool.as_ref().map(super::CapacityPosterior::binding).filter(|number| missed(*number));
+        SearchResult {
             found: self.found(ended, pool.as_ref()),
             ended,
             binding: binding.map(|number| self.clauses[number].clone()),
             ceiling: self.ceiling.as_ref().map(|ceiling| ceiling.why.clone()),
-            steepness: pool.as_ref().map(super::Pool::steepness),
+            steepness: pool.as_ref().map(super::CapacityPosterior::steepness),
             flat: pool.as_ref().is_some_and(|pool| pool.steepness() < FLAT),
-            noise: pool.as_ref().map_or(0.0, super::Pool::noise),
+            noise: pool.as_ref().map_or(0.0, super::CapacityPosterior::noise),
             hysteresis: self.hysteresis,
             throughput_max: self.ladder.best,
             unloaded: self.base,
@@ -169,20 +170,20 @@ impl Search {
         }
     }
 
-    fn found(&self, ended: StopReason, pool: Option<&super::Pool>) -> Found {
+    fn found(&self, ended: StopReason, pool: Option<&super::CapacityPosterior>) -> CapacityResult {
         let passed = self.highest_pass();
-        let lowest = self.counted().map(super::Step::level).min_by(f64::total_cmp);
+        let lowest = self.counted().map(super::SearchStep::level).min_by(f64::total_cmp);
         if ended == StopReason::Infeasible {
-            return Found::Infeasible { level: lowest.unwrap_or(1.0) };
+            return CapacityResult::Infeasible { level: lowest.unwrap_or(1.0) };
         }
-        let failed = self.counted().any(super::Step::missed);
+        let failed = self.counted().any(super::SearchStep::missed);
         let ceiling = self.ceiling.as_ref();
         match (pool, passed, ceiling) {
             (Some(pool), Some(_), Some(ceiling)) if ended == StopReason::Ceiling => {
                 let level = ceiling.level.min(pool.quantile(SAFE));
-                Found::AtLeast { level, why: ceiling.why.clone() }
+                CapacityResult::AtLeast { level, why: ceiling.why.clone() }
             }
-            (Some(pool), Some(_), _) if failed => Found::Capacity(estimate(pool)),
+            (Some(pool), Some(_), _) if failed => CapacityResult::Capacity(estimate(pool)),
             (_, Some(level), ceiling) => {
                 let why = ceiling.filter(|ceiling| level >= 0.9 * ceiling.level);
                 let ended = match ended {
@@ -190,37 +191,39 @@ impl Search {
                     _ => "the search ended before any level failed",
                 };
                 let ended = ended.to_owned();
-                Found::AtLeast { level, why: why.map_or(ended, |ceiling| ceiling.why.clone()) }
+                CapacityResult::AtLeast {
+                    level,
+                    why: why.map_or(ended, |ceiling| ceiling.why.clone()),
+                }
             }
-            // Not even one user was served well: no level is known that would be.
+            // Even one user missed the objective.
             (_, None, _) if failed && self.ladder.passed <= 0.0 => {
-                Found::Infeasible { level: lowest.unwrap_or(1.0) }
+                CapacityResult::Infeasible { level: lowest.unwrap_or(1.0) }
             }
-            (Some(pool), None, _) if failed => Found::Capacity(estimate(pool)),
-            _ => Found::Unknown,
+            (Some(pool), None, _) if failed => CapacityResult::Capacity(estimate(pool)),
+            _ => CapacityResult::Unknown,
         }
     }
 }
 
-impl CapacityAnswer {
-    /// The scalability law that fits the ladder; `None` when it has too few rungs.
+impl SearchResult {
+    /// The scalability law fitted to the ladder; `None` with too few rungs.
     #[must_use]
     pub fn scaling(&self) -> Option<usl::Usl> {
         usl::fit(&self.rungs.iter().map(Rung::point).collect::<Vec<_>>())
     }
 
-    /// The pool that explains the ladder's plateau, when it has one.
+    /// The pool that explains the ladder's plateau, if there is one.
     #[must_use]
-    pub fn pool(&self) -> Option<usl::Pool> {
+    pub fn pool(&self) -> Option<usl::PoolFit> {
         let rungs: Vec<_> =
             self.rungs.iter().map(|rung| (rung.point(), rung.response, rung.idle)).collect();
         usl::pool(&rungs)
     }
 }
 
-/// The quantiles of what is known.
-pub(super) fn estimate(pool: &super::Pool) -> Estimate {
-    Estimate {
+pub(super) fn estimate(pool: &super::CapacityPosterior) -> CapacityEstimate {
+    CapacityEstimate {
         capacity: pool.quantile(MEDIAN),
         low: pool.quantile(LOW),
         high: pool.quantile(HIGH),

@@ -8,25 +8,25 @@ use procfs::process::{FDTarget, Process, all_processes};
 
 use crate::{diag, sockets};
 
-/// Finds who listens, again and again.
+/// Finds the processes that listen on ports, repeatedly.
 #[derive(Debug, Default)]
-pub(crate) struct Listening {
-    /// The sockets of the last look that was into the tables of threads, and the processes that it
-    /// found: maybe none.
+pub(crate) struct ListenerProcesses {
+    /// The sockets of the last search in threads' descriptor tables, and the processes it found, if
+    /// any.
     in_threads: Option<(HashSet<u64>, Vec<i32>)>,
 }
 
-impl Listening {
+impl ListenerProcesses {
     /// The processes that listen on one of the ports.
     pub(crate) fn on(&mut self, ports: &[u16]) -> Result<Vec<i32>, String> {
         let wanted = listeners(ports);
         if wanted.is_empty() {
-            return Err(nobody_on(ports));
+            return Err(nothing_listens_on(ports));
         }
         let all = all_processes().map_err(|error| format!("/proc cannot be read: {error}"))?;
-        // What we may not look into is another user's.
+        // Processes of other users are not readable.
         let has = |process: &Process| inodes(process).any(|inode| wanted.contains(&inode));
-        // One at a time: each that is kept holds a descriptor.
+        // One at a time, since each holds a descriptor.
         let (mut all_pids, mut pids) = (Vec::new(), Vec::new());
         for process in all.flatten() {
             all_pids.push(process.pid());
@@ -41,15 +41,15 @@ impl Listening {
         }
         if pids.is_empty() {
             return Err(format!(
-                "the process that listens on {} is another user's: run gake as that user",
+                "the process that listens on {} belongs to another user: run gake as that user",
                 port_names(ports)
             ));
         }
         Ok(pids)
     }
 
-    /// Those whose threads have the sockets in descriptor tables of their own. They may have a
-    /// million others there, so that they are looked for once.
+    /// Processes whose threads have the sockets in their own descriptor tables. These tables may be
+    /// huge, so they are searched once.
     fn in_threads(&mut self, wanted: HashSet<u64>, all: &[i32]) -> Vec<i32> {
         let is_there = |pid: &i32| all.contains(pid);
         if let Some((sockets, pids)) = &self.in_threads
@@ -61,18 +61,18 @@ impl Listening {
         let own = i32::try_from(std::process::id()).unwrap_or_default();
         let others = all.iter().copied().filter(|pid| *pid != own);
         let pids: Vec<i32> = others.filter(|pid| has_in_threads(*pid, &wanted)).collect();
-        // Also when it found nobody: it is long.
+        // Remembered even without a result, since it is slow.
         self.in_threads = Some((wanted, pids.clone()));
         pids
     }
 
-    /// Whether the processes have their sockets in tables of threads, which nobody counts.
+    /// Whether the sockets are in threads' own tables, whose descriptors are not counted.
     pub(crate) fn is_in_threads(&self) -> bool {
         self.in_threads.as_ref().is_some_and(|(_, pids)| !pids.is_empty())
     }
 }
 
-/// The sockets that listen on one of the ports, by inode.
+/// The inodes of the sockets that listen on one of the ports.
 fn listeners(ports: &[u16]) -> HashSet<u64> {
     if let Ok(all) = diag::listeners() {
         let ours = all.iter().filter(|one| ports.contains(&one.local.port()));
@@ -83,7 +83,6 @@ fn listeners(ports: &[u16]) -> HashSet<u64> {
     listeners.iter().map(|entry| entry.inode).collect()
 }
 
-/// The sockets that a process has open.
 pub(crate) fn inodes(process: &Process) -> impl Iterator<Item = u64> + use<> {
     let descriptors = process.fd().into_iter().flatten().flatten();
     descriptors.filter_map(|descriptor| match descriptor.target {
@@ -107,7 +106,7 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
-pub(crate) fn nobody_on(ports: &[u16]) -> String {
+pub(crate) fn nothing_listens_on(ports: &[u16]) -> String {
     format!("nothing on this machine listens on {}", port_names(ports))
 }
 

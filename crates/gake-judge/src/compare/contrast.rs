@@ -1,23 +1,23 @@
-//! Intervals: of one figure of one run, and of what differs between two.
+//! Confidence intervals of a figure and of the difference of two.
 
 use gake_core::record::Histogram;
 
-use super::bootstrap::Spread;
+use super::bootstrap::ErrorEstimate;
 use super::normal::critical;
 
-/// A figure of one run with all that its interval needs, on the scale of its kind: logarithms of
-/// rates and times, plain shares.
+/// The estimate of a figure in one run, on a logarithmic scale for rates and times, plain for
+/// shares.
 #[derive(Debug, Clone)]
-pub(super) enum Side {
+pub(super) enum FigureEstimate {
     /// A value with a standard error.
-    Value { value: f64, spread: Spread },
+    Value { value: f64, spread: ErrorEstimate },
     /// A quantile, between two order statistics.
-    Ranked { quantile: f64, ranks: Ranks, spread: Spread },
-    /// A share.
+    Ranked { quantile: f64, ranks: Ranks, spread: ErrorEstimate },
+    /// A share of `effective` independent samples.
     Share { share: f64, effective: f64, freedom: f64 },
 }
 
-impl Side {
+impl FigureEstimate {
     fn estimate(&self) -> f64 {
         match self {
             Self::Value { value, .. } => *value,
@@ -33,13 +33,13 @@ impl Side {
         }
     }
 
-    /// The interval that misses the truth with chance `alpha`.
+    /// The interval that misses the true value with probability `alpha`.
     fn interval(&self, alpha: f64) -> (f64, f64) {
         let t = critical(alpha, self.freedom());
         match self {
             Self::Value { value, spread } => (value - t * spread.error, value + t * spread.error),
             Self::Ranked { quantile, ranks, spread } => {
-                // `spread` is of the share of values beyond the quantile.
+                // `spread` is that of the share of values beyond the quantile.
                 let arm = t * spread.error;
                 (ranks.low(quantile - arm), ranks.high(quantile + arm))
             }
@@ -49,7 +49,7 @@ impl Side {
                 let middle = (share + t * t / (2.0 * n)) / (1.0 + t * t / n);
                 let arm = t / (1.0 + t * t / n)
                     * (share * (1.0 - share) / n + t * t / (4.0 * n * n)).sqrt();
-                // Rounding must not leave 0 or 1 outside.
+                // Rounding must not exclude 0 or 1.
                 ((middle - arm).min(*share), (middle + arm).max(*share))
             }
         }
@@ -59,7 +59,7 @@ impl Side {
 /// The logarithms of a histogram's values by rank.
 #[derive(Debug, Clone)]
 pub(super) struct Ranks {
-    /// Of each bucket its lowest and highest value, and the share of values up to it.
+    /// The lowest and highest value of each bucket, and the share of values up to it.
     buckets: Vec<(f64, f64, f64)>,
     count: f64,
 }
@@ -68,7 +68,7 @@ impl Ranks {
     pub(super) fn of(histogram: &Histogram) -> Self {
         let count = histogram.count() as f64;
         let (min, max) = (histogram.min_number(), histogram.max_number());
-        // Only times can be zero, and of those the unit is far below what a clock tells apart.
+        // Only times can be zero; their unit is far below the clock's resolution.
         let least = if min > 0.0 { min } else { 1.0 };
         let inside = |value: f64| value.clamp(min, max).max(least);
         let mut before = 0;
@@ -84,18 +84,16 @@ impl Ranks {
         self.buckets.get(i).or(self.buckets.last())
     }
 
-    /// The quantile.
     fn value(&self, quantile: f64) -> f64 {
         self.at(quantile).map_or(0.0, |bucket| bucket.1)
     }
 
-    /// A lower bound at the rank of `share`; what lies under the smallest value is unknown, but
-    /// a time is not below 0.
+    /// A lower bound at the rank of `share`: the smallest value, or 0, if it is below all ranks.
     fn low(&self, share: f64) -> f64 {
         self.at(share.max(0.0)).map_or(0.0, |bucket| bucket.0)
     }
 
-    /// An upper bound; none beyond the largest value.
+    /// An upper bound at the rank of `share`; infinite beyond the largest value.
     fn high(&self, share: f64) -> f64 {
         if share > 1.0 - 0.5 / self.count {
             return f64::INFINITY;
@@ -104,13 +102,12 @@ impl Ranks {
     }
 }
 
-/// What differs between two sides.
 #[derive(Debug, Clone)]
 pub(super) enum Contrast {
-    /// Two runs, each with its own spread.
-    Apart(Side, Side),
-    /// Mean difference of pairs.
-    Paired { difference: f64, spread: Spread },
+    /// Two independent runs.
+    Apart(FigureEstimate, FigureEstimate),
+    /// The mean difference of pairs.
+    Paired { difference: f64, spread: ErrorEstimate },
 }
 
 impl Contrast {
@@ -122,7 +119,7 @@ impl Contrast {
         }
     }
 
-    /// Degrees of freedom, the fewer of both sides.
+    /// Degrees of freedom: the smaller of the two sides.
     pub(super) fn freedom(&self) -> f64 {
         match self {
             Self::Apart(a, b) => a.freedom().min(b.freedom()),
@@ -130,7 +127,7 @@ impl Contrast {
         }
     }
 
-    /// The interval that misses the truth with chance `alpha`.
+    /// The interval that misses the true value with probability `alpha`.
     pub(super) fn interval(&self, alpha: f64) -> (f64, f64) {
         match self {
             Self::Paired { difference, spread } => {
@@ -146,7 +143,7 @@ impl Contrast {
         }
     }
 
-    /// The smallest level at which the interval excludes that there is no difference.
+    /// The smallest level at which the interval excludes 0.
     pub(super) fn p(&self) -> f64 {
         let differs = |log_alpha: f64| {
             let (low, high) = self.interval(log_alpha.exp());
@@ -167,7 +164,7 @@ impl Contrast {
                 no = middle;
             }
         }
-        // The side on which it differs, so that a level of exactly p finds it too.
+        // The upper end, so that a level of exactly p is significant too.
         yes.exp()
     }
 }
@@ -176,8 +173,8 @@ impl Contrast {
 mod tests {
     use super::*;
 
-    fn share(errors: f64, n: f64) -> Side {
-        Side::Share { share: errors / n, effective: n, freedom: 1e9 }
+    fn share(errors: f64, n: f64) -> FigureEstimate {
+        FigureEstimate::Share { share: errors / n, effective: n, freedom: 1e9 }
     }
 
     #[test]
@@ -196,20 +193,20 @@ mod tests {
     fn a_quantile_is_bounded_by_ranks() {
         let mut histogram = Histogram::new();
         (1..=1_000).for_each(|n| histogram.record(n * 1_000));
-        let spread = Spread { error: (0.9 * 0.1 / 1_000.0_f64).sqrt(), freedom: 1e9 };
-        let side = Side::Ranked { quantile: 0.9, ranks: Ranks::of(&histogram), spread };
+        let spread = ErrorEstimate { error: (0.9 * 0.1 / 1_000.0_f64).sqrt(), freedom: 1e9 };
+        let side = FigureEstimate::Ranked { quantile: 0.9, ranks: Ranks::of(&histogram), spread };
         let (low, high) = side.interval(0.05);
         // 1.96·√(0.09/1000) is a rank of 18.6.
         let near = |log: f64, value: f64| (log.exp() / value - 1.0).abs() < 0.002;
         assert!(near(low, 882_000.0) && near(high, 919_000.0), "{} {}", low.exp(), high.exp());
-        let spread = Spread { error: 0.06, ..spread };
-        let far = Side::Ranked { quantile: 0.9, ranks: Ranks::of(&histogram), spread };
+        let spread = ErrorEstimate { error: 0.06, ..spread };
+        let far = FigureEstimate::Ranked { quantile: 0.9, ranks: Ranks::of(&histogram), spread };
         assert_eq!(far.interval(0.05).1, f64::INFINITY);
     }
 
     #[test]
     fn p_and_interval_agree() {
-        let spread = Spread { error: 1.0, freedom: 1e9 };
+        let spread = ErrorEstimate { error: 1.0, freedom: 1e9 };
         let contrast = Contrast::Paired { difference: 1.959_964, spread };
         assert!((contrast.p() - 0.05).abs() < 1e-6);
         let (low, _) = contrast.interval(contrast.p());

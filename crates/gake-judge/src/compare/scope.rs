@@ -1,5 +1,4 @@
-//! The part of a run that a figure is of: the whole, one label, some scenarios, or a metric
-//! of the run's own.
+//! The scope of a figure: the whole run, one label, some scenarios, or a metric of the run's own.
 
 use std::borrow::Cow;
 
@@ -8,13 +7,11 @@ use gake_core::metric::{SeriesValue, Tags};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Histogram, LatencyMetric, Run, Tally};
 
-use crate::objective::View;
+use crate::objective::RunView;
 
-/// A part of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum FigureScope {
     Whole,
-    /// A label by its name.
     Label(String),
     /// The scenarios that carry these tags.
     Scenarios(Tags),
@@ -25,58 +22,58 @@ pub(super) enum Part {
     },
 }
 
-/// What was recorded in a time: a second, a slice or a whole run.
+/// The records of an interval: a second, a slice or a whole run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Window<'a> {
+pub(super) struct RecordWindow<'a> {
     pub(super) plan: &'a Plan,
     pub(super) tally: &'a Tally,
-    /// Of each scenario, when the run has several.
     pub(super) scenarios: &'a [Tally],
 }
 
-/// What a part recorded in a time.
+/// The records of a scope in an interval.
 #[derive(Debug, Default)]
-pub(super) struct Recorded<'a> {
+pub(super) struct ScopeRecord<'a> {
     pub(super) counts: Counts,
     /// Response times, or the values of a trend.
     pub(super) response: Cow<'a, Histogram>,
     pub(super) service: Cow<'a, Histogram>,
     /// The sum of a counter, or the samples of a rate that are not zero.
     pub(super) sum: f64,
-    /// The samples of a counter or rate.
     pub(super) samples: f64,
 }
 
-impl Part {
-    /// What it recorded in `window`; nothing when the run has no such part.
-    pub(super) fn of<'a>(&self, window: Window<'a>) -> Recorded<'a> {
+impl FigureScope {
+    /// The records of this scope in `window`; empty when the run has no such scope.
+    pub(super) fn of<'a>(&self, window: RecordWindow<'a>) -> ScopeRecord<'a> {
         match self {
-            Self::Whole => Recorded::of(window.tally),
+            Self::Whole => ScopeRecord::of(window.tally),
             Self::Label(name) => {
                 let label = window.plan.labels.iter().position(|label| label == name);
                 let Some(label) = label.and_then(|i| window.tally.labels().get(i)) else {
-                    return Recorded::default();
+                    return ScopeRecord::default();
                 };
-                Recorded {
+                ScopeRecord {
                     counts: label.counts,
                     response: Cow::Borrowed(&label.response),
                     service: Cow::Borrowed(&label.service),
-                    ..Recorded::default()
+                    ..ScopeRecord::default()
                 }
             }
             Self::Scenarios(tags) => {
                 let plans = window.plan.scenarios();
-                // One that is alone is the whole.
-                if let [alone] = plans
-                    && alone.carries(tags)
+                // A single scenario is the whole.
+                if let [single] = plans
+                    && single.carries(tags)
                 {
-                    return Recorded::of(window.tally);
+                    return ScopeRecord::of(window.tally);
                 }
-                let parts = plans.iter().zip(window.scenarios);
-                Recorded::of_all(parts.filter(|part| part.0.carries(tags)).map(|part| part.1))
+                let scopes = plans.iter().zip(window.scenarios);
+                ScopeRecord::of_all(
+                    scopes.filter(|scope| scope.0.carries(tags)).map(|scope| scope.1),
+                )
             }
             Self::Series { metric, tags } => {
-                let mut all = Recorded::default();
+                let mut all = ScopeRecord::default();
                 for (key, value) in window.tally.series.series() {
                     if key.metric.name == *metric && key.tags.contains(tags) {
                         all.add(value);
@@ -87,28 +84,27 @@ impl Part {
         }
     }
 
-    /// What it recorded in a whole run.
-    pub(super) fn of_run<'a>(&self, run: &'a Run) -> Recorded<'a> {
+    /// The records of this scope in a whole run.
+    pub(super) fn of_run<'a>(&self, run: &'a Run) -> ScopeRecord<'a> {
         if let Self::Scenarios(tags) = self
             && !run.scenarios.is_empty()
         {
-            let parts = run.scenarios.iter().filter(|part| part.plan.carries(tags));
-            return Recorded::of_all(parts.map(|part| &part.tally));
+            let scopes = run.scenarios.iter().filter(|scope| scope.plan.carries(tags));
+            return ScopeRecord::of_all(scopes.map(|scope| &scope.tally));
         }
-        self.of(Window { plan: &run.plan, tally: &run.tally, scenarios: &[] })
+        self.of(RecordWindow { plan: &run.plan, tally: &run.tally, scenarios: &[] })
     }
 
-    /// The times over which it sent, and over which it completed.
     pub(super) fn times(&self, run: &Run) -> (Nanos, Nanos) {
         let times = match self {
-            Self::Scenarios(tags) => View::of(run).times(tags),
+            Self::Scenarios(tags) => RunView::of(run).times(tags),
             _ => None,
         };
         times.unwrap_or((run.sending, run.completing))
     }
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> ScopeRecord<'a> {
     fn of(tally: &'a Tally) -> Self {
         Self {
             counts: tally.counts,

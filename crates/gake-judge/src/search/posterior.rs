@@ -1,36 +1,35 @@
-//! All steps pooled: the capacity is the least over the clauses.
+//! The posterior of the capacity from all steps: the minimum over the clauses.
 
 use super::grid::{Grid, convolve, normal_kernel};
 use super::level::LevelPosterior;
-use super::share::{Count, SharePosterior};
-use super::step::Step;
-use crate::objective::{Bound, Clause};
+use super::share::{SharePosterior, StepCount};
+use super::step::SearchStep;
+use crate::objective::{Clause, ClauseBound};
 
-/// The curve is a model: ln C is never known better than to this standard deviation ...
+/// Model error: the minimum standard deviation of ln C ...
 const MODEL_ERROR: f64 = 0.012;
-/// ... or this part of the noise from step to step.
+/// ... or this share of the step-to-step noise.
 const NOISE_ERROR: f64 = 0.2;
-/// A step within this distance of ln C tells about the episodes there.
+/// Steps within this distance of ln C are evidence on the episodes there.
 const NEAR: f64 = 0.15;
 
-/// What is known of the capacity.
 #[derive(Debug, Clone)]
-pub(super) struct Pool {
+pub(super) struct CapacityPosterior {
     clauses: Vec<Clause>,
     grid: Grid,
-    posteriors: Vec<Posterior>,
-    steps: Vec<Step>,
+    posteriors: Vec<ClausePosterior>,
+    steps: Vec<SearchStep>,
     /// P(C ≤ point).
     cdf: Vec<f64>,
 }
 
 #[derive(Debug, Clone)]
-enum Posterior {
+enum ClausePosterior {
     Share(SharePosterior),
     Level(LevelPosterior),
 }
 
-impl Posterior {
+impl ClausePosterior {
     fn cdf(&self) -> &[f64] {
         match self {
             Self::Share(share) => &share.cdf,
@@ -46,13 +45,15 @@ impl Posterior {
     }
 }
 
-impl Pool {
-    /// What `steps` say of a capacity between `low` and `high`.
-    pub(super) fn new(clauses: &[Clause], (low, high): (f64, f64), steps: Vec<Step>) -> Self {
+impl CapacityPosterior {
+    /// The posterior between `low` and `high` from `steps`.
+    pub(super) fn new(clauses: &[Clause], (low, high): (f64, f64), steps: Vec<SearchStep>) -> Self {
         let grid = Grid::between(low, high);
         let posterior = |clause: &Clause| match clause.bound {
-            Bound::Share(allowed) => Posterior::Share(SharePosterior::new(allowed, &grid)),
-            Bound::Level(bound) => Posterior::Level(LevelPosterior::new(bound, &grid)),
+            ClauseBound::Share(allowed) => {
+                ClausePosterior::Share(SharePosterior::new(allowed, &grid))
+            }
+            ClauseBound::Level(bound) => ClausePosterior::Level(LevelPosterior::new(bound, &grid)),
         };
         let posteriors = clauses.iter().map(posterior).collect();
         let clauses = clauses.to_vec();
@@ -64,8 +65,8 @@ impl Pool {
         pool
     }
 
-    /// Takes one more step in; the grid grows when the answer comes near its end.
-    pub(super) fn add(&mut self, step: Step, highest: f64) {
+    /// Adds a step; the grid grows when the posterior comes near its end.
+    pub(super) fn add(&mut self, step: SearchStep, highest: f64) {
         self.take(step);
         self.settle();
         let (low, high) = self.grid.range();
@@ -78,16 +79,16 @@ impl Pool {
         }
     }
 
-    /// The same range with other steps.
-    pub(super) fn again(&mut self, steps: Vec<Step>) {
+    /// Starts over with other steps in the same range.
+    pub(super) fn replace(&mut self, steps: Vec<SearchStep>) {
         *self = Self::new(&self.clauses, self.grid.range(), steps);
     }
 
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: SearchStep) {
         for (number, posterior) in self.posteriors.iter_mut().enumerate() {
             match posterior {
-                Posterior::Share(share) => share.add(&step.count(number)),
-                Posterior::Level(level) => {
+                ClausePosterior::Share(share) => share.add(&step.count(number)),
+                ClausePosterior::Level(level) => {
                     if let Some(mean) = step.mean_level(number) {
                         level.add(step.level(), mean);
                     }
@@ -101,15 +102,15 @@ impl Pool {
         let mut survival = vec![1.0; self.grid.len()];
         for (number, posterior) in self.posteriors.iter_mut().enumerate() {
             match posterior {
-                Posterior::Share(share) => {
+                ClausePosterior::Share(share) => {
                     let centre = self.grid.quantile(&share.cdf, 0.5);
-                    let near = |s: &&Step| (s.level().ln() - centre).abs() < NEAR;
-                    let near: Vec<Count> =
+                    let near = |s: &&SearchStep| (s.level().ln() - centre).abs() < NEAR;
+                    let near: Vec<StepCount> =
                         self.steps.iter().filter(near).map(|step| step.count(number)).collect();
                     share.learn_episodes(&near);
                     share.settle();
                 }
-                Posterior::Level(level) => level.settle(),
+                ClausePosterior::Level(level) => level.settle(),
             }
             survival.iter_mut().zip(posterior.cdf()).for_each(|(s, cdf)| *s *= 1.0 - cdf);
         }
@@ -125,19 +126,19 @@ impl Pool {
         self.cdf = convolve(&cdf, &normal_kernel(error));
     }
 
-    /// The clause that bounds the capacity, by number.
+    /// The index of the clause that bounds the capacity.
     pub(super) fn binding(&self) -> usize {
-        let median = |p: &Posterior| self.grid.quantile(p.cdf(), 0.5);
+        let median = |p: &ClausePosterior| self.grid.quantile(p.cdf(), 0.5);
         let medians: Vec<f64> = self.posteriors.iter().map(median).collect();
         (0..medians.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b])).unwrap_or(0)
     }
 
-    /// The capacity that is exceeded with probability 1 − `share`.
+    /// The capacity exceeded with probability 1 − `share`.
     pub(super) fn quantile(&self, share: f64) -> f64 {
         self.grid.quantile(&self.cdf, share).exp()
     }
 
-    /// How steeply the binding clause turns bad: (r/C)^b.
+    /// The exponent b of the binding clause: (r/C)^b.
     pub(super) fn steepness(&self) -> f64 {
         self.posteriors[self.binding()].steepness()
     }
@@ -145,20 +146,20 @@ impl Pool {
     /// Step-to-step noise of ln C.
     pub(super) fn noise(&self) -> f64 {
         match &self.posteriors[self.binding()] {
-            Posterior::Share(share) => share.noise,
-            Posterior::Level(_) => 0.0,
+            ClausePosterior::Share(share) => share.noise,
+            ClausePosterior::Level(_) => 0.0,
         }
     }
 
-    /// Independent bad episodes a second under the binding clause, when they can be told.
+    /// Independent bad episodes a second of the binding clause, if known.
     pub(super) fn episode_rate(&self) -> Option<f64> {
         match &self.posteriors[self.binding()] {
-            Posterior::Share(share) => share.episode_rate,
-            Posterior::Level(_) => None,
+            ClausePosterior::Share(share) => share.episode_rate,
+            ClausePosterior::Level(_) => None,
         }
     }
 
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn steps(&self) -> &[SearchStep] {
         &self.steps
     }
 }
