@@ -72,8 +72,8 @@ mod worker;
 
 pub use config::{LabConfig, LabError, Stall};
 pub use database::{
-    BadDatabase, DatabaseConfig, DatabaseKind, DatabaseModel, RealDatabase, UserAnswer,
-    UserConnection, UserDatabase, UserRow, UserStatement,
+    BadDatabase, DatabaseConfig, DatabaseKind, DatabaseModel, RealDatabase, UserConnection,
+    UserDatabase, UserReply, UserRow, UserStatement,
 };
 pub use duration::{BadDuration, parse_duration};
 pub use lab::Lab;

@@ -14,7 +14,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 pub(crate) use pool::Pool;
-pub use real::{RealDatabase, UserAnswer, UserConnection, UserDatabase, UserRow, UserStatement};
+pub use real::{RealDatabase, UserConnection, UserDatabase, UserReply, UserRow, UserStatement};
 pub(crate) use users::{BODY_CAP, Users};
 
 use crate::duration::{LONGEST, parse_duration};

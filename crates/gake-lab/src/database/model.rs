@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::DatabaseModel;
 use super::error::DatabaseError;
-use super::real::{UserAnswer, UserRow, UserStatement};
+use super::real::{UserReply, UserRow, UserStatement};
 use crate::timer::Timer;
 
 /// Users that are kept with their names; of others only the number is known.
@@ -84,7 +84,7 @@ impl Server {
 }
 
 impl Connection {
-    pub(super) async fn execute(&self, statement: UserStatement, timer: &Arc<Timer>) -> UserAnswer {
+    pub(super) async fn execute(&self, statement: UserStatement, timer: &Arc<Timer>) -> UserReply {
         timer.sleep(self.server.model.statement).await;
         let mut rows = self.rows();
         match statement {
@@ -95,16 +95,16 @@ impl Connection {
                 if rows.kept.len() < KEPT {
                     rows.kept.push(user.clone());
                 }
-                UserAnswer::Row(Some(user))
+                UserReply::Row(Some(user))
             }
             UserStatement::Get(id) => {
                 let at = rows.kept.binary_search_by_key(&id, |user| user.id);
-                UserAnswer::Row(at.ok().map(|at| rows.kept[at].clone()))
+                UserReply::Row(at.ok().map(|at| rows.kept[at].clone()))
             }
-            UserStatement::Count => UserAnswer::Count(rows.count),
+            UserStatement::Count => UserReply::Count(rows.count),
             UserStatement::Clear => {
                 *rows = Rows { last_id: rows.last_id, ..Rows::default() };
-                UserAnswer::Count(0)
+                UserReply::Count(0)
             }
         }
     }

@@ -8,7 +8,7 @@ use gake_core::clock::nanos;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::DatabaseError;
-use super::real::{RealDatabase, UserAnswer, UserConnection, UserStatement};
+use super::real::{RealDatabase, UserConnection, UserReply, UserStatement};
 use super::{DatabaseConfig, DatabaseKind, model};
 use crate::timer::Timer;
 
@@ -88,7 +88,7 @@ impl Pool {
         &self,
         statement: UserStatement,
         timer: &Arc<Timer>,
-    ) -> Result<UserAnswer, DatabaseError> {
+    ) -> Result<UserReply, DatabaseError> {
         let place = self.place().await?;
         self.in_use.fetch_add(1, Relaxed);
         let mut lease = Lease { pool: self, connection: None, is_whole: true, _place: place };

@@ -17,7 +17,7 @@ pub trait UserDatabase: Debug + Send + Sync {
 pub trait UserConnection: Debug + Send {
     /// Executes a statement. After an error, or when it is given up in between, the connection is
     /// not used again.
-    fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserAnswer, String>>;
+    fn execute(&mut self, statement: UserStatement) -> BoxFuture<'_, Result<UserReply, String>>;
 }
 
 /// What is asked of the table of users.
@@ -40,7 +40,7 @@ pub enum UserStatement {
 
 /// The answer to a [`UserStatement`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UserAnswer {
+pub enum UserReply {
     /// The row that was inserted or found; `None` if there is none.
     Row(Option<UserRow>),
     /// The number of rows that there are.

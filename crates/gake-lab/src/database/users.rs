@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::error::DatabaseError;
 use super::pool::Pool;
-use super::real::{UserAnswer, UserRow, UserStatement};
+use super::real::{UserReply, UserRow, UserStatement};
 use crate::timer::Timer;
 
 /// Bytes of a body that are read; more is no user.
@@ -84,11 +84,11 @@ impl Users {
     ) -> Result<Told, DatabaseError> {
         let id = if let UserStatement::Get(id) = &statement { *id } else { 0 };
         Ok(match self.pool.execute(statement, timer).await? {
-            UserAnswer::Row(Some(user)) => (StatusCode::OK, user.json()),
-            UserAnswer::Row(None) => {
+            UserReply::Row(Some(user)) => (StatusCode::OK, user.json()),
+            UserReply::Row(None) => {
                 (StatusCode::NOT_FOUND, json!({ "error": format!("no user {id}") }))
             }
-            UserAnswer::Count(count) => (StatusCode::OK, json!({ "count": count })),
+            UserReply::Count(count) => (StatusCode::OK, json!({ "count": count })),
         })
     }
 }
