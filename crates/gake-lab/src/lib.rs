@@ -72,7 +72,7 @@ mod worker;
 
 pub use config::{LabConfig, LabError, Stall};
 pub use database::{
-    BadDatabase, DatabaseConfig, DatabaseKind, DatabaseModel, RealDatabase, UserConnection,
+    DatabaseConfig, DatabaseKind, DatabaseModel, DatabaseModelError, RealDatabase, UserConnection,
     UserDatabase, UserReply, UserRow, UserStatement,
 };
 pub use duration::{BadDuration, parse_duration};

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use gake_lab::{BadDatabase, DatabaseKind, DatabaseModel, RealDatabase};
+use gake_lab::{DatabaseKind, DatabaseModel, DatabaseModelError, RealDatabase};
 use gake_sql::{Dsn, DsnError, SqlKind};
 
 use server::UsersServer;
@@ -34,7 +34,7 @@ pub enum BadStore {
     /// Of no known kind.
     Form,
     /// A model with other than two times.
-    Model(BadDatabase),
+    Model(DatabaseModelError),
     /// A server that is written in another way.
     Server(DsnError),
     /// MySQL has no database to fall back on.

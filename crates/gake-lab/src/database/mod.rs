@@ -62,7 +62,7 @@ pub struct DatabaseModel {
 /// What is wrong with the text of a [`DatabaseModel`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a database: write model:CONNECT,STATEMENT, as in model:150ms,50ms")]
-pub struct BadDatabase(String);
+pub struct DatabaseModelError(String);
 
 impl From<DatabaseKind> for DatabaseConfig {
     /// The pool has the defaults of Go's `database/sql`.
@@ -79,10 +79,10 @@ impl From<DatabaseKind> for DatabaseConfig {
 }
 
 impl FromStr for DatabaseModel {
-    type Err = BadDatabase;
+    type Err = DatabaseModelError;
 
-    fn from_str(text: &str) -> Result<Self, BadDatabase> {
-        let bad = || BadDatabase(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, DatabaseModelError> {
+        let bad = || DatabaseModelError(text.to_owned());
         let times = text.strip_prefix("model:").and_then(|times| times.split_once(','));
         let (connect, statement) = times.ok_or_else(bad)?;
         let time = |text: &str| {
