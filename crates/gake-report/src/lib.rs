@@ -23,5 +23,5 @@ pub use format::{Format, FormatError, write};
 pub use formats::text::{Style, failed_bodies, level};
 pub use log::{Log, LogFormat};
 pub use runfile::{
-    ReadError, RunFile, RunSeconds, RunSoFar, Second, Warning, join_files, merge_runs, read_run,
+    PartialRun, ReadError, RunFile, RunSeconds, Second, Warning, join_files, merge_runs, read_run,
 };

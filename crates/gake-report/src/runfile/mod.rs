@@ -12,15 +12,15 @@ mod hdr;
 mod join;
 mod lines;
 mod merge;
+mod partial_run;
 mod read;
-mod so_far;
 mod tag;
 mod write;
 
 pub use join::join_files;
 pub use merge::merge_runs;
+pub use partial_run::PartialRun;
 pub use read::{ReadError, ReadSecond, RunSeconds, Warning, read, read_run};
-pub use so_far::RunSoFar;
 pub use write::{RunFile, RunFileWriter, Second};
 
 #[cfg(test)]

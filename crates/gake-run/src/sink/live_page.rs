@@ -9,7 +9,7 @@ use gake_core::clock::Nanos;
 use gake_core::record::{Reading, Run};
 use gake_judge::{Objective, Summary};
 use gake_report::html::PageControl;
-use gake_report::{RunSoFar, html};
+use gake_report::{PartialRun, html};
 use gake_sinks::{LiveControls, LiveServer, PageFrame};
 
 use super::{Sink, SinkSecond, SinkStart};
@@ -74,14 +74,14 @@ impl LivePage {
 
 struct LivePageSink {
     shared: Arc<Shared>,
-    so_far: Option<RunSoFar>,
+    so_far: Option<PartialRun>,
     /// The second from which on there may be an update.
     next: u64,
 }
 
 impl LivePageSink {
     /// Shows the run so far; how many bytes that takes.
-    fn show(&self, so_far: &RunSoFar) -> usize {
+    fn show(&self, so_far: &PartialRun) -> usize {
         let Shared { server, objectives, has_stop, rate } = &*self.shared;
         // 1.1 times 100 is not 110.
         let rate_percent = rate.as_ref().map(|rate| (rate.factor() * 100.0).round());
@@ -100,7 +100,7 @@ impl Sink for LivePageSink {
 
     fn begin(&mut self, run: &SinkStart<'_>) -> Result<(), String> {
         let plan = run.plan.clone();
-        let so_far = RunSoFar::new(plan, run.started_unix_ns, run.origin, run.settings);
+        let so_far = PartialRun::new(plan, run.started_unix_ns, run.origin, run.settings);
         self.show(&so_far);
         self.so_far = Some(so_far);
         let started = self.shared.server.start();

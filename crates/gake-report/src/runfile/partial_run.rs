@@ -11,13 +11,13 @@ use super::write::Second;
 /// Joins the seconds of a run in progress. It takes what a run file would take, and gives the run
 /// that this file would hold; its memory does not grow with the run.
 #[derive(Debug)]
-pub struct RunSoFar {
+pub struct PartialRun {
     plan: Plan,
     started_unix_ns: u64,
     body: Body,
 }
 
-impl RunSoFar {
+impl PartialRun {
     /// A run that begins, with what is known before it.
     #[must_use]
     pub fn new(
