@@ -21,7 +21,7 @@ mod testing;
 
 pub use format::{Format, FormatError, write};
 pub use formats::text::{Style, failed_bodies, level};
-pub use log::{Log, LogFormat};
+pub use log::{LogFormat, RequestLog};
 pub use runfile::{
     PartialRun, ReadError, RunFile, RunSeconds, Second, Warning, join_files, merge_runs, read_run,
 };

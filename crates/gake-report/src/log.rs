@@ -31,7 +31,7 @@ impl LogFormat {
 
 /// Writes the log.
 #[derive(Debug)]
-pub struct Log<W: Write> {
+pub struct RequestLog<W: Write> {
     out: W,
     format: LogFormat,
     started_unix_ns: u64,
@@ -72,7 +72,7 @@ const COLUMNS: [&str; 17] = [
     "label",
 ];
 
-impl<W: Write> Log<W> {
+impl<W: Write> RequestLog<W> {
     /// A log whose instants are relative to `started_unix_ns`; writes the header.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ mod tests {
     fn log(format: LogFormat) -> String {
         let labels = ["plain".to_owned(), "a \"b\", c".to_owned()];
         let mut out = Vec::new();
-        let mut log = Log::new(&mut out, format, 1_000, &labels).unwrap();
+        let mut log = RequestLog::new(&mut out, format, 1_000, &labels).unwrap();
         log.write(&outcomes()[..1]).unwrap();
         log.write(&outcomes()[1..]).unwrap();
         log.flush().unwrap();
