@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gake_core::record::Run;
 use gake_report::vegeta::{
-    Encoding, Reader, RecordError, ResultWriter, RoundRobin, Timestamp, VegetaRecord,
+    RecordError, ResultEncoding, ResultReader, ResultWriter, RoundRobin, Timestamp, VegetaRecord,
 };
 use proptest::prelude::*;
 
@@ -17,13 +17,13 @@ const JSON: &[u8] = include_bytes!("data/vegeta/results.json");
 const CSV: &[u8] = include_bytes!("data/vegeta/results.csv");
 
 fn read(bytes: &[u8]) -> Vec<VegetaRecord> {
-    let mut reader = Reader::detect(bytes).unwrap();
+    let mut reader = ResultReader::detect(bytes).unwrap();
     std::iter::from_fn(|| reader.next_record().unwrap()).collect()
 }
 
 /// What can be read, and every error.
 fn read_all(bytes: &[u8]) -> (usize, Vec<String>) {
-    let mut reader = match Reader::detect(bytes) {
+    let mut reader = match ResultReader::detect(bytes) {
         Ok(reader) => reader,
         Err(error) => return (0, vec![error.to_string()]),
     };
@@ -37,7 +37,7 @@ fn read_all(bytes: &[u8]) -> (usize, Vec<String>) {
     }
 }
 
-fn written(records: &[VegetaRecord], encoding: Encoding) -> Vec<u8> {
+fn written(records: &[VegetaRecord], encoding: ResultEncoding) -> Vec<u8> {
     let mut out = Vec::new();
     let mut writer = ResultWriter::new(&mut out, encoding);
     for record in records {
@@ -58,14 +58,14 @@ fn assert_same(ours: &[u8], theirs: &[u8]) {
 
 #[test]
 fn each_encoding_is_written_as_it_was_read() {
-    assert!(written(&read(GOB), Encoding::Gob) == GOB);
-    assert_same(&written(&read(JSON), Encoding::Json), JSON);
-    assert_same(&written(&read(CSV), Encoding::Csv), CSV);
+    assert!(written(&read(GOB), ResultEncoding::Gob) == GOB);
+    assert_same(&written(&read(JSON), ResultEncoding::Json), JSON);
+    assert_same(&written(&read(CSV), ResultEncoding::Csv), CSV);
 }
 
 #[test]
 fn gob_to_csv_is_what_vegeta_makes_of_it() {
-    assert_same(&written(&read(GOB), Encoding::Csv), CSV);
+    assert_same(&written(&read(GOB), ResultEncoding::Csv), CSV);
 }
 
 /// Go's maps have no order, so Vegeta wrote the headers of each line in one by chance.
@@ -76,9 +76,9 @@ fn gob_to_json_is_what_vegeta_makes_of_it_but_for_the_order_of_headers() {
         for headers in records.iter_mut().filter_map(|record| record.headers.as_mut()) {
             headers.sort();
         }
-        written(&records, Encoding::Json)
+        written(&records, ResultEncoding::Json)
     };
-    let ours = written(&read(GOB), Encoding::Json);
+    let ours = written(&read(GOB), ResultEncoding::Json);
     assert_same(&sorted(&ours), &sorted(JSON));
     let body = |json: &[u8]| {
         let text = String::from_utf8(json.to_vec()).unwrap();
@@ -90,8 +90,8 @@ fn gob_to_json_is_what_vegeta_makes_of_it_but_for_the_order_of_headers() {
 
 #[test]
 fn several_files_are_read_in_turns() {
-    let reader = |bytes: &[u8]| Reader::detect(Cursor::new(bytes.to_vec())).unwrap();
-    let short = written(&read(CSV)[..2], Encoding::Json);
+    let reader = |bytes: &[u8]| ResultReader::detect(Cursor::new(bytes.to_vec())).unwrap();
+    let short = written(&read(CSV)[..2], ResultEncoding::Json);
     let mut all =
         RoundRobin::new(vec![("a".to_owned(), reader(GOB)), ("b".to_owned(), reader(&short))]);
     let mut seqs = Vec::new();
@@ -128,7 +128,7 @@ fn a_cut_off_file_gives_what_is_whole_and_one_warning() {
 #[test]
 fn every_way_to_cut_a_stream_is_told() {
     let few = read(GOB);
-    for encoding in [Encoding::Gob, Encoding::Json, Encoding::Csv] {
+    for encoding in [ResultEncoding::Gob, ResultEncoding::Json, ResultEncoding::Csv] {
         let whole = written(&few[..3], encoding);
         for end in 0..whole.len() {
             let (records, errors) = read_all(&whole[..end]);
@@ -224,9 +224,9 @@ prop_compose! {
 proptest! {
     #[test]
     fn what_is_written_is_read_back(records in prop::collection::vec(record(), 1..5)) {
-        prop_assert_eq!(&read(&written(&records, Encoding::Gob)), &records);
-        prop_assert_eq!(&read(&written(&records, Encoding::Json)), &json(&records));
-        prop_assert_eq!(&read(&written(&records, Encoding::Csv)), &csv(&records));
+        prop_assert_eq!(&read(&written(&records, ResultEncoding::Gob)), &records);
+        prop_assert_eq!(&read(&written(&records, ResultEncoding::Json)), &json(&records));
+        prop_assert_eq!(&read(&written(&records, ResultEncoding::Csv)), &csv(&records));
     }
 
     #[test]
@@ -261,7 +261,7 @@ fn csv(records: &[VegetaRecord]) -> Vec<VegetaRecord> {
 
 #[test]
 fn an_error_that_ends_reading_ends_it() {
-    let mut reader = Reader::detect(&b"{\"x\":1}\n{\"y\":2}\n"[..]).unwrap();
+    let mut reader = ResultReader::detect(&b"{\"x\":1}\n{\"y\":2}\n"[..]).unwrap();
     assert!(matches!(reader.next_record(), Err(RecordError::Foreign)));
     assert!(reader.next_record().unwrap().is_none());
 }
@@ -342,7 +342,7 @@ fn a_result_that_comes_late_is_in_the_run_file_too() {
     // A minute's seconds are held open: the last one's has gone.
     let records: Vec<_> = (0..100).chain([3]).map(at).collect();
     let file = tempfile::NamedTempFile::new().unwrap();
-    fs::write(file.path(), written(&records, Encoding::Gob)).unwrap();
+    fs::write(file.path(), written(&records, ResultEncoding::Gob)).unwrap();
     let (whole, back) = through_a_run_file(&[file.path().to_owned()]);
     assert_eq!((back.tally.counts.sent, back.tally.fired), (101, 101));
     assert_eq!(back.tally.counts, whole.tally.counts);
@@ -367,8 +367,8 @@ fn a_run_from_hostile_instants_is_bounded() {
         at(700 * hour, 1),
         at(-hour, hour),
     ];
-    let bytes = written(&records, Encoding::Json);
-    let reader = Reader::detect(bytes.as_slice()).unwrap();
+    let bytes = written(&records, ResultEncoding::Json);
+    let reader = ResultReader::detect(bytes.as_slice()).unwrap();
     let (run, warnings) = gake_report::vegeta::read_run(reader).unwrap();
     assert_eq!((run.tally.counts.sent, warnings.len()), (3, 3), "{warnings:?}");
     let seconds = run.series.points().iter().map(|point| point.seconds).sum::<u64>();

@@ -53,10 +53,10 @@ enum Kind {
 impl Kind {
     fn open(path: &Path, run: &Run) -> Result<Self, ReadError> {
         let mut input = BufReader::new(File::open(path)?);
-        if vegeta::Encoding::of(input.fill_buf()?).is_none() {
+        if vegeta::ResultEncoding::of(input.fill_buf()?).is_none() {
             return Ok(Self::RunFile(Box::new(RunSeconds::new(input)?)));
         }
-        let reader = vegeta::Reader::detect(input).map_err(ReadError::Vegeta)?;
+        let reader = vegeta::ResultReader::detect(input).map_err(ReadError::Vegeta)?;
         Ok(Self::Vegeta(Box::new(vegeta::RecordSeconds::new(reader, run))))
     }
 }

@@ -81,12 +81,12 @@ pub enum ReadError {
 pub fn read_run(path: &Path) -> Result<(Run, Vec<Warning>), ReadError> {
     let mut input = BufReader::new(File::open(path)?);
     let first = input.fill_buf()?;
-    if vegeta::Encoding::of(first).is_none() {
+    if vegeta::ResultEncoding::of(first).is_none() {
         return read(input);
     }
     // What looks like results by its first bytes may be something else all the same.
     let foreign = detect::foreign(first).map_or(ReadError::NotARunFile, ReadError::Foreign);
-    let results = vegeta::Reader::detect(input).and_then(vegeta::read_run);
+    let results = vegeta::ResultReader::detect(input).and_then(vegeta::read_run);
     let (run, warnings) = results.map_err(|error| match error {
         vegeta::RecordError::Foreign => foreign,
         error => ReadError::Vegeta(error),

@@ -15,8 +15,8 @@ mod run;
 mod seconds;
 mod write;
 
-pub use read::{Reader, RecordError, RoundRobin};
-pub use record::{Encoding, EncodingError, Headers, Timestamp, VegetaRecord};
+pub use read::{RecordError, ResultReader, RoundRobin};
+pub use record::{EncodingError, Headers, ResultEncoding, Timestamp, VegetaRecord};
 pub use run::read_run;
 pub(crate) use seconds::RecordSeconds;
 pub use write::ResultWriter;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
 use super::broken::Broken;
-use super::record::{Encoding, VegetaRecord};
+use super::record::{ResultEncoding, VegetaRecord};
 use super::{csv, gob, json};
 
 /// Bytes that tell the encoding: a gob message's length and the number of the type it defines.
@@ -49,7 +49,7 @@ pub enum RecordError {
 /// Reads records. After an error the next one may be asked for: when nothing more can be read
 /// the file has none.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct ResultReader<R> {
     input: io::Chain<io::Cursor<Vec<u8>>, R>,
     decoder: Decoder,
     /// Records come to so far.
@@ -66,7 +66,7 @@ enum Decoder {
     Csv(csv::Decoder),
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> ResultReader<R> {
     /// Reads from `input`, whose first bytes tell the encoding.
     ///
     /// # Errors
@@ -77,10 +77,10 @@ impl<R: BufRead> Reader<R> {
         if first.is_empty() {
             return Err(RecordError::Empty);
         }
-        let decoder = match Encoding::of(&first).ok_or(RecordError::Foreign)? {
-            Encoding::Gob => Decoder::Gob(gob::Decoder::default()),
-            Encoding::Json => Decoder::Json(json::Decoder::default()),
-            Encoding::Csv => Decoder::Csv(csv::Decoder::default()),
+        let decoder = match ResultEncoding::of(&first).ok_or(RecordError::Foreign)? {
+            ResultEncoding::Gob => Decoder::Gob(gob::Decoder::default()),
+            ResultEncoding::Json => Decoder::Json(json::Decoder::default()),
+            ResultEncoding::Csv => Decoder::Csv(csv::Decoder::default()),
         };
         let input = io::Cursor::new(first).chain(input);
         Ok(Self { input, decoder, record: 0, good: 0, ended: false })
@@ -123,7 +123,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-impl Encoding {
+impl ResultEncoding {
     /// The encoding of a stream that starts with these bytes (16 tell), if it is one.
     ///
     /// A gob stream starts with the definition of a type: the message's length, then a number
@@ -152,13 +152,13 @@ impl Encoding {
 #[derive(Debug)]
 pub struct RoundRobin<R> {
     /// With each reader's name.
-    turns: VecDeque<(String, Reader<R>)>,
+    turns: VecDeque<(String, ResultReader<R>)>,
 }
 
 impl<R: BufRead> RoundRobin<R> {
     /// Reads from each of `readers`, which are named for errors.
     #[must_use]
-    pub fn new(readers: Vec<(String, Reader<R>)>) -> Self {
+    pub fn new(readers: Vec<(String, ResultReader<R>)>) -> Self {
         Self { turns: readers.into() }
     }
 

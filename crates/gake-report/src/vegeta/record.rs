@@ -68,7 +68,7 @@ impl Timestamp {
 
 /// How records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
+pub enum ResultEncoding {
     /// Go's binary stream, what an attack writes.
     Gob,
     /// An object a line.
@@ -82,7 +82,7 @@ pub enum Encoding {
 #[error("there is no encoding {0:?}; there are csv, gob and json")]
 pub struct EncodingError(String);
 
-impl std::str::FromStr for Encoding {
+impl std::str::FromStr for ResultEncoding {
     type Err = EncodingError;
 
     fn from_str(text: &str) -> Result<Self, EncodingError> {
@@ -95,7 +95,7 @@ impl std::str::FromStr for Encoding {
     }
 }
 
-impl fmt::Display for Encoding {
+impl fmt::Display for ResultEncoding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Gob => "gob",

@@ -13,7 +13,7 @@ use gake_core::record::{
 };
 use gake_core::schedule::Process;
 
-use super::read::{Reader, RecordError};
+use super::read::{RecordError, ResultReader};
 use super::record::VegetaRecord;
 
 /// Labels told apart; the rest is one, `other`.
@@ -38,7 +38,9 @@ const UNKNOWN: &str = "made from Vegeta's results: bytes are those of bodies; la
 ///
 /// # Errors
 /// When there are no results, or they cannot be read.
-pub fn read_run<R: BufRead>(mut reader: Reader<R>) -> Result<(Run, Vec<String>), RecordError> {
+pub fn read_run<R: BufRead>(
+    mut reader: ResultReader<R>,
+) -> Result<(Run, Vec<String>), RecordError> {
     let mut making = None;
     let mut warnings = Vec::new();
     let mut more = 0_u64;

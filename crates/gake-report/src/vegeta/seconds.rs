@@ -5,14 +5,14 @@ use std::io::BufRead;
 use gake_core::record::{Counts, Run};
 use gake_core::work::Gauges;
 
-use super::read::{Reader, RecordError};
+use super::read::{RecordError, ResultReader};
 use super::run::Making;
 use crate::runfile::ReadSecond;
 
 /// The seconds of results in order, in bounded memory. They hold every result that is in the run:
 /// one whose second is told already is in the next.
 pub struct RecordSeconds<R> {
-    reader: Reader<R>,
+    reader: ResultReader<R>,
     /// How many labels the run has.
     labels: usize,
     making: Option<Making>,
@@ -21,7 +21,7 @@ pub struct RecordSeconds<R> {
 
 impl<R: BufRead> RecordSeconds<R> {
     /// The seconds of the results that `run` was made from.
-    pub fn new(reader: Reader<R>, run: &Run) -> Self {
+    pub fn new(reader: ResultReader<R>, run: &Run) -> Self {
         Self { reader, labels: run.plan.labels.len(), making: None, ended: false }
     }
 

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use super::record::{Encoding, VegetaRecord};
+use super::record::{ResultEncoding, VegetaRecord};
 use super::{csv, gob, json};
 
 /// Writes records, each with one call to the writer below.
 #[derive(Debug)]
 pub struct ResultWriter<W> {
     out: W,
-    encoding: Encoding,
+    encoding: ResultEncoding,
     /// What is written before the record.
     buffer: Vec<u8>,
 }
@@ -17,9 +17,9 @@ pub struct ResultWriter<W> {
 impl<W: Write> ResultWriter<W> {
     /// Writes to `out` in an encoding.
     #[must_use]
-    pub fn new(out: W, encoding: Encoding) -> Self {
+    pub fn new(out: W, encoding: ResultEncoding) -> Self {
         let mut buffer = Vec::new();
-        if encoding == Encoding::Gob {
+        if encoding == ResultEncoding::Gob {
             gob::push_definitions(&mut buffer);
         }
         Self { out, encoding, buffer }
@@ -31,9 +31,9 @@ impl<W: Write> ResultWriter<W> {
     /// What the writer below returns.
     pub fn write(&mut self, record: &VegetaRecord) -> io::Result<()> {
         match self.encoding {
-            Encoding::Gob => gob::push_record(&mut self.buffer, record),
-            Encoding::Json => json::push_record(&mut self.buffer, record),
-            Encoding::Csv => csv::push_record(&mut self.buffer, record),
+            ResultEncoding::Gob => gob::push_record(&mut self.buffer, record),
+            ResultEncoding::Json => json::push_record(&mut self.buffer, record),
+            ResultEncoding::Csv => csv::push_record(&mut self.buffer, record),
         }
         let written = self.out.write_all(&self.buffer);
         self.buffer.clear();
