@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::cut::Cut;
+use crate::abort::Cut;
 use crate::flight::Flight;
 use crate::grpc::replies::Replies;
 use crate::io::FlushWatch;

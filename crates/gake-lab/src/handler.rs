@@ -15,9 +15,9 @@ use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::Service;
 
+use crate::abort::Cut;
 use crate::body::{Answer, Broken, Chunks, Source};
 use crate::connection::Connection;
-use crate::cut::Cut;
 use crate::database;
 use crate::flight::{Flight, Open};
 use crate::grpc;

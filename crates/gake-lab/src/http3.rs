@@ -19,10 +19,10 @@ use quinn::{
     TransportConfig,
 };
 
+use crate::abort::Cut;
 use crate::accepted::Place;
 use crate::body::Answer;
 use crate::connection::{Connection, Requests};
-use crate::cut::Cut;
 use crate::handler::Handler;
 use crate::io::FlushWatch;
 use crate::shared::Shared;

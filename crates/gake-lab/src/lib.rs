@@ -35,6 +35,7 @@
 //!
 //! The library prints nothing, reads no arguments and never exits the process.
 
+mod abort;
 mod accept;
 mod accepted;
 mod arrivals;
@@ -42,7 +43,6 @@ mod body;
 mod command;
 mod config;
 mod connection;
-mod cut;
 mod database;
 mod draws;
 mod duration;
@@ -56,7 +56,7 @@ mod io;
 mod lab;
 mod listen;
 mod metastable;
-mod opening;
+mod partial_head;
 mod pool;
 mod readable;
 mod routes;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::cut::Cut;
+use crate::abort::Cut;
 use crate::worker::Worker;
 
 /// A worker of the pool that serves a request; free again when dropped.

@@ -17,13 +17,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::Instant;
 
+use crate::abort::Cut;
 use crate::accepted::{Accepted, Place};
 use crate::connection::{Connection, Requests};
-use crate::cut::Cut;
 use crate::handler::Handler;
 use crate::http2;
 use crate::io::{Counted, FlushWatch};
-use crate::opening::Opening;
+use crate::partial_head::Opening;
 use crate::websocket;
 use crate::worker::Worker;
 

@@ -14,8 +14,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 
+use crate::abort::Cut;
 use crate::connection::Connection;
-use crate::cut::Cut;
 use crate::flight::Flight;
 use crate::io::Counted;
 use crate::pool;

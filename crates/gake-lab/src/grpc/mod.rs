@@ -21,9 +21,9 @@ use prost::Message;
 use self::calls::Call;
 use self::frames::{Frames, framed};
 use self::replies::{Replies, Status};
+use crate::abort::Cut;
 use crate::body::{Answer, Source};
 use crate::connection::Connection;
-use crate::cut::Cut;
 use crate::flight::Flight;
 use crate::pool;
 

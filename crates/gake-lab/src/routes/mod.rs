@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{StatusCode, Uri};
 
-use crate::cut::Cut;
+use crate::abort::Cut;
 use crate::draws::Draws;
 use params::{BadParam, Params};
 
