@@ -8,7 +8,7 @@ use gake_judge::compare::{ALPHA, Change, Figure, FigureKind};
 use serde::Serialize;
 
 use super::CompareReport;
-use crate::forms::plan::finished;
+use crate::json_types::plan::finished;
 
 /// The comparison as one JSON object over several lines.
 ///

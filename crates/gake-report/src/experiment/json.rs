@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{ExperimentReport, ExperimentStep};
 use crate::formats::json::{FailedBodiesForm, GeneratorForm};
-use crate::forms::watched::WatchedForm;
+use crate::json_types::watched::WatchedForm;
 
 /// The report as one JSON object over several lines.
 ///

@@ -7,7 +7,7 @@ use gake_text::units;
 use super::{BODIES_MAX, DISTURBED, ExperimentReport, ExperimentStep, FIGURES};
 use crate::Style;
 use crate::formats::text::page::{Page, Paint, fit};
-use crate::formats::text::{figures, target, trouble};
+use crate::formats::text::{figures, problems, target};
 
 /// Columns of a step's name at most.
 const NAME_MAX: usize = 48;
@@ -110,7 +110,7 @@ fn detail(page: &mut Page, step: &ExperimentStep, before: Option<&ExperimentStep
     let bodies = &step.summary.run.bodies;
     if !bodies.is_empty() {
         page.line("  failed bodies");
-        trouble::listed(page, bodies, BODIES_MAX);
+        problems::listed(page, bodies, BODIES_MAX);
     }
     if let Some(cause) = step.causes().find(|cause| Some(cause.id) == step.shown_cause()) {
         page.wrapped(14, "  evidence", Paint::Quiet, &format!("{}: {}", cause.id, cause.evidence));

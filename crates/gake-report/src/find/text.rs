@@ -14,7 +14,7 @@ use gake_text::units;
 use super::{FindReport, map};
 use crate::Style;
 use crate::formats::text::page::{INDENT, Page, Paint};
-use crate::formats::text::trouble;
+use crate::formats::text::problems;
 
 /// The page.
 #[must_use]
@@ -26,7 +26,7 @@ pub fn text(report: &FindReport, style: Style) -> String {
         map::show(&mut page, overload);
     }
     causes(&mut page, report);
-    trouble::bodies(&mut page, &report.bodies);
+    problems::bodies(&mut page, &report.bodies);
     steps(&mut page, report);
     page.text()
 }

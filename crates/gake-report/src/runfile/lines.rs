@@ -8,8 +8,8 @@ use gake_core::record::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::forms::run::{EndingForm, EventForm, GeneratorForm};
-use crate::forms::watched::{ReadingsForm, SettingForm};
+use crate::json_types::run::{EndingForm, EventForm, GeneratorForm};
+use crate::json_types::watched::{ReadingsForm, SettingForm};
 
 /// What such a line starts with.
 pub(super) const PREFIX: &str = "#gake ";

@@ -5,9 +5,8 @@
 //! whole; the histograms before that line are its own. So a file is readable to the last whole
 //! second whatever happened to the writer, and other tools see a plain interval log.
 
-mod body;
+mod assemble;
 mod detect;
-mod end;
 mod hdr;
 mod join;
 mod lines;
@@ -15,6 +14,7 @@ mod merge;
 mod partial_run;
 mod read;
 mod tag;
+mod totals;
 mod write;
 
 pub use join::join_files;

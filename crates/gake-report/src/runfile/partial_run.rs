@@ -4,8 +4,8 @@ use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{Ending, Generator, Provenance, Reading, Run, Setting};
 
-use super::body::{Body, Head};
-use super::end;
+use super::assemble;
+use super::totals::{Body, Head};
 use super::write::Second;
 
 /// Joins the seconds of a run in progress. It takes what a run file would take, and gives the run
@@ -48,7 +48,7 @@ impl PartialRun {
     #[must_use]
     pub fn run(&self) -> Run {
         let head = Head::of(self.plan.clone(), self.started_unix_ns);
-        let run = end::cut_off(head, self.body.clone());
+        let run = assemble::cut_off(head, self.body.clone());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let generator = Generator { cores, ..run.generator };
         Run { ending: Ending::Done, generator, ..run }

@@ -12,13 +12,13 @@ use gake_core::clock::Nanos;
 use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Tally, Watched};
 use gake_core::work::Gauges;
 
-use super::body::{Body, Head};
 use super::detect;
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::tag::{self, Tag};
+use super::totals::{Body, Head};
 use super::write::Second;
-use super::{end, hdr};
-use crate::forms::plan::checked;
+use super::{assemble, hdr};
+use crate::json_types::plan::checked;
 use crate::vegeta;
 
 /// Longest line that is read: a label's histogram is a few kilobytes.
@@ -338,8 +338,8 @@ impl Reading {
             Some(_) => {}
         }
         let run = match self.end {
-            Some(end) => end::ended(head, body, end),
-            None => end::cut_off(head, body),
+            Some(end) => assemble::ended(head, body, end),
+            None => assemble::cut_off(head, body),
         };
         Ok((run, self.warnings))
     }

@@ -18,8 +18,8 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::lines::{EndLine, Exact, FORMAT, Line, PREFIX, RunLine, SecondLine};
 use super::{hdr, tag};
-use crate::forms::plan::finished;
-use crate::forms::watched::ReadingsForm;
+use crate::json_types::plan::finished;
+use crate::json_types::watched::ReadingsForm;
 
 /// One second of a run, of all workers.
 #[derive(Debug, Clone, Copy)]

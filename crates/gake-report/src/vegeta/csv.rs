@@ -8,7 +8,7 @@ use std::io::BufRead;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::broken::{Broken, read_line};
+use super::decode_error::{Broken, read_line};
 use super::record::{Headers, Timestamp, VegetaRecord};
 
 /// Columns; versions before 12.9 wrote the first nine.

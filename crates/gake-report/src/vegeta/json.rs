@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::broken::{Broken, read_line};
+use super::decode_error::{Broken, read_line};
 use super::go;
 use super::record::{Headers, VegetaRecord};
 

@@ -4,8 +4,8 @@
 //! written is what Vegeta 12.13 writes, byte for byte; `tests/vegeta.rs` holds its own files
 //! against that.
 
-mod broken;
 mod csv;
+mod decode_error;
 pub mod go;
 mod gob;
 mod json;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead, Read};
 
-use super::broken::Broken;
+use super::decode_error::Broken;
 use super::record::{ResultEncoding, VegetaRecord};
 use super::{csv, gob, json};
 

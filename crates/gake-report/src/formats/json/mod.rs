@@ -3,9 +3,9 @@
 //! The fields are documented on the types, from which `docs/gake.run.1.schema.json` is made.
 
 mod bodies;
+mod figures;
 mod latency;
 mod metrics;
-mod parts;
 mod scenarios;
 #[cfg(test)]
 mod schema;
@@ -16,7 +16,7 @@ use std::io;
 use gake_judge::Summary;
 
 pub(crate) use bodies::FailedBodiesForm;
-pub(crate) use parts::GeneratorForm;
+pub(crate) use figures::GeneratorForm;
 use summary::SummaryForm;
 
 /// Writes a summary as one JSON object over several lines.

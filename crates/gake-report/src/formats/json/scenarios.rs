@@ -4,9 +4,9 @@ use gake_core::plan::Plan;
 use gake_core::record::{Counts, Run, ScenarioRun};
 use serde::Serialize;
 
+use super::figures::{RequestsForm, seconds};
 use super::latency::LatencyForm;
-use super::parts::{RequestsForm, seconds};
-use crate::forms::plan::finished;
+use crate::json_types::plan::finished;
 
 /// How many iterations. due = started + dropped; started = finished + interrupted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

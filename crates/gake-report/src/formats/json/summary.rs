@@ -10,16 +10,16 @@ use gake_judge::{Evaluation, Finding, NothingOk, Summary, Validity, Verdict, adv
 use serde::Serialize;
 
 use super::bodies::FailedBodiesForm;
-use super::latency::LatencyForm;
-use super::metrics::{MetricsForm, metrics};
-use super::parts::{
+use super::figures::{
     BytesForm, ConnectionsForm, GeneratorForm, LabelForm, PointForm, RateForm, RequestsForm,
     labels, seconds,
 };
+use super::latency::LatencyForm;
+use super::metrics::{MetricsForm, metrics};
 use super::scenarios::{IterationsForm, ScenarioForm, iterations};
-use crate::forms::plan::finished;
-use crate::forms::run::{EndingForm, EventForm};
-use crate::forms::watched::{GaugeForm, WatchedForm};
+use crate::json_types::plan::finished;
+use crate::json_types::run::{EndingForm, EventForm};
+use crate::json_types::watched::{GaugeForm, WatchedForm};
 
 /// A run of gake: what was asked, what came, and how it is judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]

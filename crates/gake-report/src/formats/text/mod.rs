@@ -5,9 +5,9 @@ pub(crate) mod figures;
 mod histogram;
 mod metrics;
 pub(crate) mod page;
+pub(crate) mod problems;
 mod scenarios;
 pub(crate) mod target;
-pub(crate) mod trouble;
 mod verdict;
 
 use gake_core::record::FailedBodies;
@@ -68,14 +68,14 @@ pub fn render(summary: &Summary, style: Style) -> String {
     figures::latency(&mut page, &summary.run);
     histogram::responses(&mut page, &summary.run);
     figures::statuses(&mut page, &summary.run);
-    trouble::faults(&mut page, &summary.run);
-    trouble::bodies(&mut page, &summary.run.bodies);
+    problems::faults(&mut page, &summary.run);
+    problems::bodies(&mut page, &summary.run.bodies);
     target::target(&mut page, &summary.run);
-    trouble::findings(&mut page, &summary.verdict);
+    problems::findings(&mut page, &summary.verdict);
     figures::labels(&mut page, &summary.run);
     metrics::metrics(&mut page, &summary.run);
-    trouble::agents(&mut page, &summary.run);
-    trouble::events(&mut page, &summary.run);
+    problems::agents(&mut page, &summary.run);
+    problems::events(&mut page, &summary.run);
     // A window shows the end of a longer text.
     if style.window.is_some_and(|lines| page.lines() >= lines) {
         page.gap();
@@ -89,7 +89,7 @@ pub fn render(summary: &Summary, style: Style) -> String {
 #[must_use]
 pub fn failed_bodies(bodies: &FailedBodies, style: Style) -> String {
     let mut page = Page::new(style);
-    trouble::bodies(&mut page, bodies);
+    problems::bodies(&mut page, bodies);
     page.text()
 }
 

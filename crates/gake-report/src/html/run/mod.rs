@@ -1,21 +1,21 @@
 //! The report of a run.
 
-mod asked;
 mod figures;
 mod labels;
 mod metrics;
 mod series;
+mod setup;
 mod target;
 
 use gake_core::record::{AgentRecord, Ending, Run};
 use gake_judge::{Summary, Validity, advice};
 use serde::Serialize;
 
-use self::asked::{ObjectiveForm, OriginForm, StageForm, objectives, stages};
 use self::figures::{Figures, LatencyForm, latencies};
 use self::labels::{LabelForm, LabelSeries, labels};
 use self::metrics::{MetricForm, metrics};
 use self::series::{CurveForm, HistogramForm, SeriesForm, curves, histogram};
+use self::setup::{ObjectiveForm, OriginForm, StageForm, objectives, stages};
 use self::target::TargetForm;
 use super::{NoUi, SCHEMA, bounded, cut, cut_to, instant};
 use crate::formats::headline::{self, Tone};

@@ -5,8 +5,8 @@ use gake_core::record::{Gauge, Point, Run, Sample};
 use serde::Serialize;
 
 use super::series::digits;
-use crate::forms::watched::UnitForm;
 use crate::html::cut_to;
+use crate::json_types::watched::UnitForm;
 
 /// Levels with a line in a chart.
 const LINES_MAX: usize = 40;

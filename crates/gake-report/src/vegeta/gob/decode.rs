@@ -7,7 +7,7 @@ use super::YEAR_1_TO_1970;
 use super::input::{Fault, Input, length_of_number};
 use super::types::builtin::{BYTES, INT, STRING, UINT};
 use super::types::{FieldNumbers, Type, Types};
-use crate::vegeta::broken::{Broken, RECORD_MAX};
+use crate::vegeta::decode_error::{Broken, RECORD_MAX};
 use crate::vegeta::record::{Headers, Timestamp, VegetaRecord};
 
 /// Reads records; keeps the types that the stream has defined.

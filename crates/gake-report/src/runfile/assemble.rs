@@ -4,8 +4,8 @@ use gake_core::clock::{SECOND, nanos};
 use gake_core::plan::Plan;
 use gake_core::record::{Counts, Ending, FailedBodies, Generator, Run, ScenarioRun, Tally};
 
-use super::body::{Body, Head};
 use super::lines::{EndLine, ScenarioEnd};
+use super::totals::{Body, Head};
 
 /// The run of a file with its end.
 pub(super) fn ended(mut head: Head, mut body: Body, end: EndLine) -> Run {
