@@ -7,11 +7,11 @@ use gake_text::units::{count, percent, rate};
 use crate::arithmetic::Scope;
 use crate::bench::{Bench, StepError};
 use crate::definition::StepDefinition;
-use crate::expected::expectation;
+use crate::expectations::expectation;
 use crate::figures::goodput;
-use crate::loaded::Loaded;
 use crate::names::StepNames;
 use crate::settings::ExperimentSettings;
+use crate::step_servers::Loaded;
 
 /// Runs on either.
 const TURNS: usize = 10;

@@ -4,7 +4,7 @@ use gake_judge::Summary;
 use gake_report::experiment::Expectation;
 use gake_text::units::count;
 
-use crate::expected::expectation;
+use crate::expectations::expectation;
 
 /// How long the lab's database takes to connect, and for a statement, in seconds.
 const CONNECT: f64 = 0.6;

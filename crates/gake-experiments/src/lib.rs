@@ -9,9 +9,8 @@ mod bench;
 mod budget;
 mod database;
 mod definition;
-mod expected;
+mod expectations;
 mod figures;
-mod loaded;
 mod names;
 mod plan;
 mod proxy;
@@ -20,6 +19,7 @@ mod runner;
 mod server;
 mod settings;
 mod slow_clients;
+mod step_servers;
 #[cfg(test)]
 mod tests;
 mod throughput;

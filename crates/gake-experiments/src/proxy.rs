@@ -13,7 +13,7 @@ use gake_shadow::compare::{Rules, file};
 use gake_text::units::count;
 use serde_json::Value;
 
-use crate::expected::expectation;
+use crate::expectations::expectation;
 use crate::server::{self, Server};
 
 /// How long the copies in flight may take when the load is over.

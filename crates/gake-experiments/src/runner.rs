@@ -11,11 +11,11 @@ use crate::arithmetic::{Scope, evaluate, fill};
 use crate::bench::{Bench, StepError};
 use crate::budget::ConnectionBudget;
 use crate::definition::{Experiment, StepDefinition, StepKind};
-use crate::loaded::Loaded;
 use crate::names::StepNames;
 use crate::plan::{Planned, plan};
 use crate::real_database::{CLOSING, DatabaseGuard};
 use crate::settings::ExperimentSettings;
+use crate::step_servers::Loaded;
 use crate::throughput::{CurveStep, end_of_throughput};
 use crate::{alternate, figures};
 

@@ -7,9 +7,9 @@ use gake_run::spec::RunDraft;
 use super::*;
 use crate::arithmetic::{evaluate, fill};
 use crate::budget::{ConnectionBudget, Ends};
-use crate::expected;
-use crate::loaded::spec;
+use crate::expectations;
 use crate::plan::{Planned, plan};
+use crate::step_servers::spec;
 
 /// What an experiment is asked for: on the lab, on a target, on a database; shorter or not.
 fn all_settings() -> Vec<ExperimentSettings> {
@@ -85,7 +85,7 @@ fn every_step_has_what_its_texts_need() {
             names.holds(one.when.as_ref()).unwrap();
             let is_figure = !one.what.is_empty();
             let shown = if is_figure {
-                expected::figure(one, &names).unwrap().theory
+                expectations::figure(one, &names).unwrap().theory
             } else {
                 fill(&one.theory, &names).unwrap()
             };

@@ -10,7 +10,7 @@ use crate::arithmetic::{evaluate, fill};
 use crate::bench::StepError;
 use crate::database;
 use crate::definition::StepDefinition;
-use crate::expected;
+use crate::expectations;
 use crate::names::StepNames;
 use crate::proxy::{Proxied, ProxyFlags};
 use crate::real_database::{CLOSING, DatabaseGuard};
@@ -123,15 +123,15 @@ impl<'a> Loaded<'a> {
                 continue;
             }
             expectations.push(match (&one.cause, &one.first_cause, &one.found) {
-                (Some(cause), ..) => expected::cause(summary, cause, &one.beside),
-                (_, Some(causes), _) => expected::first_cause(summary, causes),
+                (Some(cause), ..) => expectations::cause(summary, cause, &one.beside),
+                (_, Some(causes), _) => expectations::first_cause(summary, causes),
                 (.., Some(fields)) => match &self.servers {
                     Servers::Proxied(proxied) => {
                         proxied.found(fields, one.slower, fill(&one.theory, names)?)
                     }
                     Servers::Plain(_) => return Err("a comparison needs a proxy".to_owned()),
                 },
-                _ if one.no_cause => expected::no_cause(summary),
+                _ if one.no_cause => expectations::no_cause(summary),
                 _ if one.rows => {
                     let after = match self.database {
                         Some(database) => database.rows(self.server()),
@@ -139,7 +139,7 @@ impl<'a> Loaded<'a> {
                     };
                     database::rows(summary, self.rows_before, after.map_err(|why| why.to_string()))
                 }
-                _ => expected::figure(one, names)?,
+                _ => expectations::figure(one, names)?,
             });
         }
         Ok(expectations)
