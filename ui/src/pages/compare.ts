@@ -7,7 +7,7 @@ import { el } from "../dom";
 import { bytes, duration, number, percent, rate } from "../format";
 import { table } from "../table";
 import type { CompareData, Figure } from "./compare-data";
-import { section } from "./parts";
+import { section } from "./elements";
 import { charts, footer } from "./run";
 import { source } from "./run-source";
 import { quantile } from "./run-top";

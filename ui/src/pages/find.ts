@@ -7,7 +7,7 @@ import { count, duration, number, rate } from "../format";
 import { table } from "../table";
 import { explores, ladder, map, steps } from "./find-charts";
 import type { Find, FindData, Step } from "./find-data";
-import { card, facts, pair, section, slug, tile } from "./parts";
+import { card, facts, pair, section, slug, tile } from "./elements";
 
 /** What outcomes are called. */
 const OUTCOMES: Record<Step["outcome"], string> = {

@@ -6,7 +6,7 @@ import { heat } from "../charts/heat";
 import type { Timeline, TimeLine } from "../charts/time";
 import { el } from "../dom";
 import { bytes, bytesTick, count, duration, durationTick, percent, rate, tick } from "../format";
-import { facts, pair, section } from "./parts";
+import { facts, pair, section } from "./elements";
 import { bodies, faults, latencies, statuses } from "./run-tables";
 import type { RunData, Target } from "./run-data";
 import { marks } from "./run-marks";

@@ -8,7 +8,7 @@ import { el } from "../dom";
 import { count, duration, durationTick, percent } from "../format";
 import { recall, remember } from "../memory";
 import { listing, type Column } from "../table";
-import { change } from "./parts";
+import { change } from "./elements";
 import type { Label, LabelSeries, RunData } from "./run-data";
 import { marksOf } from "./run-marks";
 import { quantile } from "./run-top";

@@ -2,7 +2,7 @@
 
 import { el } from "../dom";
 import { count } from "../format";
-import { copier, facts } from "./parts";
+import { copier, facts } from "./elements";
 import type { RunData } from "./run-data";
 
 /** The command, the machine, and downloads. */

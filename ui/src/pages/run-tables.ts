@@ -3,7 +3,7 @@
 import { el } from "../dom";
 import { clock, count, duration, percent } from "../format";
 import { table, type Column } from "../table";
-import { section } from "./parts";
+import { section } from "./elements";
 import type { Agent, Latency, MetricRow, RunData } from "./run-data";
 import { quantile } from "./run-top";
 

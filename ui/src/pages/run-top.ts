@@ -3,7 +3,7 @@
 import type { Figure, Pill } from "../charts/bar";
 import { el } from "../dom";
 import { clock, count, duration, percent, rate } from "../format";
-import { card, change, tile } from "./parts";
+import { card, change, tile } from "./elements";
 import type { Latency, Objective, RunData } from "./run-data";
 
 const WORDS = {

@@ -8,7 +8,7 @@ import { redraw } from "../charts/redraw";
 import { Pieces, Timeline } from "../charts/time";
 import { el } from "../dom";
 import { rate } from "../format";
-import { section } from "./parts";
+import { section } from "./elements";
 import { connections, errors, generator, latency, target, traffic } from "./run-charts";
 import { endpoints } from "./run-endpoints";
 import { agents, events, metrics } from "./run-tables";

@@ -5,7 +5,7 @@ import { header } from "../charts/header";
 import { el } from "../dom";
 import { count, duration, percent } from "../format";
 import { table, type Column } from "../table";
-import { copier, facts, section } from "./parts";
+import { copier, facts, section } from "./elements";
 import type { Difference, Endpoint, Report, ShadowData, Verdict } from "./shadow-data";
 
 const VERDICTS: [Verdict, string, string][] = [

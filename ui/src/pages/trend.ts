@@ -7,7 +7,7 @@ import type { ChartOptions, Line } from "../charts/options";
 import { el } from "../dom";
 import { duration, durationTick, percent, rate, tick } from "../format";
 import { table, type Column } from "../table";
-import { section } from "./parts";
+import { section } from "./elements";
 
 /** What the page is made from. */
 export interface TrendData {
