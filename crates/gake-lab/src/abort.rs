@@ -1,15 +1,15 @@
-//! How an answer is broken off.
+//! How a response is aborted.
 
-/// How a connection ends without an answer, or in the middle of one.
+/// How a connection or stream ends without a complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Cut {
-    /// With a FIN, as if all were well.
+pub(crate) enum Abort {
+    /// With a FIN, as after a complete response.
     #[error("closed on request")]
     Close,
     /// With a RST.
     #[error("reset on request")]
     Reset,
-    /// The client is gone, or the lab stops: nobody is there to be told.
+    /// The client has disconnected, or the lab stops.
     #[error("the client is gone")]
     Gone,
 }
