@@ -1,5 +1,5 @@
-//! Shows what was recorded and judged: text and Markdown for people, JSON, CSV, JUnit and
-//! OpenMetrics for programs, the run file from which every format can be made again, and the
+//! Renders what was recorded and judged: text and Markdown for people, JSON, CSV, JUnit and
+//! OpenMetrics for programs, the run file from which every format can be rendered again, and the
 //! per-request log.
 //!
 //! Nothing here prints: writers take an [`std::io::Write`] or return a `String`.

@@ -1,24 +1,24 @@
-//! A run so far: what the seconds that are over add up to.
+//! A run in progress.
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
 use gake_core::record::{Ending, Generator, Provenance, Reading, Run, Setting};
 
 use super::assemble;
-use super::totals::{Body, Head};
+use super::totals::{RunHead, RunTotals};
 use super::write::Second;
 
-/// Joins the seconds of a run in progress. It takes what a run file would take, and gives the run
-/// that this file would hold; its memory does not grow with the run.
+/// Accumulates the seconds of a run in progress and returns the run that its run file would contain
+/// so far. Its memory does not grow with the run.
 #[derive(Debug)]
 pub struct PartialRun {
     plan: Plan,
     started_unix_ns: u64,
-    body: Body,
+    totals: RunTotals,
 }
 
 impl PartialRun {
-    /// A run that begins, with what is known before it.
+    /// A run that has just started.
     #[must_use]
     pub fn new(
         plan: Plan,
@@ -26,29 +26,29 @@ impl PartialRun {
         origin: &Provenance,
         settings: &[Setting],
     ) -> Self {
-        let mut body = Body::default();
-        body.origin.clone_from(origin);
-        body.tell_labels(&plan);
-        body.watched.settings.extend_from_slice(settings);
-        Self { plan, started_unix_ns, body }
+        let mut totals = RunTotals::default();
+        totals.origin.clone_from(origin);
+        totals.tell_labels(&plan);
+        totals.watched.settings.extend_from_slice(settings);
+        Self { plan, started_unix_ns, totals }
     }
 
-    /// Adds a second.
+    /// Adds a second, in ascending order.
     pub fn second(&mut self, second: &Second<'_>) {
-        self.body.add(second);
+        self.totals.add(second);
     }
 
-    /// Adds what the watched target said `at` an instant of the run.
+    /// Adds the readings of the watched target `at` an instant of the run.
     pub fn watched(&mut self, at: Nanos, readings: &[Reading]) {
-        self.body.watched.add(at, readings);
+        self.totals.watched.add(at, readings);
     }
 
-    /// The run as if its last second were its end. What only the end tells is left at nothing: the
-    /// busiest worker, waits for a core, memory, bodies of failed answers.
+    /// The run as if its last second were its end. Figures that only the end contains are empty: the
+    /// busiest worker, run delay, memory, bodies of failed responses.
     #[must_use]
     pub fn run(&self) -> Run {
-        let head = Head::of(self.plan.clone(), self.started_unix_ns);
-        let run = assemble::cut_off(head, self.body.clone());
+        let head = RunHead::of(self.plan.clone(), self.started_unix_ns);
+        let run = assemble::truncated(head, self.totals.clone());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let generator = Generator { cores, ..run.generator };
         Run { ending: Ending::Done, generator, ..run }

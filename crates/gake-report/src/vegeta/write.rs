@@ -1,21 +1,20 @@
-//! Writing results in an encoding.
+//! Writes results in an encoding.
 
 use std::io::{self, Write};
 
 use super::record::{ResultEncoding, VegetaRecord};
 use super::{csv, gob, json};
 
-/// Writes records, each with one call to the writer below.
+/// Writes records, each with one call to the underlying writer.
 #[derive(Debug)]
 pub struct ResultWriter<W> {
     out: W,
     encoding: ResultEncoding,
-    /// What is written before the record.
     buffer: Vec<u8>,
 }
 
 impl<W: Write> ResultWriter<W> {
-    /// Writes to `out` in an encoding.
+    /// Writes records to `out`.
     #[must_use]
     pub fn new(out: W, encoding: ResultEncoding) -> Self {
         let mut buffer = Vec::new();
@@ -28,7 +27,7 @@ impl<W: Write> ResultWriter<W> {
     /// Writes a record.
     ///
     /// # Errors
-    /// What the writer below returns.
+    /// The underlying writer's.
     pub fn write(&mut self, record: &VegetaRecord) -> io::Result<()> {
         match self.encoding {
             ResultEncoding::Gob => gob::push_record(&mut self.buffer, record),
@@ -40,10 +39,10 @@ impl<W: Write> ResultWriter<W> {
         written
     }
 
-    /// Flushes the writer below.
+    /// Flushes the underlying writer.
     ///
     /// # Errors
-    /// What it returns.
+    /// The underlying writer's.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
