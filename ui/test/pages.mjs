@@ -228,7 +228,7 @@ async function trendPage(page, data) {
   assert.equal(await value(figure, "p99"), duration(last.p99_ns));
 }
 
-/** Two runs: what differs, and the charts of one over those of the other. */
+/** Two runs: the differences, and the charts of one over the other. */
 async function comparePage(page, { comparison, run }) {
   assert.equal(await page.locator("h1").textContent(), `${comparison.b.name} against ${comparison.a.name}`);
   assert((await page.locator(".verdict").textContent()).includes(comparison.conclusion.replace(/^[^:]*: /, "")));
@@ -243,7 +243,7 @@ async function comparePage(page, { comparison, run }) {
   await paper(page);
 }
 
-/** The run behind: its values beside those of the cursor, and its lines, which can be taken away. */
+/** The run behind: its values beside the cursor, and its lines, which can be hidden. */
 async function behind(page, data) {
   const { name, run } = data.over;
   const figure = chart(page, "Requests per second");
