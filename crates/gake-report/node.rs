@@ -36,12 +36,12 @@ enum Problem {
     /// The machine lacks a tool; the crate is built without the file.
     Missing(String),
     /// The sources do not build; the build fails.
-    Broken(String),
+    Failed(String),
 }
 
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        Self::Broken(error.to_string())
+        Self::Failed(error.to_string())
     }
 }
 
@@ -71,7 +71,7 @@ impl WebFile {
                 println!("cargo:warning=built without {}: {why}", self.what);
                 Vec::new()
             }
-            Err(Problem::Broken(why)) => panic!("{} ({}/): {why}", self.what, self.folder),
+            Err(Problem::Failed(why)) => panic!("{} ({}/): {why}", self.what, self.folder),
         };
         let path = out.join(self.name);
         if fs::read(&path).ok().as_ref() != Some(&bytes) {
@@ -83,24 +83,24 @@ impl WebFile {
         let path = folder.join(self.built);
         println!("cargo:rerun-if-changed={}", path.display());
         fs::read(&path).map_err(|error| {
-            Problem::Broken(format!("{}: {}: {error}", self.ready, path.display()))
+            Problem::Failed(format!("{}: {}: {error}", self.ready, path.display()))
         })
     }
 
-    /// Copies the sources to `copy` and builds them there.
-    fn build(&self, folder: &Path, room: &Path) -> Result<Vec<u8>, Problem> {
+    /// Copies the sources to `workspace` and builds them there.
+    fn build(&self, folder: &Path, workspace: &Path) -> Result<Vec<u8>, Problem> {
         self.check_node()?;
-        fs::create_dir_all(room)?;
-        // Deleted sources must not survive in the copy.
-        let _ = fs::remove_dir_all(room.join("src"));
+        fs::create_dir_all(workspace)?;
+        // Deleted sources must not survive there.
+        let _ = fs::remove_dir_all(workspace.join("src"));
         for source in self.sources {
-            copy(&folder.join(source), &room.join(source))?;
+            copy(&folder.join(source), &workspace.join(source))?;
         }
-        install(room)?;
+        install(workspace)?;
         for (script, args) in self.tools {
-            run(room, script, args)?;
+            run(workspace, script, args)?;
         }
-        Ok(fs::read(room.join("dist").join(self.built))?)
+        Ok(fs::read(workspace.join("dist").join(self.built))?)
     }
 
     fn check_node(&self) -> Result<(), Problem> {
@@ -131,9 +131,9 @@ fn variable(name: &str) -> PathBuf {
 }
 
 /// Installs the packages of the lock file, unless they are installed.
-fn install(room: &Path) -> Result<(), Problem> {
-    let lock = fs::read(room.join("package-lock.json"))?;
-    let stamp = room.join("installed.json");
+fn install(workspace: &Path) -> Result<(), Problem> {
+    let lock = fs::read(workspace.join("package-lock.json"))?;
+    let stamp = workspace.join("installed.json");
     if fs::read(&stamp).ok().as_ref() == Some(&lock) {
         return Ok(());
     }
@@ -147,7 +147,7 @@ fn install(room: &Path) -> Result<(), Problem> {
         "--loglevel=error",
     ];
     let mut npm = Command::new("npm");
-    let output = npm.args(flags).current_dir(room).stdin(Stdio::null()).output();
+    let output = npm.args(flags).current_dir(workspace).stdin(Stdio::null()).output();
     match output {
         Ok(output) if output.status.success() => Ok(fs::write(stamp, lock)?),
         Ok(output) => {
@@ -160,18 +160,18 @@ fn install(room: &Path) -> Result<(), Problem> {
     }
 }
 
-fn run(room: &Path, script: &str, args: &[&str]) -> Result<(), Problem> {
+fn run(workspace: &Path, script: &str, args: &[&str]) -> Result<(), Problem> {
     let output = Command::new("node")
         .arg(script)
         .args(args)
-        .current_dir(room)
+        .current_dir(workspace)
         .stdin(Stdio::null())
         .output()?;
     if output.status.success() {
         return Ok(());
     }
     let texts = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    Err(Problem::Broken(format!("{script} {}\n{}", args.join(" "), texts.join(""))))
+    Err(Problem::Failed(format!("{script} {}\n{}", args.join(" "), texts.join(""))))
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
