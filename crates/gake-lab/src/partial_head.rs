@@ -55,11 +55,6 @@ impl PartialHead {
             })
     }
 
-    /// Returns bytes that an abandoned server had read.
-    pub(crate) fn put_back(&mut self, bytes: &[u8]) {
-        self.add(bytes);
-    }
-
     /// Reads until the parser can decide; `false` when the client has closed before that.
     pub(crate) fn poll<S: AsyncRead + Unpin>(
         &mut self,
@@ -80,7 +75,8 @@ impl PartialHead {
         Poll::Ready(Ok(true))
     }
 
-    fn add(&mut self, mut bytes: &[u8]) {
+    /// Appends bytes that were read.
+    pub(crate) fn add(&mut self, mut bytes: &[u8]) {
         // Empty lines before a request are skipped (RFC 9112, section 2.2).
         if self.bytes.is_empty() {
             let blank = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();

@@ -129,7 +129,7 @@ async fn serve_stream<S>(
         // Boxed, so that a waiting connection is small.
         let Some((rested, read)) = Box::pin(serve_requests(&connection, io)).await else { return };
         io = rested;
-        partial_head.put_back(&read);
+        partial_head.add(&read);
     }
 }
 

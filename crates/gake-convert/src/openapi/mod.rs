@@ -138,7 +138,7 @@ impl<'a> Description<'a> {
         request
     }
 
-    /// The parameters of an operation, and those of its path item that it does not override.
+    /// The parameters of an operation, and the inherited ones of its path item.
     fn parameters(&mut self, operation: &Operation<'a>) -> Vec<&'a Value> {
         let mut parameters: Vec<&Value> = Vec::new();
         for owner in [operation.own, operation.item] {

@@ -26,9 +26,9 @@ The lab: a target server whose behaviour is known.
   /stream/10?every=10ms       N chunks, one at each interval
   /events?n=10&every=100ms    N server-sent events, one at each interval
   /error?rate=0.1&code=503    this status, this often; else 200
-  /reset?after=100            a TCP reset, without an answer or after N bytes of it
+  /reset?after=100            a TCP reset, without a response or after N bytes of it
   /close?after=100            the same with an orderly close
-  /hang                       no answer, ever
+  /hang                       no response, ever
   /users                      with a database: POST a user, GET /users/1, GET /users/count, DELETE
   /ws?delay=20ms              a WebSocket that sends every message back
 
