@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use gake_core::clock::Nanos;
-use gake_core::record::{End, Outcome};
+use gake_core::record::{ExchangeEnd, Outcome};
 
 /// The format of a request log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,9 +117,11 @@ impl<W: Write> RequestLog<W> {
         let at = |offset: Nanos| LogField::Number(self.started_unix_ns.saturating_add(offset));
         let number = |value: Option<u64>| value.map_or(LogField::Unknown, LogField::Number);
         let (status, fault) = match exchange.end {
-            End::Answered(answer) => (LogField::Number(answer.status.into()), LogField::Unknown),
-            End::Fault(fault) => (LogField::Unknown, LogField::Plain(fault.name())),
-            End::Unfinished => (LogField::Unknown, LogField::Plain("unfinished")),
+            ExchangeEnd::Response(response) => {
+                (LogField::Number(response.status.into()), LogField::Unknown)
+            }
+            ExchangeEnd::Fault(fault) => (LogField::Unknown, LogField::Plain(fault.name())),
+            ExchangeEnd::Unfinished => (LogField::Unknown, LogField::Plain("unfinished")),
         };
         let label = self.labels.get(usize::from(exchange.label));
         [
@@ -218,7 +220,7 @@ mod tests {
         all[0].exchange.connect = Some(90_000);
         all[1].exchange.label = 1;
         all.push(responded(u64::MAX, u64::MAX / 4, MS, 503));
-        all[2].exchange.end = End::Unfinished;
+        all[2].exchange.end = ExchangeEnd::Unfinished;
         all
     }
 

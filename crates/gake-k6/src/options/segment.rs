@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gake_core::schedule::NumberStripes;
+use gake_core::schedule::NumberPattern;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -245,11 +245,11 @@ impl Stripes {
     }
 
     /// Which arrivals of the whole are its own, unless all or none are.
-    pub(super) fn numbers(&self) -> Option<NumberStripes> {
+    pub(super) fn numbers(&self) -> Option<NumberPattern> {
         if self.places.len() as u64 == self.period {
             return None;
         }
-        NumberStripes::new(self.period, self.places.clone())
+        NumberPattern::new(self.period, self.places.clone())
     }
 
     /// The numbers of what `users`, shared out by these stripes, do in turn; `None` where the
@@ -265,7 +265,7 @@ impl Stripes {
 ///
 /// # Errors
 /// When the segment is not one of its sequence.
-pub fn segment_users(options: &Options) -> Result<Option<NumberStripes>, String> {
+pub fn segment_users(options: &Options) -> Result<Option<NumberPattern>, String> {
     Stripes::of(options).map(|stripes| stripes.numbers())
 }
 

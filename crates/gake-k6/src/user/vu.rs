@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cookie_store::CookieStore;
 use gake_core::clock::{Clock, Nanos};
 use gake_core::metric::Tags;
-use gake_script::user::{Cut, Tasks, cut, wait, wait_long};
+use gake_script::user::{Tasks, WaitError, throw_wait_error, wait, wait_long};
 use gake_wire::Client;
 use rquickjs::{Ctx, JsLifetime};
 
@@ -224,7 +224,7 @@ impl Vu {
     /// # Errors
     /// When the iteration has to end; scripts cannot catch that.
     pub fn wait<T>(&self, ctx: &Ctx<'_>, future: impl Future<Output = T>) -> rquickjs::Result<T> {
-        wait(future).map_err(|why| cut(ctx, why))
+        wait(future).map_err(|why| throw_wait_error(ctx, why))
     }
 
     /// Pauses its script until this instant.
@@ -237,7 +237,7 @@ impl Vu {
             long if long >= LONG_PAUSE => wait_long(pause),
             _ => wait(pause),
         };
-        paused.map_err(|why| cut(ctx, why))
+        paused.map_err(|why| throw_wait_error(ctx, why))
     }
 
     /// Refuses `what` while the script is loaded.
@@ -254,7 +254,7 @@ impl Vu {
     /// Ends the iteration with an error that scripts cannot catch.
     #[must_use]
     pub fn end(&self, ctx: &Ctx<'_>) -> rquickjs::Error {
-        cut(ctx, Cut::Ended)
+        throw_wait_error(ctx, WaitError::Ended)
     }
 
     /// Ends `held` when the call of the script's function is over.

@@ -1,6 +1,6 @@
 //! The ending, events and resource usage of a run, in the run file and JSON.
 
-use gake_core::record::{Ending, Event, Generator};
+use gake_core::record::{Generator, RunEnd, RunEvent};
 use serde::{Deserialize, Serialize};
 
 /// What ended a run.
@@ -21,18 +21,18 @@ pub(crate) enum EndingJson {
     OutOfTargets,
 }
 
-impl From<&Ending> for EndingJson {
-    fn from(ending: &Ending) -> Self {
+impl From<&RunEnd> for EndingJson {
+    fn from(ending: &RunEnd) -> Self {
         match ending {
-            Ending::Done => Self::Done,
-            Ending::Interrupted => Self::Interrupted,
-            Ending::Aborted(objective) => Self::Aborted { objective: objective.clone() },
-            Ending::OutOfTargets => Self::OutOfTargets,
+            RunEnd::Done => Self::Done,
+            RunEnd::Interrupted => Self::Interrupted,
+            RunEnd::Aborted(objective) => Self::Aborted { objective: objective.clone() },
+            RunEnd::OutOfTargets => Self::OutOfTargets,
         }
     }
 }
 
-impl From<EndingJson> for Ending {
+impl From<EndingJson> for RunEnd {
     fn from(form: EndingJson) -> Self {
         match form {
             EndingJson::Done => Self::Done,
@@ -53,13 +53,13 @@ pub(crate) struct EventJson {
     text: String,
 }
 
-impl From<&Event> for EventJson {
-    fn from(event: &Event) -> Self {
+impl From<&RunEvent> for EventJson {
+    fn from(event: &RunEvent) -> Self {
         Self { at_ns: event.at, text: event.text.clone() }
     }
 }
 
-impl From<EventJson> for Event {
+impl From<EventJson> for RunEvent {
     fn from(form: EventJson) -> Self {
         Self { at: form.at_ns, text: form.text }
     }

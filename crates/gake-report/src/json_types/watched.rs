@@ -1,7 +1,7 @@
 //! The watched target, in the run file and JSON.
 
 use gake_core::clock::Nanos;
-use gake_core::record::{Gauge, LevelUnit, Reading, Setting, Watched};
+use gake_core::record::{Gauge, GaugeReading, LevelUnit, TargetSetting, WatchRecord};
 use serde::{Deserialize, Serialize};
 
 /// The unit of a level.
@@ -53,7 +53,7 @@ pub(crate) struct ReadingsJson {
 }
 
 impl ReadingsJson {
-    pub(crate) fn new(at_ns: Nanos, readings: &[Reading]) -> Self {
+    pub(crate) fn new(at_ns: Nanos, readings: &[GaugeReading]) -> Self {
         // JSON has only finite numbers.
         let finite = readings.iter().filter(|reading| reading.value.is_finite());
         let levels =
@@ -61,8 +61,8 @@ impl ReadingsJson {
         Self { at_ns, levels }
     }
 
-    pub(crate) fn readings(self) -> Vec<Reading> {
-        let reading = |(source, name, unit, value): (String, String, UnitJson, f64)| Reading {
+    pub(crate) fn readings(self) -> Vec<GaugeReading> {
+        let reading = |(source, name, unit, value): (String, String, UnitJson, f64)| GaugeReading {
             source,
             name,
             unit: unit.into(),
@@ -84,14 +84,14 @@ pub(crate) struct SettingJson {
     value: String,
 }
 
-impl From<&Setting> for SettingJson {
-    fn from(setting: &Setting) -> Self {
-        let Setting { source, name, value } = setting.clone();
+impl From<&TargetSetting> for SettingJson {
+    fn from(setting: &TargetSetting) -> Self {
+        let TargetSetting { source, name, value } = setting.clone();
         Self { source, name, value }
     }
 }
 
-impl From<SettingJson> for Setting {
+impl From<SettingJson> for TargetSetting {
     fn from(form: SettingJson) -> Self {
         let SettingJson { source, name, value } = form;
         Self { source, name, value }
@@ -119,7 +119,7 @@ pub(crate) struct GaugeJson {
 
 impl GaugeJson {
     /// The levels of the generator's own machine; `None` when it was not sampled.
-    pub(crate) fn of_machine(watched: &Watched, warmup: Nanos) -> Option<Vec<Self>> {
+    pub(crate) fn of_machine(watched: &WatchRecord, warmup: Nanos) -> Option<Vec<Self>> {
         let machine = watched.gauges().iter().filter(|gauge| !gauge.is_targets());
         let all: Vec<_> = machine.map(|gauge| Self::new(gauge, warmup)).collect();
         (!all.is_empty()).then_some(all)
@@ -148,7 +148,7 @@ pub(crate) struct WatchedTargetJson {
 
 impl WatchedTargetJson {
     /// `None` when nothing was watched.
-    pub(crate) fn new(watched: &Watched, warmup: Nanos) -> Option<Self> {
+    pub(crate) fn new(watched: &WatchRecord, warmup: Nanos) -> Option<Self> {
         (!watched.is_empty()).then(|| Self {
             gauges: watched.targets().map(|gauge| GaugeJson::new(gauge, warmup)).collect(),
             settings: watched.settings.iter().map(Into::into).collect(),

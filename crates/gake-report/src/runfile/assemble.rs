@@ -2,7 +2,7 @@
 
 use gake_core::clock::{SECOND, nanos};
 use gake_core::plan::Plan;
-use gake_core::record::{Counts, Ending, FailedBodies, Generator, Run, ScenarioRun, Tally};
+use gake_core::record::{Counts, FailedBodies, Generator, Run, RunEnd, ScenarioRun, Tally};
 
 use super::lines::{EndLine, ScenarioEnd};
 use super::totals::{RunHead, RunTotals};
@@ -61,7 +61,7 @@ fn scenarios(
     let each = plan.scenarios().iter().map(|plan| {
         let end = ends.next().unwrap_or_else(|| whole.clone());
         let mut tally = tallies.next().unwrap_or_default();
-        tally.tell_labels(Tally::new(labels).labels().len());
+        tally.grow_labels(Tally::new(labels).labels().len());
         ScenarioRun {
             plan: plan.clone(),
             measured: end.measured_ns,
@@ -104,7 +104,7 @@ pub(super) fn truncated(head: RunHead, mut totals: RunTotals) -> Run {
         sending: measured,
         completing: measured,
         elapsed,
-        ending: Ending::Interrupted,
+        ending: RunEnd::Interrupted,
         asked_rate,
         generator: Generator { cpu, threads: plan.threads, ..Generator::default() },
         plan,

@@ -2,7 +2,7 @@
 
 use gake_core::clock::Nanos;
 use gake_core::plan::Plan;
-use gake_core::record::{Ending, Generator, Provenance, Reading, Run, Setting};
+use gake_core::record::{GaugeReading, Generator, Provenance, Run, RunEnd, TargetSetting};
 
 use super::assemble;
 use super::totals::{RunHead, RunTotals};
@@ -24,11 +24,11 @@ impl PartialRun {
         plan: Plan,
         started_unix_ns: u64,
         origin: &Provenance,
-        settings: &[Setting],
+        settings: &[TargetSetting],
     ) -> Self {
         let mut totals = RunTotals::default();
         totals.origin.clone_from(origin);
-        totals.tell_labels(&plan);
+        totals.grow_labels(&plan);
         totals.watched.settings.extend_from_slice(settings);
         Self { plan, started_unix_ns, totals }
     }
@@ -39,7 +39,7 @@ impl PartialRun {
     }
 
     /// Adds the readings of the watched target `at` an instant of the run.
-    pub fn watched(&mut self, at: Nanos, readings: &[Reading]) {
+    pub fn watched(&mut self, at: Nanos, readings: &[GaugeReading]) {
         self.totals.watched.add(at, readings);
     }
 
@@ -51,6 +51,6 @@ impl PartialRun {
         let run = assemble::truncated(head, self.totals.clone());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let generator = Generator { cores, ..run.generator };
-        Run { ending: Ending::Done, generator, ..run }
+        Run { ending: RunEnd::Done, generator, ..run }
     }
 }

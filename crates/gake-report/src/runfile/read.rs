@@ -9,7 +9,9 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gake_core::clock::Nanos;
-use gake_core::record::{Counts, Event, Histogram, Point, Provenance, Run, Tally, Watched};
+use gake_core::record::{
+    Counts, Histogram, Provenance, Run, RunEvent, SeriesPoint, Tally, WatchRecord,
+};
 use gake_core::work::Gauges;
 
 use super::detect;
@@ -125,7 +127,7 @@ pub struct SecondRecord {
     /// CPU time of the workers.
     pub cpu: Nanos,
     /// Its tenths; empty if unknown.
-    pub tenths: Vec<Point>,
+    pub tenths: Vec<SeriesPoint>,
 }
 
 /// The complete seconds of a run file, one by one, in memory for one.
@@ -195,8 +197,8 @@ struct ReadState {
     head: Option<RunHead>,
     /// Histograms of the incomplete second.
     pending: HashMap<String, hdrhistogram::Histogram<u64>>,
-    events: Vec<Event>,
-    watched: Watched,
+    events: Vec<RunEvent>,
+    watched: WatchRecord,
     origin: Provenance,
     end: Option<EndLine>,
 }
@@ -321,7 +323,7 @@ impl ReadState {
                 Err(why) => self.warn(format!("its plan is invalid and was left out: {why}")),
             }
         }
-        totals.tell_labels(&head.plan);
+        totals.grow_labels(&head.plan);
         totals.events = std::mem::take(&mut self.events);
         totals.watched = std::mem::take(&mut self.watched);
         totals.origin = std::mem::take(&mut self.origin);
@@ -346,7 +348,7 @@ impl ReadState {
 }
 
 /// Whether the tenths of a second, if any, add up to its counts and in-flight time.
-fn add_up(tenths: &[Point], line: &SecondLine) -> bool {
+fn add_up(tenths: &[SeriesPoint], line: &SecondLine) -> bool {
     let mut counts = Counts::default();
     for tenth in tenths {
         // Sums of values from a file must not overflow.
@@ -356,7 +358,7 @@ fn add_up(tenths: &[Point], line: &SecondLine) -> bool {
         counts.merge(&tenth.counts);
     }
     let end = line.at.saturating_add(1).saturating_mul(10);
-    let inside = |tenth: &Point| tenth.second.saturating_add(tenth.seconds) <= end;
+    let inside = |tenth: &SeriesPoint| tenth.second.saturating_add(tenth.seconds) <= end;
     tenths.is_empty() || (tenths.len() <= 10 && counts == line.counts && tenths.iter().all(inside))
 }
 

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use gake_core::record::{Histogram, LabelTally, Latency, Metric};
+use gake_core::record::{Histogram, LabelTally, Latency, LatencyMetric};
 
 /// The metric, and the label if any, of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HistogramTag {
-    Metric(Metric),
+    Metric(LatencyMetric),
     LabelResponse(u16),
     LabelService(u16),
 }
@@ -17,7 +17,7 @@ pub(super) fn all(labels: &[String]) -> impl Iterator<Item = HistogramTag> + use
     let count = u16::try_from(labels.len()).unwrap_or(u16::MAX);
     let of_labels =
         (0..count).flat_map(|n| [HistogramTag::LabelResponse(n), HistogramTag::LabelService(n)]);
-    Metric::ALL.into_iter().map(HistogramTag::Metric).chain(of_labels)
+    LatencyMetric::ALL.into_iter().map(HistogramTag::Metric).chain(of_labels)
 }
 
 impl HistogramTag {

@@ -8,8 +8,8 @@ use gake_core::Load;
 use gake_core::clock::{Nanos, SECOND};
 use gake_core::plan::{Plan, Stage, Timeouts};
 use gake_core::record::{
-    Counts, Ending, Event, Fault, Generator, Metric, Phase, Point, Provenance, Run, Series, Tally,
-    Watched,
+    Counts, Fault, Generator, LatencyMetric, Phase, Provenance, Run, RunEnd, RunEvent, Series,
+    SeriesPoint, Tally, WatchRecord,
 };
 use gake_core::schedule::Process;
 
@@ -144,7 +144,7 @@ impl RunBuilder {
             if self.labels.len() <= LABELS_MAX {
                 let full = self.labels.len() == LABELS_MAX;
                 self.labels.push(if full { "other".to_owned() } else { name });
-                self.tally.tell_labels(self.labels.len());
+                self.tally.grow_labels(self.labels.len());
             }
             self.labels.len() - 1
         });
@@ -182,10 +182,10 @@ impl RunBuilder {
         let at = second.saturating_sub(first).max(0) as u64;
         let next = self.series.points().last().map_or(0, |last| last.second + last.seconds);
         for empty in next..at {
-            self.series.push(Point { second: empty, seconds: 1, ..Point::default() });
+            self.series.push(SeriesPoint { second: empty, seconds: 1, ..SeriesPoint::default() });
         }
         let at = at.max(next);
-        self.series.push(Point::new(at, &tally));
+        self.series.push(SeriesPoint::new(at, &tally));
         self.closed = second + 1;
         if let Some(closed_seconds) = &mut self.closed_seconds {
             closed_seconds.push_back((at, tally));
@@ -219,7 +219,7 @@ impl RunBuilder {
             sending,
             completing: elapsed,
             elapsed,
-            ending: Ending::Done,
+            ending: RunEnd::Done,
             asked_rate: None,
             tally: self.tally,
             warmup: Counts::default(),
@@ -227,11 +227,11 @@ impl RunBuilder {
             peak_connections: 0,
             generator: Generator::default(),
             agents: Vec::new(),
-            watched: Watched::default(),
+            watched: WatchRecord::default(),
             bodies: gake_core::record::FailedBodies::default(),
             scenarios: Vec::new(),
             origin: Provenance::default(),
-            events: vec![Event { at: elapsed, text: UNKNOWN.to_owned() }],
+            events: vec![RunEvent { at: elapsed, text: UNKNOWN.to_owned() }],
         }
     }
 }
@@ -303,12 +303,14 @@ impl RequestResult {
     }
 
     /// The histogram of its response time, as in [`Tally::record`].
-    fn metric(&self) -> Metric {
+    fn metric(&self) -> LatencyMetric {
         match self.end {
-            RequestEnd::Answered { ok: true, .. } => Metric::OkResponse,
-            RequestEnd::Answered { .. } | RequestEnd::Unfinished => Metric::OtherResponse,
-            RequestEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => Metric::OtherResponse,
-            RequestEnd::Fault(_) => Metric::FaultResponse,
+            RequestEnd::Answered { ok: true, .. } => LatencyMetric::OkResponse,
+            RequestEnd::Answered { .. } | RequestEnd::Unfinished => LatencyMetric::OtherResponse,
+            RequestEnd::Fault(Fault::Timeout(_) | Fault::ConnectTimeout) => {
+                LatencyMetric::OtherResponse
+            }
+            RequestEnd::Fault(_) => LatencyMetric::FaultResponse,
         }
     }
 
@@ -323,7 +325,7 @@ impl RequestResult {
         }
         if let Some(label) = tally.label_mut(label) {
             label.counts.merge(&self.counts());
-            if self.metric() != Metric::FaultResponse {
+            if self.metric() != LatencyMetric::FaultResponse {
                 label.response.record(self.response);
             }
         }

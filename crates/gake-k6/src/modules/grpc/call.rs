@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::Duration;
 
-use gake_core::record::{End, Exchange, Fault, GrpcStatus};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, GrpcStatus};
 use gake_wire::{Deadline, GrpcError, GrpcMethod, HttpRequest, grpc_call, grpc_frame};
 use rquickjs::{Ctx, Object, Value};
 use serde_json::json;
@@ -36,7 +36,7 @@ pub(super) struct Call {
 }
 
 /// What came of a call.
-pub(super) struct Answer {
+pub(super) struct ResponseSummary {
     status: GrpcStatus,
     /// The message as JSON, if there is one.
     message: Option<String>,
@@ -70,7 +70,7 @@ impl Call {
     }
 
     /// Makes the call and notes its samples.
-    pub(super) async fn run(&self) -> Answer {
+    pub(super) async fn run(&self) -> ResponseSummary {
         let client = &self.connection.client;
         let start = self.vu.now();
         let mut flight =
@@ -92,12 +92,14 @@ impl Call {
                 })
                 .await;
             }
-            Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
+            Err(fault) => client.end(&mut flight.exchange, ExchangeEnd::Fault(fault)),
         }
         flight.is_over = true;
         let mut answer = self.answer(incoming, &flight.exchange);
         match ended(flight.exchange.end, answer.status) {
-            end if flight.exchange.end == End::Unfinished => client.end(&mut flight.exchange, end),
+            end if flight.exchange.end == ExchangeEnd::Unfinished => {
+                client.end(&mut flight.exchange, end)
+            }
             end => flight.exchange.end = end,
         }
         if self.ask.discards {
@@ -108,8 +110,8 @@ impl Call {
         answer
     }
 
-    fn answer(&self, mut incoming: Incoming, exchange: &Exchange) -> Answer {
-        if matches!(exchange.end, End::Answered(answer) if answer.status == 200) {
+    fn answer(&self, mut incoming: Incoming, exchange: &Exchange) -> ResponseSummary {
+        if matches!(exchange.end, ExchangeEnd::Response(answer) if answer.status == 200) {
             incoming.end();
         }
         let (headers, trailers) = incoming.metadata();
@@ -118,7 +120,7 @@ impl Call {
             Some(wrong) => wrong,
             None => of_end(exchange.end, &headers, &trailers, &self.connection.address),
         };
-        let mut answer = Answer { status, message: None, error, headers, trailers };
+        let mut answer = ResponseSummary { status, message: None, error, headers, trailers };
         // A failed call without a message has an empty one.
         match self.method.decode(message.as_deref().unwrap_or_default()) {
             Ok(message) => answer.message = Some(message),
@@ -130,7 +132,7 @@ impl Call {
         answer
     }
 
-    fn note(&self, answer: &Answer, exchange: &Exchange) {
+    fn note(&self, answer: &ResponseSummary, exchange: &Exchange) {
         let vu = &self.vu;
         let tags = vu.book.set(&CallTags {
             vu,
@@ -146,13 +148,13 @@ impl Call {
 }
 
 /// The end of a call of this status: an answer that is whole for HTTP may fail as a message.
-pub(super) fn ended(end: End, status: GrpcStatus) -> End {
+pub(super) fn ended(end: ExchangeEnd, status: GrpcStatus) -> ExchangeEnd {
     match end {
-        End::Answered(answer) if answer.status == 200 && status != GrpcStatus::OK => {
-            End::Fault(Fault::Grpc(status))
+        ExchangeEnd::Response(answer) if answer.status == 200 && status != GrpcStatus::OK => {
+            ExchangeEnd::Fault(Fault::Grpc(status))
         }
         // The rest of the answer was not awaited.
-        End::Unfinished if status != CANCELED => End::Fault(Fault::Grpc(status)),
+        ExchangeEnd::Unfinished if status != CANCELED => ExchangeEnd::Fault(Fault::Grpc(status)),
         end => end,
     }
 }
@@ -170,7 +172,7 @@ impl Drop for Flight<'_> {
         if self.is_over {
             return;
         }
-        self.call.connection.client.end(&mut self.exchange, End::Unfinished);
+        self.call.connection.client.end(&mut self.exchange, ExchangeEnd::Unfinished);
         if self.exchange.bytes_out > 0 {
             let answer = self.call.answer(Incoming::default(), &self.exchange);
             self.call.note(&answer, &self.exchange);
@@ -179,7 +181,7 @@ impl Drop for Flight<'_> {
     }
 }
 
-impl Answer {
+impl ResponseSummary {
     /// The answer as scripts have it.
     pub(super) fn shown<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
         let shown = Object::new(ctx.clone())?;
@@ -204,7 +206,7 @@ impl Answer {
     }
 }
 
-impl Answer {
+impl ResponseSummary {
     /// The answer to a health check, or the error that it failed with.
     pub(super) fn health<'js>(&self, ctx: &Ctx<'js>) -> rquickjs::Result<Value<'js>> {
         if self.status != GrpcStatus::OK {
@@ -239,15 +241,21 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_no_message_is_a_fault() {
-        let answered = |status| End::Answered(gake_core::record::Answer { status, body_bytes: 5 });
-        let fault = End::Fault(Fault::Grpc(INTERNAL));
+        let answered = |status| {
+            ExchangeEnd::Response(gake_core::record::ResponseSummary { status, body_bytes: 5 })
+        };
+        let fault = ExchangeEnd::Fault(Fault::Grpc(INTERNAL));
         for (end, status, expected) in [
             (answered(200), GrpcStatus::OK, answered(200)),
             (answered(200), INTERNAL, fault),
             (answered(503), GrpcStatus::UNAVAILABLE, answered(503)),
-            (End::Unfinished, INTERNAL, fault),
-            (End::Unfinished, CANCELED, End::Unfinished),
-            (End::Fault(Fault::Write), GrpcStatus::UNAVAILABLE, End::Fault(Fault::Write)),
+            (ExchangeEnd::Unfinished, INTERNAL, fault),
+            (ExchangeEnd::Unfinished, CANCELED, ExchangeEnd::Unfinished),
+            (
+                ExchangeEnd::Fault(Fault::Write),
+                GrpcStatus::UNAVAILABLE,
+                ExchangeEnd::Fault(Fault::Write),
+            ),
         ] {
             assert_eq!(ended(end, status), expected);
         }

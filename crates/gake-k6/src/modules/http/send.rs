@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use gake_core::clock::{Clock, Nanos, nanos};
-use gake_core::record::{End, Exchange, Fault, Phase};
+use gake_core::record::{Exchange, ExchangeEnd, Fault, Phase};
 use gake_wire::http1::{ResponseHead, Version, Visitor};
 use gake_wire::{Client, ConnectionFacts, Deadline, PreparedRequest};
 
@@ -228,7 +228,7 @@ impl Drop for Flight<'_> {
         if self.is_over {
             return;
         }
-        self.client.end(&mut self.exchange, End::Unfinished);
+        self.client.end(&mut self.exchange, ExchangeEnd::Unfinished);
         if self.exchange.bytes_out > 0 {
             note_cut(self.vu, self.ask, self.url, &self.exchange);
         }
@@ -291,14 +291,14 @@ impl Hop {
                 *exchange = Exchange::unfinished(now);
                 client.exchange(&prepared, now, deadline, &mut collector, exchange).await;
             }
-            Err(fault) => client.end(&mut flight.exchange, End::Fault(fault)),
+            Err(fault) => client.end(&mut flight.exchange, ExchangeEnd::Fault(fault)),
         }
         flight.is_over = true;
         let instants = Instants { asked: start, sent: collector.sent, received: vu.now() };
         let parts = (collector, instants);
         let mut response = self.response(ask, headers, parts, &flight.exchange);
         if response.refuse_body() {
-            flight.exchange.end = End::Fault(Fault::NoMemory);
+            flight.exchange.end = ExchangeEnd::Fault(Fault::NoMemory);
         }
         response.is_challenge = may_be_challenged && response.status == 401;
         if let Some(parts) = settings.http_debug {
@@ -309,7 +309,7 @@ impl Hop {
         vu.notes.exchange(start, flight.exchange.clone());
         if response.status == 0 {
             let why = match flight.exchange.end {
-                End::Fault(fault) if response.error_code != 1701 => {
+                ExchangeEnd::Fault(fault) if response.error_code != 1701 => {
                     codes::told(fault, &self.url, ip, &response.error)
                 }
                 _ => response.error.clone(),
@@ -364,7 +364,7 @@ impl Hop {
             ..ResponseFacts::failed(ask, 0, String::new())
         };
         match exchange.end {
-            End::Answered(answer) => {
+            ExchangeEnd::Response(answer) => {
                 response.status = answer.status;
                 let connection = collector.connection;
                 response.proto = match collector.version {
@@ -382,7 +382,7 @@ impl Hop {
                 response.error_code = codes::of_status(answer.status);
                 response.timings = Timings::of(exchange, instants);
             }
-            End::Fault(fault) => {
+            ExchangeEnd::Fault(fault) => {
                 // The bound on opening is one of TCP: what hangs after it is the request.
                 let is_open = exchange.connect.is_some();
                 let fault = match fault {
@@ -392,7 +392,7 @@ impl Hop {
                 (response.error_code, response.error) = codes::of(fault);
                 response.timings = Timings::of(exchange, instants);
             }
-            End::Unfinished => {}
+            ExchangeEnd::Unfinished => {}
         }
         response.decode();
         if response.status > 0 {

@@ -1,6 +1,6 @@
 //! Counts, rates, connections, labels and points in JSON.
 
-use gake_core::record::{Counts, Generator, Point, Run};
+use gake_core::record::{Counts, Generator, Run, SeriesPoint};
 use gake_judge::stats::{Rates, span};
 use serde::Serialize;
 
@@ -297,8 +297,8 @@ pub(super) struct PointJson {
     cpu_ns: u64,
 }
 
-impl From<&Point> for PointJson {
-    fn from(point: &Point) -> Self {
+impl From<&SeriesPoint> for PointJson {
+    fn from(point: &SeriesPoint) -> Self {
         Self {
             second: point.second,
             seconds: point.seconds,

@@ -1,7 +1,7 @@
 //! Labels of several runs, joined by name.
 
 use gake_core::plan::Plan;
-use gake_core::record::{LABELS_MAX, LabelPoint, Metric, Point, Run, Tally};
+use gake_core::record::{LABELS_MAX, LabelPoint, LatencyMetric, Run, SeriesPoint, Tally};
 
 /// All labels, each once; a run without labels counts under its target.
 pub(super) fn union_of_labels(runs: &[Run]) -> Vec<String> {
@@ -44,7 +44,7 @@ pub(in crate::runfile) fn add(sum: &mut Tally, plan: &Plan, tally: &Tally, label
             None => {
                 into.counts.merge(&tally.counts);
                 into.response.merge(&tally.latency.response());
-                into.service.merge(tally.latency.of(Metric::Service));
+                into.service.merge(tally.latency.of(LatencyMetric::Service));
             }
         }
     }
@@ -67,7 +67,7 @@ fn without_labels(tally: &Tally) -> Tally {
 }
 
 /// The labels of a point under the joint labels.
-pub(super) fn of_point(point: &Point, plan: &Plan, labels: &[String]) -> Vec<LabelPoint> {
+pub(super) fn of_point(point: &SeriesPoint, plan: &Plan, labels: &[String]) -> Vec<LabelPoint> {
     if plan.labels == labels {
         return point.labels.clone();
     }
