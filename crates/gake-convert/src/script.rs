@@ -126,8 +126,8 @@ impl ScriptRequest {
         self.body = Some(body);
     }
 
-    /// Sets a multipart body: with files an object with `http.file`, which k6 encodes, else the encoded
-    /// text.
+    /// Sets a multipart body: with files an object with `http.file`, which k6 encodes, else the
+    /// encoded text.
     pub fn multipart_body(
         &mut self,
         parts: &[MultipartPart],

@@ -6,8 +6,8 @@ use gake_text::units::{bytes, count};
 
 /// Descriptors of a table for other uses than connections.
 const OTHERS: u64 = OTHER_DESCRIPTORS as u64;
-/// Memory of a connection with both ends on this machine, in the kernel and both processes: a million
-/// took 14 KB each with idle users; a request in flight takes more.
+/// Memory of a connection with both ends on this machine, in the kernel and both processes: a
+/// million took 14 KB each with idle users; a request in flight takes more.
 const LOCAL_BYTES: u64 = 20_000;
 /// The same with the other end on another machine.
 const REMOTE_BYTES: u64 = 10_000;

@@ -14,21 +14,21 @@ const STATEMENT: f64 = 0.05;
 const IDLE_TERMS: f64 = 1_000.0;
 
 /// The share of requests that find no idle connection, given the share `served`: the number of idle
-/// connections goes up with each response and down with each request, between 0 and I. With r ups per
-/// down it is 0 for 1 / (1 + r + ... + r^I) of the time.
+/// connections goes up with each response and down with each request, between 0 and I. With r ups
+/// per down it is 0 for 1 / (1 + r + ... + r^I) of the time.
 pub fn opening(served: f64, idle: f64) -> f64 {
     1.0 / (0..=idle.min(IDLE_TERMS) as i32).map(|k| served.powi(k)).sum::<f64>()
 }
 
-/// Connections held on average: λ · (served · statement + opened · connect), where requests that find
-/// none idle and are not refused open one.
+/// Connections held on average: λ · (served · statement + opened · connect), where requests that
+/// find none idle and are not refused open one.
 pub fn held(rate: f64, served: f64, idle: f64) -> f64 {
     let opened = (opening(served, idle) - (1.0 - served)).max(0.0);
     rate * (served * STATEMENT + opened * CONNECT)
 }
 
-/// The share of requests served in the steady state, in which the connections held are those that the
-/// database allows.
+/// The share of requests served in the steady state, in which the connections held are those that
+/// the database allows.
 pub fn steady(rate: f64, idle: f64, bound: f64) -> f64 {
     if held(rate, 1.0, idle) <= bound {
         return 1.0;

@@ -1,8 +1,8 @@
 //! The format of an experiment file: `experiments/*.toml`.
 //!
 //! Texts are templates with `{...}`; numbers may be expressions, and conditions are (`arithmetic`).
-//! All can use the columns of `each`, `values` and `texts`, what earlier steps saved, and after a run
-//! its figures (`figures`).
+//! All can use the columns of `each`, `values` and `texts`, what earlier steps saved, and after a
+//! run its figures (`figures`).
 
 use std::collections::BTreeMap;
 
@@ -40,8 +40,8 @@ pub struct Experiment {
     pub no_agents: Option<String>,
     /// Numbers by name.
     pub values: BTreeMap<String, CellValue>,
-    /// Texts by name: a template, or conditions with templates, of which the first true one counts; a
-    /// final template without a condition is the default.
+    /// Texts by name: a template, or conditions with templates, of which the first true one counts;
+    /// a final template without a condition is the default.
     pub texts: BTreeMap<String, TextTemplate>,
     /// The steps, in order.
     pub step: Vec<StepDefinition>,
@@ -70,8 +70,8 @@ pub enum TextTemplate {
 /// Columns of the same length.
 pub type Columns = BTreeMap<String, Vec<CellValue>>;
 
-/// The target of a step: the built-in lab, the user's own server (`--target`), either, or the lab on a
-/// real database (`--db`).
+/// The target of a step: the built-in lab, the user's own server (`--target`), either, or the lab
+/// on a real database (`--db`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StepTarget {

@@ -38,8 +38,8 @@ pub fn figure(expected: &Prediction, names: &dyn ExpressionScope) -> Result<Expe
     Ok(expectation(&expected.what, fill(&expected.theory, names)?, seen, met))
 }
 
-/// The configured limit is among the causes, with no wrong one before it. `beside` are causes that are
-/// correct as well.
+/// The configured limit is among the causes, with no wrong one before it. `beside` are causes that
+/// are correct as well.
 pub fn cause(summary: &Summary, truth: &str, beside: &[String]) -> Expectation {
     let named = causes(summary);
     let right =

@@ -1,7 +1,7 @@
 //! Known performance cliffs, shown step by step on the lab and compared with theory.
 //!
-//! Each experiment is a file in `experiments/` in the format of [`definition`]; one runner runs them
-//! all.
+//! Each experiment is a file in `experiments/` in the format of [`definition`]; one runner runs
+//! them all.
 
 mod alternate;
 mod arithmetic;
@@ -69,8 +69,8 @@ impl Experiment {
         }
     }
 
-    /// Runs its steps; `agents` run the load if they are given. The report has the completed steps even
-    /// if a later one failed.
+    /// Runs its steps; `agents` run the load if they are given. The report has the completed steps
+    /// even if a later one failed.
     ///
     /// # Errors
     /// When it cannot start.

@@ -26,8 +26,8 @@ const PRODUCTION: &str = "production";
 const SANDBOX: &str = "sandbox";
 const SECOND: &str = "second";
 
-/// A proxy between the load and its backends: production, a sandbox, and optionally a second instance
-/// of production for noise.
+/// A proxy between the load and its backends: production, a sandbox, and optionally a second
+/// instance of production for noise.
 #[derive(Debug)]
 pub struct ShadowSetup {
     /// The loaded server.
@@ -87,7 +87,8 @@ impl ShadowSetup {
         Ok(Self { server, production, _others, admin, folder, report: None })
     }
 
-    /// Stops it when no copy is in flight; returns the ledger: the outcomes at the sandbox, by category.
+    /// Stops it when no copy is in flight; returns the ledger: the outcomes at the sandbox, by
+    /// category.
     pub fn end(&mut self) -> Result<Value, Failure> {
         let ledger = self.settled_ledger()?;
         self.server.end()?;

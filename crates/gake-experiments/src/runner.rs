@@ -233,8 +233,8 @@ impl<'a> Runner<'a> {
         Ok(names.notes(&step.lacking)?.into_iter().next())
     }
 
-    /// Doubles the users of a closed loop until throughput stops growing, and shows the loop that counts
-    /// as the capacity.
+    /// Doubles the users of a closed loop until throughput stops growing, and shows the loop that
+    /// counts as the capacity.
     fn saturate(
         &mut self,
         step: &'a StepDefinition,

@@ -1,4 +1,5 @@
-//! The servers of an experiment: the lab or the shadow proxy in a process of its own, or the user's.
+//! The servers of an experiment: the lab or the shadow proxy in a process of its own, or the
+//! user's.
 //!
 //! A separate process has its own descriptors and its own CPU figures.
 
@@ -36,7 +37,8 @@ enum ServerKind {
     Target,
 }
 
-/// A server to load. A process of its own is stopped on drop, and when this process ends in any way.
+/// A server to load. A process of its own is stopped on drop, and when this process ends in any
+/// way.
 #[derive(Debug)]
 pub struct ExperimentServer {
     kind: ServerKind,

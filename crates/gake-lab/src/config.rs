@@ -235,8 +235,8 @@ impl LabConfig {
         cores.max(self.tables())
     }
 
-    /// The descriptor tables that the connections need: 1 when the process's own is large enough, or
-    /// when more would not help. HTTP/3 connections share their threads' sockets and need none.
+    /// The descriptor tables that the connections need: 1 when the process's own is large enough,
+    /// or when more would not help. HTTP/3 connections share their threads' sockets and need none.
     pub fn tables(&self) -> usize {
         if self.http3 {
             return 1;

@@ -14,8 +14,8 @@ pub(crate) struct Draws {
 }
 
 impl Draws {
-    /// `purpose` separates sequences with the same seed, so that the draws of one route do not shift
-    /// another's.
+    /// `purpose` separates sequences with the same seed, so that the draws of one route do not
+    /// shift another's.
     pub(crate) fn new(seed: u64, purpose: u64) -> Draws {
         // One SplitMix step spreads neighbouring seeds.
         let seed = SplitMix64::seed_from_u64(seed ^ purpose.rotate_left(32)).next_u64();

@@ -29,8 +29,8 @@ use crate::shared::Shared;
 use crate::tls::TlsIdentity;
 use crate::worker::Worker;
 
-/// Most concurrent streams per connection, unless the limit is lower: quinn reserves memory for each
-/// when a connection begins.
+/// Most concurrent streams per connection, unless the limit is lower: quinn reserves memory for
+/// each when a connection begins.
 const STREAMS: u32 = 1_024;
 
 /// The keep-alive interval while a response takes time: both sides drop a connection that is silent

@@ -36,8 +36,8 @@ impl<S> CountedStream<S> {
     }
 }
 
-/// Lets a response wait until all it has produced is in the kernel, so that it is aborted at a known
-/// byte.
+/// Lets a response wait until all it has produced is in the kernel, so that it is aborted at a
+/// known byte.
 #[derive(Debug, Default)]
 pub(crate) struct FlushWatch {
     /// Checked on every flush, and so outside the lock.

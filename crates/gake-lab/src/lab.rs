@@ -58,8 +58,8 @@ impl Lab {
         let mut ready = Vec::new();
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
         for _ in 0..config.worker_count() {
-            // The first thread takes the listeners. Threads with their own descriptor tables are woken
-            // through the descriptors of their runtimes, which must be in every table.
+            // The first thread takes the listeners. Threads with their own descriptor tables are
+            // woken through the descriptors of their runtimes, which must be in every table.
             ready.push(PreparedThread::new(std::mem::take(&mut sockets), udp.next())?);
             let (sender, receiver) = unbounded_channel();
             senders.push(sender);

@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 /// Bytes per read.
 const READ_BYTES: usize = 4096;
-/// Up to this length every read is parsed, so that an invalid request is rejected early; in a longer
-/// head only the end is searched for.
+/// Up to this length every read is parsed, so that an invalid request is rejected early; in a
+/// longer head only the end is searched for.
 const PARSED: usize = 1024;
 /// Most header fields, as in hyper.
 const HEADERS: usize = 100;

@@ -229,8 +229,8 @@ async fn reset(socket: &impl AsFd, worker: &Worker) {
 fn unsent_bytes(socket: &impl AsFd) -> Result<i32, Errno> {
     use std::os::fd::AsRawFd;
     let mut bytes: libc::c_int = 0;
-    // SAFETY: TIOCOUTQ writes one int through the pointer, which is live; the descriptor is borrowed
-    // and so open.
+    // SAFETY: TIOCOUTQ writes one int through the pointer, which is live; the descriptor is
+    // borrowed and so open.
     let result = unsafe {
         libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, std::ptr::from_mut(&mut bytes))
     };

@@ -30,8 +30,8 @@ struct Operation<'a> {
     own: &'a Value,
 }
 
-/// One request per operation, in the order of the text. Values come from the description's examples,
-/// defaults, enumerations and bounds; all others are placeholders in variables.
+/// One request per operation, in the order of the text. Values come from the description's
+/// examples, defaults, enumerations and bounds; all others are placeholders in variables.
 pub(crate) fn script(root: &Value, text: &str) -> ScriptDraft {
     let mut description = Description { root, script: ScriptDraft::default() };
     let server = description.server(root);

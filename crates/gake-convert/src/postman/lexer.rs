@@ -41,8 +41,8 @@ pub(super) fn is_end(before: &str, after: &str) -> bool {
         && !after.starts_with(['.', '?', ':', '+', '&', '|', ',', '=', '{'])
 }
 
-/// Code of the same length with the contents of strings, comments and regular expressions blanked, so
-/// that names and brackets can be searched for. Quotes are kept.
+/// Code of the same length with the contents of strings, comments and regular expressions blanked,
+/// so that names and brackets can be searched for. Quotes are kept.
 pub(super) fn mask(code: &str) -> String {
     let mut masked: Vec<u8> =
         code.bytes().map(|byte| if byte < 128 { byte } else { b'_' }).collect();

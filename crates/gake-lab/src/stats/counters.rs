@@ -40,8 +40,8 @@ impl Seconds {
 /// The statuses that can be sent, 100 to 999.
 const STATUSES: usize = 900;
 
-/// What one worker thread counts. Aligned so that threads share neither a cache line nor the pair of
-/// lines that processors prefetch together.
+/// What one worker thread counts. Aligned so that threads share neither a cache line nor the pair
+/// of lines that processors prefetch together.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct WorkerCounters {

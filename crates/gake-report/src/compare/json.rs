@@ -1,6 +1,7 @@
 //! A comparison as JSON, schema `gake.compare/1`.
 //!
-//! The fields are documented on the types; `docs/gake.compare.1.schema.json` is generated from them.
+//! The fields are documented on the types; `docs/gake.compare.1.schema.json` is generated from
+//! them.
 
 use gake_core::plan::Plan;
 use gake_core::record::Run;

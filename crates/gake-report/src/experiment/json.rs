@@ -34,8 +34,8 @@ struct ExperimentJson {
     target: String,
     /// Whether times and numbers were scaled down.
     quick: bool,
-    /// Whether every step is as theory expects; null without theory, or when a step is missing or not
-    /// judged and no other is unexpected.
+    /// Whether every step is as theory expects; null without theory, or when a step is missing or
+    /// not judged and no other is unexpected.
     as_expected: Option<bool>,
     /// Whether all steps ran: none is missing because the experiment failed or was interrupted, or
     /// because the step could not run.

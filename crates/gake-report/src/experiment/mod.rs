@@ -226,8 +226,8 @@ impl ExperimentStep {
         self.summary.verdict.findings.iter().filter(|finding| finding.rank == Rank::Cause)
     }
 
-    /// The target's sockets over time: a few evenly spaced readings; `None` when its process was not
-    /// sampled.
+    /// The target's sockets over time: a few evenly spaced readings; `None` when its process was
+    /// not sampled.
     pub(crate) fn sockets(&self) -> Option<String> {
         let of = |name: &'static str| {
             let mut named = self.summary.run.watched.named(name);

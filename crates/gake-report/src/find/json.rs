@@ -1,4 +1,5 @@
-//! JSON, schema `gake.find/1`. Rates are per second, times in seconds unless the name says otherwise.
+//! JSON, schema `gake.find/1`. Rates are per second, times in seconds unless the name says
+//! otherwise.
 
 use std::collections::BTreeMap;
 

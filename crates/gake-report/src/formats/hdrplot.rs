@@ -1,5 +1,5 @@
-//! The percentile distribution of response times in the columns of HdrHistogram's plotter, formatted
-//! as vegeta does.
+//! The percentile distribution of response times in the columns of HdrHistogram's plotter,
+//! formatted as vegeta does.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,8 @@
 //! Objectives as test cases, in the JUnit XML that CI servers read.
 //!
-//! The first case is the run itself: an error when it is invalid or nothing succeeded. An invalid run
-//! does not decide its objectives, which are then skipped. The suite's output is the text summary.
+//! The first case is the run itself: an error when it is invalid or nothing succeeded. An invalid
+//! run does not decide its objectives, which are then skipped. The suite's output is the text
+//! summary.
 
 use std::fmt::Write as _;
 

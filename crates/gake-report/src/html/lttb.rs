@@ -1,8 +1,8 @@
 //! Down-sampling that preserves the shape of a line.
 
-/// At most `threshold` of `points`, selected by Largest-Triangle-Three-Buckets: the first, the last,
-/// and from each of equal buckets in between the point that forms the largest triangle with the
-/// previously selected point and the mean of the next bucket. (Steinarsson, "Downsampling Time
+/// At most `threshold` of `points`, selected by Largest-Triangle-Three-Buckets: the first, the
+/// last, and from each of equal buckets in between the point that forms the largest triangle with
+/// the previously selected point and the mean of the next bucket. (Steinarsson, "Downsampling Time
 /// Series for Visual Representation", University of Iceland, 2013, section 4.2.)
 ///
 /// `points` are in order of x. All are kept when there are at most `threshold`, or when `threshold`

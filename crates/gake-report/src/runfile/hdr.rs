@@ -27,8 +27,8 @@ const DECODED_MAX: u64 = 1 << 20;
 /// Bytes before the counts.
 const HEAD: usize = 40;
 
-/// Decodes a histogram in the V2 encoding, compressed or not, with at most three digits: with more, a
-/// few bytes could demand a hundred megabytes. `None` if it is invalid.
+/// Decodes a histogram in the V2 encoding, compressed or not, with at most three digits: with more,
+/// a few bytes could demand a hundred megabytes. `None` if it is invalid.
 pub(super) fn decode(bytes: &[u8]) -> Option<Hdr<u64>> {
     let word = |bytes: &[u8], at: usize| {
         bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_be_bytes)

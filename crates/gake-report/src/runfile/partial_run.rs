@@ -43,8 +43,8 @@ impl PartialRun {
         self.totals.watched.add(at, readings);
     }
 
-    /// The run as if its last second were its end. Figures that only the end contains are empty: the
-    /// busiest worker, run delay, memory, bodies of failed responses.
+    /// The run as if its last second were its end. Figures that only the end contains are empty:
+    /// the busiest worker, run delay, memory, bodies of failed responses.
     #[must_use]
     pub fn run(&self) -> Run {
         let head = RunHead::of(self.plan.clone(), self.started_unix_ns);

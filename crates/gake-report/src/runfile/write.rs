@@ -226,8 +226,8 @@ impl<W: Write> RunFileWriter<W> {
         self.write(&text)
     }
 
-    /// `Tag=name,start,length,max,histogram`; the maximum is in milliseconds, as other writers do for
-    /// nanoseconds.
+    /// `Tag=name,start,length,max,histogram`; the maximum is in milliseconds, as other writers do
+    /// for nanoseconds.
     fn push_histogram(
         &mut self,
         text: &mut String,

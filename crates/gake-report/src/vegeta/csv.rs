@@ -1,7 +1,7 @@
 //! Records as CSV: twelve columns, no header line, in the dialect of Go's `encoding/csv`.
 //!
-//! Not the `csv` crate: it quotes by other rules, and buffers a record with an unclosed quote without
-//! a limit.
+//! Not the `csv` crate: it quotes by other rules, and buffers a record with an unclosed quote
+//! without a limit.
 
 use std::io::BufRead;
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// Header names with their values. Go has a map; here the order of the file is kept, so that reading
-/// and writing a file does not change it.
+/// Header names with their values. Go has a map; here the order of the file is kept, so that
+/// reading and writing a file does not change it.
 pub type Headers = Vec<(String, Vec<String>)>;
 
 /// One result of an attack, with the fields of Vegeta's own type.
@@ -54,7 +54,8 @@ impl VegetaRecord {
 pub struct Timestamp {
     /// Nanoseconds since 1970, in the years 1677 to 2262.
     pub unix_ns: i64,
-    /// Seconds east of Greenwich; `None` is UTC by name, which Go distinguishes from an offset of 0.
+    /// Seconds east of Greenwich; `None` is UTC by name, which Go distinguishes from an offset of
+    /// 0.
     pub offset: Option<i32>,
 }
 

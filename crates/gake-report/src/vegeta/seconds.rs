@@ -9,8 +9,8 @@ use super::read::{RecordError, ResultReader};
 use super::run::RunBuilder;
 use crate::runfile::SecondRecord;
 
-/// The seconds of results in order, in bounded memory. They include every result of the run: one whose
-/// second is already closed counts in the next.
+/// The seconds of results in order, in bounded memory. They include every result of the run: one
+/// whose second is already closed counts in the next.
 pub struct RecordSeconds<R> {
     reader: ResultReader<R>,
     /// The number of labels of the run.

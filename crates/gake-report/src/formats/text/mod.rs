@@ -1,5 +1,5 @@
-//! The text summary, to be read in ten seconds: the verdict first, then counts and rates, latencies,
-//! failures, and advice.
+//! The text summary, to be read in ten seconds: the verdict first, then counts and rates,
+//! latencies, failures, and advice.
 
 pub(crate) mod figures;
 mod histogram;

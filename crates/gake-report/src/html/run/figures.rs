@@ -141,8 +141,8 @@ pub(super) fn latencies(run: &Run) -> Vec<PageLatencyJson> {
         LatencyMetric::FaultResponse,
         LatencyMetric::Rtt,
     ];
-    // TCP's estimate includes acknowledgements that the peer delays: above the time to the first byte
-    // it is not the network's round trip.
+    // TCP's estimate includes acknowledgements that the peer delays: above the time to the first
+    // byte it is not the network's round trip.
     let median = |metric| latency.of(metric).quantile(0.5);
     let is_network = median(LatencyMetric::Rtt) <= median(LatencyMetric::FirstByte);
     let seen = parts.iter().filter(|metric| !latency.of(**metric).is_empty());

@@ -17,7 +17,8 @@ const CURVE_STEPS: u32 = 16;
 /// Most nines of a curve.
 const NINES_MAX: u32 = 7;
 
-/// The series, one column per figure. Times are in microseconds to four digits; null without samples.
+/// The series, one column per figure. Times are in microseconds to four digits; null without
+/// samples.
 #[derive(Serialize)]
 pub(super) struct PageSeriesJson {
     /// The start of each point and its length in seconds.
@@ -244,8 +245,8 @@ pub(super) fn histogram(run: &Run) -> PageHistogramJson {
 pub(super) struct CurveJson {
     metric: &'static str,
     count: u64,
-    /// Microseconds at the quantiles 1 − 10^(−n/16), n from 0, as far as there are samples; the last
-    /// is the maximum.
+    /// Microseconds at the quantiles 1 − 10^(−n/16), n from 0, as far as there are samples; the
+    /// last is the maximum.
     values: Vec<ShortNumber>,
 }
 

@@ -17,8 +17,8 @@ use spans::{end, peak_sum};
 /// Merges runs exactly: every count and histogram is the sum. `None` without runs.
 ///
 /// Times cover the periods in which at least one of them ran, so that the rates of concurrent
-/// generators add up, and consecutive runs follow on each other. Peaks of overlapping runs add up to
-/// an upper bound. Percentiles of the series are the worst of the joined seconds.
+/// generators add up, and consecutive runs follow on each other. Peaks of overlapping runs add up
+/// to an upper bound. Percentiles of the series are the worst of the joined seconds.
 #[must_use]
 pub fn merge_runs(mut runs: Vec<Run>) -> Option<Run> {
     runs.sort_by_key(|run| run.started_unix_ns);

@@ -6,8 +6,8 @@ use gake_core::record::Run;
 
 use super::spans::{is_on, peak_sum};
 
-/// The first plan, with the connections, lanes and threads of the most concurrent runs added up, and
-/// the rates and users where these have the same load.
+/// The first plan, with the connections, lanes and threads of the most concurrent runs added up,
+/// and the rates and users where these have the same load.
 pub(super) fn plan(parts: &[(&Run, &Plan)], labels: &[String]) -> Option<Plan> {
     let (first_run, first) = parts.first()?;
     let mut plan = Plan { labels: labels.to_vec(), ..(*first).clone() };

@@ -1,5 +1,5 @@
-//! Decodes records from a gob stream. StructFields are found by name, as in Go, so that results of older
-//! versions and other programs are readable, too.
+//! Decodes records from a gob stream. StructFields are found by name, as in Go, so that results of
+//! older versions and other programs are readable, too.
 
 use std::io::{self, BufRead, Read};
 

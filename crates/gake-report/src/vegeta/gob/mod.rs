@@ -1,8 +1,8 @@
 //! Go's gob stream, as far as results need it.
 //!
-//! The format is documented at <https://pkg.go.dev/encoding/gob>: length-prefixed messages, each the
-//! definition of a type or a value. Written here and not a crate, as it must describe errors in a
-//! damaged file, continue after them, keep the order of maps, and write exactly Vegeta's bytes.
+//! The format is documented at <https://pkg.go.dev/encoding/gob>: length-prefixed messages, each
+//! the definition of a type or a value. Written here and not a crate, as it must describe errors in
+//! a damaged file, continue after them, keep the order of maps, and write exactly Vegeta's bytes.
 
 mod decode;
 mod encode;

@@ -44,8 +44,8 @@ impl TypeTable {
         self.defined.get(&number)
     }
 
-    /// Reads the definition of the type `number`. A later definition replaces an earlier one: a file
-    /// may contain several streams.
+    /// Reads the definition of the type `number`. A later definition replaces an earlier one: a
+    /// file may contain several streams.
     pub(super) fn define(
         &mut self,
         number: i64,
